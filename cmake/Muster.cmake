@@ -1,0 +1,66 @@
+# Compiler settings, the library helper and generated protocol code. One call per folder keeps every library alike.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+
+find_program(MUSTER_CCACHE ccache)
+if(MUSTER_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${MUSTER_CCACHE})
+endif()
+find_program(MUSTER_MOLD mold)
+if(MUSTER_MOLD)
+  add_link_options(-fuse-ld=mold)
+endif()
+
+# Asserts of the standard library and MUSTER_CHECK stay on in optimised builds.
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O2 -g1")
+add_compile_options(-Wall -Wextra -Werror -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  add_compile_options(-Wthread-safety)
+else()
+  # GCC 12 reports absl::InlinedVector's inline storage; Clang and the sanitizers see no such read.
+  add_compile_options(-Wno-maybe-uninitialized)
+endif()
+
+set(MUSTER_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them")
+if(MUSTER_SANITIZE)
+  add_compile_options(-fsanitize=${MUSTER_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${MUSTER_SANITIZE})
+endif()
+
+# muster_library(NAME SOURCES... DEPS...): a static library. Its DEPS are all it may link; tests/rules checks that it may
+# not include anything else.
+function(muster_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS" ${ARGN})
+  add_library(${name} STATIC ${ARG_SOURCES})
+  target_include_directories(${name} PUBLIC ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR}/gen)
+  target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+endfunction()
+
+# muster_proto(NAME FILE [GRPC]): generated code for one .proto file, compiled without our warnings.
+function(muster_proto name file)
+  cmake_parse_arguments(ARG "GRPC" "" "DEPS" ${ARGN})
+  string(REPLACE ".proto" "" stem ${file})
+  set(out ${PROJECT_BINARY_DIR}/gen)
+  set(sources ${out}/${stem}.pb.cc)
+  set(headers ${out}/${stem}.pb.h)
+  set(args --cpp_out=${out})
+  if(ARG_GRPC)
+    find_program(MUSTER_GRPC_PLUGIN grpc_cpp_plugin REQUIRED)
+    list(APPEND sources ${out}/${stem}.grpc.pb.cc)
+    list(APPEND headers ${out}/${stem}.grpc.pb.h)
+    list(APPEND args --grpc_out=${out} --plugin=protoc-gen-grpc=${MUSTER_GRPC_PLUGIN})
+  endif()
+  file(MAKE_DIRECTORY ${out})
+  add_custom_command(
+    OUTPUT ${sources} ${headers}
+    COMMAND protobuf::protoc -I${PROJECT_SOURCE_DIR} ${args} ${PROJECT_SOURCE_DIR}/${file}
+    DEPENDS ${PROJECT_SOURCE_DIR}/${file} VERBATIM)
+  add_library(${name} STATIC ${sources} ${headers})
+  target_compile_options(${name} PRIVATE -w)
+  target_include_directories(${name} SYSTEM PUBLIC ${out})
+  target_link_libraries(${name} PUBLIC protobuf::libprotobuf ${ARG_DEPS})
+  if(ARG_GRPC)
+    target_link_libraries(${name} PUBLIC gRPC::grpc++)
+  endif()
+endfunction()

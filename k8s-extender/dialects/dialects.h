@@ -1,0 +1,47 @@
+// Kubernetes objects in, the core's descriptions out. One validated parser per dialect; nothing behind it knows dialects
+// (SPEC section 2). Pure functions.
+#ifndef MUSTER_K8S_EXTENDER_DIALECTS_DIALECTS_H_
+#define MUSTER_K8S_EXTENDER_DIALECTS_DIALECTS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "k8s-extender/dialects/json.h"
+#include "state/model/gang.h"
+#include "state/model/node.h"
+#include "state/model/pod.h"
+
+namespace muster {
+
+// A v1.Pod. InvalidArgument only when the object cannot be identified (no uid, no name, wrong types there); everything
+// else that is unreadable is reported in the description (`invalid`, `gang.problem`, warnings).
+[[nodiscard]] absl::StatusOr<PodDescription> ParsePod(const Json& pod);
+
+// A v1.Node. InvalidArgument names the field.
+[[nodiscard]] absl::StatusOr<NodeDescription> ParseNode(const Json& node);
+
+// A PodGroup of the given dialect (D-3).
+[[nodiscard]] absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect);
+
+// The gang a pod belongs to and what it says about it (D-1, D-3, D-8, D-12 to D-14).
+[[nodiscard]] GangMembership ParseMembership(absl::string_view name_space, const Labels& annotations, const Labels& labels);
+
+// A Go duration ("3600s", "1h30m", "1.5h") in milliseconds; InvalidArgument otherwise.
+[[nodiscard]] absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text);
+
+// The effective requests of a pod spec, as kube-scheduler computes them: containers and restartable init containers
+// together, or the largest init step, whichever is more; pod-level resources instead, where given; plus overhead.
+// InvalidArgument when a quantity is unreadable or the sum overflows; names the container and the resource.
+[[nodiscard]] absl::StatusOr<ResourceList> EffectiveRequests(const Json& spec);
+
+// A map of quantities. InvalidArgument "<path>.<resource>: ...".
+[[nodiscard]] absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view path);
+
+// True for an RFC 1123 subdomain: at most 253 of a-z, 0-9, '-' and '.', labels beginning and ending with a-z or 0-9.
+[[nodiscard]] bool IsSubdomain(absl::string_view name);
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_DIALECTS_DIALECTS_H_

@@ -1,0 +1,289 @@
+// How users declare a gang: annotations, labels and PodGroups -> GangDeclaration.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+#include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/keys.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kShownValue = 64;
+
+std::string Quoted(absl::string_view value) {
+  return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kShownValue)), value.size() > kShownValue ? "..." : "", "\"");
+}
+
+void Repair(GangDeclaration* out, absl::string_view key, absl::string_view value, absl::string_view expected,
+            absl::string_view taken) {
+  out->warnings.push_back(absl::StrCat(key, ": ", Quoted(value), " is not ", expected, "; ", taken));
+}
+
+// Looks a key up in annotations first, then in labels.
+class Keys {
+ public:
+  Keys(const Labels& annotations, const Labels& labels) : annotations_(annotations), labels_(labels) {}
+  // The trimmed value of the first of `keys` that is present; nullptr: none is. Sets `*key` to it.
+  const std::string* Find(std::initializer_list<const char*> keys, const char** key) {
+    for (const char* candidate : keys) {
+      for (const Labels* map : {&annotations_, &labels_}) {
+        const auto found = map->find(candidate);
+        if (found == map->end()) continue;
+        *key = candidate;
+        value_ = std::string(absl::StripAsciiWhitespace(found->second));
+        return &value_;
+      }
+    }
+    return nullptr;
+  }
+
+ private:
+  const Labels& annotations_;
+  const Labels& labels_;
+  std::string value_;
+};
+
+void ReadMinimum(absl::string_view key, absl::string_view value, GangDeclaration* out) {
+  int32_t minimum = 0;
+  if (absl::SimpleAtoi(value, &minimum) && minimum >= 0) {
+    out->min_member = minimum;
+    return;
+  }
+  out->unreadable_minimum = absl::StrCat(key, ": ", Quoted(value), " is not a minimum; expected a whole number >= 0");
+}
+
+void ReadTotal(absl::string_view key, absl::string_view value, GangDeclaration* out) {
+  int32_t total = 0;
+  if (!absl::SimpleAtoi(value, &total) || total < 0) {
+    Repair(out, key, value, "a whole number", "the minimum is taken");
+  } else if (out->min_member.has_value() && total < *out->min_member) {
+    Repair(out, key, value, "at least the minimum", "the minimum is taken");
+  } else {
+    out->total_number = total;
+  }
+}
+
+void ReadGroups(absl::string_view key, absl::string_view value, absl::string_view self, GangDeclaration* out) {
+  if (value.empty()) return;
+  const absl::StatusOr<Json> list = ParseJson(value, "groups");
+  if (!list.ok() || !list->is_array()) {
+    Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang stands alone");
+    return;
+  }
+  for (const Json& entry : *list) {
+    const auto* text = entry.get_ptr<const std::string*>();
+    if (text == nullptr || std::count(text->begin(), text->end(), '/') != 1) {
+      out->groups.clear();
+      Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang stands alone");
+      return;
+    }
+    out->groups.push_back(*text);
+  }
+  const bool others = std::any_of(out->groups.begin(), out->groups.end(), [&](const auto& id) { return self != id; });
+  if (others) {
+    out->warnings.push_back(absl::StrCat(key, ": gang groups are not supported by this version; the gang is scheduled by itself"));
+  }
+}
+
+// total-number, mode, groups, match-policy: the same keys on pods and PodGroups.
+void ReadShared(Keys* from, absl::string_view self, GangDeclaration* out) {
+  const char* key = nullptr;
+  if (const std::string* value = from->Find({keys::kKoordTotalNumber}, &key)) ReadTotal(key, *value, out);
+  if (const std::string* value = from->Find({keys::kKoordMode}, &key)) {
+    if (*value == "Strict" || *value == "NonStrict") {
+      out->mode = *value == "Strict" ? GangMode::kStrict : GangMode::kNonStrict;
+    } else {
+      Repair(out, key, *value, "Strict or NonStrict", "Strict is taken");
+    }
+  }
+  if (const std::string* value = from->Find({keys::kKoordMatchPolicy, keys::kSigsMatchPolicy}, &key)) {
+    for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
+                                     MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
+      if (*value == ToString(policy)) out->match_policy = policy;
+    }
+    if (!out->match_policy.has_value()) {
+      Repair(out, key, *value, "once-satisfied, only-waiting, waiting-and-running or waiting-running-succeed",
+             "the configured default is taken");
+    }
+  }
+  if (const std::string* value = from->Find({keys::kKoordGroups, keys::kKoordGangGroups, keys::kSigsGroups}, &key)) {
+    ReadGroups(key, *value, self, out);
+  }
+}
+
+// D-13. Returns whether any of our keys is there.
+bool ReadOwn(Keys* from, GangDeclaration* out) {
+  const char* key = nullptr;
+  bool any = false;
+  if (const std::string* value = from->Find({keys::kQueue}, &key)) {
+    any = true;
+    if (value->empty()) {
+      Repair(out, key, *value, "a queue name", "queue default is taken");
+    } else {
+      out->queue = *value;
+    }
+  }
+  if (const std::string* value = from->Find({keys::kOnTimeout}, &key)) {
+    any = true;
+    if (*value == "fail" || *value == "requeue") {
+      out->on_timeout = *value == "fail" ? OnTimeout::kFail : OnTimeout::kRequeue;
+    } else {
+      Repair(out, key, *value, "fail or requeue", "the dialect's default is taken");
+    }
+  }
+  if (const std::string* value = from->Find({keys::kOnMemberFailure}, &key)) {
+    any = true;
+    if (*value == "keep" || *value == "all") {
+      out->on_member_failure = *value == "keep" ? OnMemberFailure::kKeep : OnMemberFailure::kAll;
+    } else {
+      Repair(out, key, *value, "keep or all", "keep is taken");
+    }
+  }
+  if (const std::string* value = from->Find({keys::kStaleGrace}, &key)) {
+    any = true;
+    const absl::StatusOr<int64_t> grace = ParseGoDuration(*value);
+    if (grace.ok()) {
+      out->stale_grace_ms = *grace;
+    } else {
+      Repair(out, key, *value, "a duration like 60s", "the dialect's default is taken");
+    }
+  }
+  if (const std::string* value = from->Find({keys::kPreemptible}, &key)) {
+    any = true;
+    if (*value == "true" || *value == "false") {
+      out->preemptible = *value == "true";
+    } else {
+      Repair(out, key, *value, "true or false", "true is taken");
+    }
+  }
+  return any;
+}
+
+}  // namespace
+
+bool IsSubdomain(absl::string_view name) {
+  if (name.empty() || name.size() > 253) return false;
+  for (const absl::string_view label : absl::StrSplit(name, '.')) {
+    if (label.empty()) return false;
+    const auto alnum = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+    if (!alnum(label.front()) || !alnum(label.back())) return false;
+    if (!std::all_of(label.begin(), label.end(), [&](char c) { return alnum(c) || c == '-'; })) return false;
+  }
+  return true;
+}
+
+absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
+  absl::Duration duration;
+  if (text.size() > 64 || !absl::ParseDuration(std::string(text), &duration) || duration == absl::InfiniteDuration() ||
+      duration == -absl::InfiniteDuration()) {
+    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a duration; expected one like 3600s or 1h30m"));
+  }
+  return absl::ToInt64Milliseconds(duration);
+}
+
+GangMembership ParseMembership(absl::string_view name_space, const Labels& annotations, const Labels& labels) {
+  GangMembership out;
+  const Labels none;
+  Keys on_pod(annotations, none);
+  const char* key = nullptr;
+
+  // Every gang the pod names, with the key that names it.
+  std::vector<std::pair<std::string, std::string>> named;
+  if (const std::string* name = on_pod.Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
+  for (const char* label : {keys::kSigsPodGroup, keys::kSigsPodGroupName, keys::kXPodGroup}) {
+    const auto found = labels.find(label);
+    if (found != labels.end()) named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), label);
+  }
+  if (named.empty()) return out;
+  out.name = named[0].first;
+  out.dialect = GangDialect::kPodGroupX;
+  for (const auto& [name, from] : named) {
+    if (from == keys::kSigsPodGroup || from == keys::kSigsPodGroupName) out.dialect = GangDialect::kPodGroupSigs;
+    if (name != out.name && out.problem.none()) {
+      out.problem = {ReasonCode::kConflict, absl::StrCat("the pod names two gangs: ", named[0].second, " says ",
+                                                         Quoted(out.name), ", ", from, " says ", Quoted(name))};
+    }
+  }
+  const bool by_annotation = named[0].second == keys::kKoordName;
+  if (by_annotation && named.size() == 1) out.dialect = GangDialect::kKoordinator;
+  if (!IsSubdomain(out.name)) {
+    out.problem = {ReasonCode::kUninitialised, absl::StrCat(named[0].second, ": ", Quoted(out.name),
+                                                            " is not a gang name; expected an RFC 1123 subdomain")};
+    if (out.name.empty()) out.name = "(unnamed)";
+    out.name.resize(std::min<size_t>(out.name.size(), 253));
+    return out;
+  }
+
+  GangDeclaration& said = out.declaration;
+  if (by_annotation) {
+    out.declares = true;
+    if (const std::string* value = on_pod.Find({keys::kKoordMinAvailable}, &key)) ReadMinimum(key, *value, &said);
+    if (const std::string* value = on_pod.Find({keys::kKoordWaitingTime}, &key)) {
+      const absl::StatusOr<int64_t> wait = ParseGoDuration(*value);
+      if (wait.ok() && *wait > 0) {
+        said.wait_time_ms = *wait;
+      } else {
+        Repair(&said, key, *value, "a duration above zero like 3600s or 1h30m", "the configured default is taken");
+      }
+    }
+    ReadShared(&on_pod, absl::StrCat(name_space, "/", out.name), &said);
+  }
+  Keys anywhere(annotations, labels);
+  out.declares = ReadOwn(&anywhere, &said) || out.declares;
+  return out;
+}
+
+absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect) {
+  if (!object.is_object()) return absl::InvalidArgumentError("PodGroup: expected an object");
+  GangObject out;
+  out.dialect = dialect;
+  const Json& metadata = Child(object, "metadata");
+  for (const auto& [key, field] : {std::pair{"name", &out.name}, {"namespace", &out.name_space}, {"uid", &out.uid}}) {
+    absl::StatusOr<std::string> text = StringAt(metadata, key, "PodGroup.metadata");
+    if (!text.ok()) return text.status();
+    *field = *std::move(text);
+  }
+  if (!IsSubdomain(out.name)) {
+    return absl::InvalidArgumentError(absl::StrCat("PodGroup.metadata.name: ", Quoted(out.name), " is not an RFC 1123 subdomain"));
+  }
+  if (out.name_space.empty()) out.name_space = "default";
+  out.created_ms = TimeAt(metadata, "creationTimestamp");
+
+  GangDeclaration& said = out.declaration;
+  const Json& spec = Child(object, "spec");
+  if (const Json& minimum = Child(spec, "minMember"); !minimum.is_null()) {
+    ReadMinimum("spec.minMember", minimum.is_string() ? StringOrEmpty(spec, "minMember") : minimum.dump(), &said);
+  }
+  if (const Json& timeout = Child(spec, "scheduleTimeoutSeconds"); !timeout.is_null()) {
+    const std::optional<int64_t> seconds = IntAt(spec, "scheduleTimeoutSeconds");
+    if (seconds.has_value() && *seconds > 0 && *seconds <= std::numeric_limits<int32_t>::max()) {
+      said.wait_time_ms = *seconds * 1000;
+    } else {
+      Repair(&said, "spec.scheduleTimeoutSeconds", timeout.dump(), "a number of seconds above zero",
+             "the configured default is taken");
+    }
+  }
+  if (const Json& resources = Child(spec, "minResources"); resources.is_object()) {
+    absl::StatusOr<ResourceList> amounts = ParseResourceMap(resources, "spec.minResources");
+    if (amounts.ok()) {
+      said.min_resources = *std::move(amounts);
+    } else {
+      said.warnings.push_back(absl::StrCat(amounts.status().message(), "; minResources is ignored"));
+    }
+  }
+  const Labels annotations = StringMapAt(metadata, "annotations");
+  const Labels labels = StringMapAt(metadata, "labels");
+  Keys from(annotations, labels);
+  ReadShared(&from, absl::StrCat(out.name_space, "/", out.name), &said);
+  ReadOwn(&from, &said);
+  if (dialect == GangDialect::kPodGroupX && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
+  return out;
+}
+
+}  // namespace muster

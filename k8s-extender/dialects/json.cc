@@ -1,0 +1,76 @@
+#include "k8s-extender/dialects/json.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+
+namespace muster {
+
+absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
+  // The only exception of the parser is caught here; values are looked at through the helpers below, which do not throw.
+  try {
+    return Json::parse(text.begin(), text.end());
+  } catch (const Json::parse_error& error) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": not JSON at byte ", error.byte, " of ", text.size()));
+  }
+}
+
+const Json& Child(const Json& object, const char* key) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string TypeName(const Json& value) { return value.type_name(); }
+
+absl::StatusOr<std::string> StringAt(const Json& object, const char* key, absl::string_view path) {
+  const Json& value = Child(object, key);
+  if (value.is_null()) return std::string();
+  if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) return *text;
+  return absl::InvalidArgumentError(absl::StrCat(path, ".", key, ": is a ", TypeName(value), "; expected a string"));
+}
+
+std::string StringOrEmpty(const Json& object, const char* key) {
+  const auto* text = Child(object, key).get_ptr<const std::string*>();
+  return text == nullptr ? std::string() : *text;
+}
+
+bool BoolOrFalse(const Json& object, const char* key) {
+  const auto* value = Child(object, key).get_ptr<const bool*>();
+  return value != nullptr && *value;
+}
+
+std::optional<int64_t> IntAt(const Json& object, const char* key) {
+  const Json& value = Child(object, key);
+  if (const auto* number = value.get_ptr<const uint64_t*>(); number != nullptr) {
+    if (*number > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
+    return static_cast<int64_t>(*number);
+  }
+  if (const auto* number = value.get_ptr<const int64_t*>(); number != nullptr) return *number;
+  return std::nullopt;
+}
+
+Labels StringMapAt(const Json& object, const char* key) {
+  Labels out;
+  const Json& map = Child(object, key);
+  if (!map.is_object()) return out;
+  for (const auto& [name, value] : map.items()) {
+    if (value.is_null()) continue;
+    if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) {
+      out.emplace(name, *text);
+    } else {
+      out.emplace(name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
+    }
+  }
+  return out;
+}
+
+int64_t TimeAt(const Json& object, const char* key) {
+  absl::Time time;
+  std::string error;
+  const std::string text = StringOrEmpty(object, key);
+  if (text.empty() || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return 0;
+  return absl::ToUnixMillis(time);
+}
+
+}  // namespace muster

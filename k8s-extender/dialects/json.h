@@ -1,0 +1,45 @@
+// Reading untrusted JSON: look-ups that never throw and errors that name the field.
+#ifndef MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_
+#define MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "state/model/constraints.h"
+
+namespace muster {
+
+using Json = nlohmann::json;
+
+// The parsed text; InvalidArgument with the position otherwise. `what` names the text in the message.
+[[nodiscard]] absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what);
+
+// object[key], or a null value when `object` is no object or lacks the key.
+[[nodiscard]] const Json& Child(const Json& object, const char* key);
+
+// The string at object[key]; empty when absent or null. InvalidArgument "<path>.<key>: ..." for another type.
+[[nodiscard]] absl::StatusOr<std::string> StringAt(const Json& object, const char* key, absl::string_view path);
+// The same where a wrong type is no reason to refuse the whole object.
+[[nodiscard]] std::string StringOrEmpty(const Json& object, const char* key);
+[[nodiscard]] bool BoolOrFalse(const Json& object, const char* key);
+// An integer that fits; nullopt otherwise.
+[[nodiscard]] std::optional<int64_t> IntAt(const Json& object, const char* key);
+
+// A map of strings at object[key]. Values of another type are read as a person would (5 is "5", a list is its JSON), as
+// real manifests have them (D-12).
+[[nodiscard]] Labels StringMapAt(const Json& object, const char* key);
+
+// RFC 3339 as the API server writes it -> milliseconds since 1970; 0 when absent or unreadable.
+[[nodiscard]] int64_t TimeAt(const Json& object, const char* key);
+
+[[nodiscard]] std::string TypeName(const Json& value);
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_

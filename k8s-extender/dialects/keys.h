@@ -1,0 +1,39 @@
+// The annotation and label keys of every dialect that Muster reads (SPEC section 2), in one place.
+#ifndef MUSTER_K8S_EXTENDER_DIALECTS_KEYS_H_
+#define MUSTER_K8S_EXTENDER_DIALECTS_KEYS_H_
+
+namespace muster::keys {
+
+// D-1, Koordinator. Annotations on pods; total-number, mode, groups and match-policy also on PodGroups.
+inline constexpr char kKoordName[] = "gang.scheduling.koordinator.sh/name";
+inline constexpr char kKoordMinAvailable[] = "gang.scheduling.koordinator.sh/min-available";
+inline constexpr char kKoordWaitingTime[] = "gang.scheduling.koordinator.sh/waiting-time";
+inline constexpr char kKoordTotalNumber[] = "gang.scheduling.koordinator.sh/total-number";
+inline constexpr char kKoordMode[] = "gang.scheduling.koordinator.sh/mode";
+inline constexpr char kKoordGroups[] = "gang.scheduling.koordinator.sh/groups";
+inline constexpr char kKoordGangGroups[] = "gang.scheduling.koordinator.sh/gang-groups";
+inline constexpr char kKoordMatchPolicy[] = "gang.scheduling.koordinator.sh/match-policy";
+inline constexpr char kKoordTimeout[] = "gang.scheduling.koordinator.sh/timeout";
+
+// D-3. Labels on pods.
+inline constexpr char kSigsPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
+inline constexpr char kSigsPodGroupName[] = "pod-group.scheduling.sigs.k8s.io/name";
+inline constexpr char kXPodGroup[] = "scheduling.x-k8s.io/pod-group";
+// Twins of Koordinator's keys on PodGroups.
+inline constexpr char kSigsGroups[] = "pod-group.scheduling.sigs.k8s.io/groups";
+inline constexpr char kSigsMatchPolicy[] = "pod-group.scheduling.sigs.k8s.io/match-policy";
+
+// D-13, ours. Annotations or labels on pods and PodGroups.
+inline constexpr char kQueue[] = "muster.dev/queue";
+inline constexpr char kOnTimeout[] = "muster.dev/on-timeout";
+inline constexpr char kOnMemberFailure[] = "muster.dev/on-member-failure";
+inline constexpr char kStaleGrace[] = "muster.dev/stale-grace";
+inline constexpr char kPreemptible[] = "muster.dev/preemptible";
+
+// K-7, K-8.
+inline constexpr char kGate[] = "muster.dev/gang";
+inline constexpr char kCalled[] = "muster.dev/called";
+
+}  // namespace muster::keys
+
+#endif  // MUSTER_K8S_EXTENDER_DIALECTS_KEYS_H_

@@ -1,0 +1,112 @@
+// What goes into the machine. Every change is one of these commands; the time is an argument of Apply.
+#ifndef MUSTER_STATE_MACHINE_COMMANDS_H_
+#define MUSTER_STATE_MACHINE_COMMANDS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include "absl/strings/string_view.h"
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "state/machine/types.h"
+#include "state/model/gang.h"
+#include "state/model/node.h"
+#include "state/model/pod.h"
+
+namespace muster {
+
+// --- facts: what the outside world says ---
+struct UpsertNode {
+  NodeDescription node;
+};
+struct RemoveNode {
+  std::string name;
+};
+struct UpsertPod {
+  PodDescription pod;
+};
+struct RemovePod {
+  std::string uid;
+};
+struct UpsertGangObject {
+  GangObject object;
+};
+struct RemoveGangObject {
+  GangDialect dialect = GangDialect::kPodGroupSigs;
+  std::string name_space;
+  std::string name;
+};
+// Everything that existed has been announced: planning may begin (K-13).
+struct FactsRead {};
+
+// --- questions of a scheduler ---
+// The nodes that kube-scheduler offers for one pod.
+class NodeOffer {
+ public:
+  virtual ~NodeOffer() = default;
+  [[nodiscard]] virtual bool Contains(absl::string_view node) const = 0;
+  [[nodiscard]] virtual size_t size() const = 0;
+};
+struct Filter {
+  std::string uid;
+  std::shared_ptr<const NodeOffer> offer;
+};
+// A bind call: held until its gang's quorum, answered through Outcome::answers.
+struct Bind {
+  std::string uid;
+  std::string node;
+  HoldToken token = 0;
+};
+// The caller of a held bind or of a waiting Permit is gone.
+struct EndHold {
+  std::string uid;
+  HoldToken token = 0;
+};
+struct PreemptCandidate {
+  std::string node;
+  std::vector<std::string> victim_uids;
+};
+struct Preempt {
+  std::string uid;
+  std::vector<PreemptCandidate> candidates;
+};
+// The framework verbs for callers that place pods themselves (G-1, G-4).
+struct PreFilter {
+  std::string uid;
+};
+struct Permit {
+  std::string uid;
+  std::string node;
+  HoldToken token = 0;
+};
+
+// --- outcomes of effects ---
+enum class BindingResult : uint8_t {
+  kBound,    // the pod is on the node, as asked
+  kRetry,    // not known or not done; may be tried again
+  kRefused,  // will never succeed
+};
+struct BindingOutcome {
+  std::string uid;
+  std::string node;
+  BindingResult result = BindingResult::kBound;
+  std::string message;
+};
+
+// --- time and process ---
+struct PlanRound {
+  int32_t max_gangs = 64;
+};
+struct Tick {};
+// Answers every hold that is not committed (graceful shutdown).
+struct Shutdown {};
+
+using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, FactsRead,
+                             Filter, Bind, EndHold, Preempt, PreFilter, Permit, BindingOutcome, PlanRound, Tick, Shutdown>;
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MACHINE_COMMANDS_H_

@@ -1,0 +1,205 @@
+// Records, hashes and the invariant check (SPEC S-2, P-1).
+#include <algorithm>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "proto/muster/store/v1/records.pb.h"
+#include "state/machine/machine.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::string_view kGangPrefix = "gang/";
+
+}  // namespace
+
+std::string Machine::DurableState(const Gang& gang, const Cluster& cluster) {
+  store::v1::GangRecord record;
+  record.set_satisfied(gang.satisfied);
+  record.set_timed_out(gang.timed_out);
+  record.set_held_ms(gang.held_ms);
+  record.set_requeues(gang.requeues);
+  if (gang.plan != nullptr && gang.plan->committed) {
+    for (const Slot& slot : gang.plan->slots) {
+      if (slot.state != SlotState::kCommitted || slot.pod == nullptr) continue;
+      store::v1::CommittedPod* pod = record.add_committed();
+      pod->set_uid(slot.pod->facts.uid);
+      pod->set_node(cluster.node(slot.node).facts.name);
+    }
+  }
+  std::string out;
+  record.SerializeToString(&out);
+  return out;
+}
+
+void Machine::WriteRecord(Gang* gang) {
+  std::string value = DurableState(*gang, cluster_);
+  if (value == gang->durable) return;
+  out_->records.push_back({absl::StrCat(kGangPrefix, gang->key), value});
+  gang->durable = std::move(value);
+}
+
+absl::Status Machine::Load(const std::vector<Record>& records) {
+  for (const Record& record : records) {
+    absl::string_view key = record.key;
+    if (!absl::ConsumePrefix(&key, kGangPrefix)) {
+      return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": unknown type; expected gang/..."));
+    }
+    if (store::v1::GangRecord parsed; !parsed.ParseFromString(record.value)) {
+      return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable GangRecord"));
+    }
+    restored_[key] = record.value;
+  }
+  return absl::OkStatus();
+}
+
+void Machine::RestoreGang(Gang* gang) {
+  store::v1::GangRecord record;
+  if (!record.ParseFromString(gang->durable)) return;
+  gang->satisfied = record.satisfied();
+  gang->timed_out = record.timed_out();
+  gang->held_ms = record.held_ms();
+  gang->requeues = record.requeues();
+}
+
+uint64_t Machine::DurableHash() const {
+  StateHasher hasher;
+  for (const auto& [key, gang] : gangs_) {
+    hasher.Add(key);
+    hasher.Add(gang->satisfied);
+    hasher.Add(gang->timed_out);
+    hasher.Add(gang->held_ms);
+    hasher.Add(gang->requeues);
+  }
+  return hasher.value();
+}
+
+uint64_t Machine::Hash() const {
+  StateHasher hasher;
+  cluster_.Hash(&hasher);
+  hasher.Add(DurableHash());
+  hasher.Add(facts_read_);
+  hasher.Add(held_binds_);
+  hasher.Add(promised_holds_);
+  for (const auto& [key, gang] : gangs_) {
+    hasher.Add(gang->rules.min_member);
+    hasher.Add(gang->rules.wait_time_ms);
+    hasher.Add(gang->created_ms);
+    hasher.Add(gang->retry_at_ms);
+    hasher.Add(gang->holding_since_ms);
+    hasher.Add(gang->evicting);
+    hasher.Add(ReasonName(gang->reason.code));
+    hasher.Add(gang->reason.text);
+    hasher.Add(gang->queued.has_value());
+    for (const std::string& warning : gang->warnings) hasher.Add(warning);
+    for (const MemberSet& set : gang->members) {
+      hasher.Add(static_cast<int64_t>(set.size()));
+      for (const Pod* pod : set) hasher.Add(pod->facts.uid);
+    }
+    hasher.Add(gang->plan != nullptr);
+    if (gang->plan == nullptr) continue;
+    hasher.Add(gang->plan->id);
+    hasher.Add(gang->plan->committed);
+    hasher.Add(gang->plan->held);
+    hasher.Add(gang->plan->last_arrival_ms);
+    for (const Slot& slot : gang->plan->slots) {
+      hasher.Add(cluster_.node(slot.node).facts.name);
+      hasher.Add(static_cast<int>(slot.state));
+      hasher.Add(slot.pod == nullptr ? absl::string_view() : absl::string_view(slot.pod->facts.uid));
+    }
+  }
+  std::vector<const Pod*> pods;
+  for (const auto& [uid, pod] : pods_) pods.push_back(pod.get());
+  std::sort(pods.begin(), pods.end(), [](const Pod* a, const Pod* b) { return a->facts.uid < b->facts.uid; });
+  for (const Pod* pod : pods) {
+    hasher.Add(pod->facts.uid);
+    hasher.Add(static_cast<int>(pod->state));
+    hasher.Add(pod->charged_node == kNoNode ? absl::string_view()
+                                            : absl::string_view(cluster_.node(pod->charged_node).facts.name));
+    hasher.Add(pod->slot >= 0);
+    hasher.Add(static_cast<int64_t>(pod->holds.size()));
+    hasher.Add(pod->hold_until_ms);
+    hasher.Add(static_cast<int>(pod->binding.phase));
+    hasher.Add(pod->binding.attempts);
+    hasher.Add(pod->refused);
+  }
+  return hasher.value();
+}
+
+absl::Status Machine::CheckInvariants() const {
+  const auto broken = [](std::string text) { return absl::InternalError(std::move(text)); };
+  std::vector<std::tuple<ResourceVector, ResourceVector, int32_t, int32_t>> expected(
+      static_cast<size_t>(cluster_.node_limit()));
+  const auto charge = [&](NodeId node, ClassId cls, ChargeKind kind) {
+    auto& [used, reserved, used_pods, reserved_pods] = expected[static_cast<size_t>(node)];
+    (kind == ChargeKind::kUsed ? used : reserved).AddTimes(cluster_.pod_class(cls).request, 1);
+    ++(kind == ChargeKind::kUsed ? used_pods : reserved_pods);
+  };
+  size_t in_gangs = 0;
+  int32_t holds = 0;
+  int32_t promised = 0;
+  for (const auto& [key, gang] : gangs_) {
+    for (size_t state = 0; state < kMemberStates; ++state) {
+      for (const Pod* pod : gang->members[state]) {
+        ++in_gangs;
+        if (pod->gang != gang.get() || static_cast<size_t>(pod->state) != state) {
+          return broken(absl::StrCat("pod ", pod->facts.uid, " is in the wrong member set of ", key));
+        }
+      }
+    }
+    if (!gang->queued.has_value() && !gang->blocked_signature.empty()) return broken(absl::StrCat(key, " is blocked, not queued"));
+    if (gang->plan == nullptr) continue;
+    promised += static_cast<int32_t>(gang->plan->slots.size());
+    int32_t held = 0;
+    int32_t open = 0;
+    for (size_t i = 0; i < gang->plan->slots.size(); ++i) {
+      const Slot& slot = gang->plan->slots[i];
+      if (slot.pod != nullptr && (slot.pod->slot != static_cast<int32_t>(i) || slot.pod->gang != gang.get())) {
+        return broken(absl::StrCat(key, " slot ", i, " and its pod disagree"));
+      }
+      if (slot.state == SlotState::kHeld) {
+        ++held;
+        if (slot.pod == nullptr || slot.pod->state != MemberState::kWaiting) {
+          return broken(absl::StrCat(key, " slot ", i, " is held without a waiting pod"));
+        }
+      }
+      if (slot.state != SlotState::kCommitted) {
+        charge(slot.node, slot.cls, ChargeKind::kReserved);
+        ++open;
+      }
+    }
+    if (held != gang->plan->held) return broken(absl::StrCat(key, " counts ", gang->plan->held, " held slots, has ", held));
+    holds += held;
+    if (!gang->plan->committed && gang->plan->slots.size() != static_cast<size_t>(Missing(*gang) + 0)) {
+      return broken(absl::StrCat(key, " has ", gang->plan->slots.size(), " slots and misses ", Missing(*gang)));
+    }
+    // No partial gang is committed: a plan is committed as a whole or has no committed slot.
+    if (!gang->plan->committed && open != static_cast<int32_t>(gang->plan->slots.size())) {
+      return broken(absl::StrCat(key, " has committed slots in an uncommitted plan"));
+    }
+  }
+  size_t with_gang = 0;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod->gang != nullptr) ++with_gang;
+    if (pod->charged_node != kNoNode) charge(pod->charged_node, pod->cls, pod->charge_kind);
+    if (pod->slot >= 0 && (pod->gang == nullptr || pod->gang->plan == nullptr)) {
+      return broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
+    }
+  }
+  if (with_gang != in_gangs) return broken("member sets and pods disagree");
+  if (holds != held_binds_) return broken(absl::StrCat("counts ", held_binds_, " held binds, has ", holds));
+  if (promised != promised_holds_) return broken(absl::StrCat("counts ", promised_holds_, " promised holds, has ", promised));
+  for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
+    const Node& node = cluster_.node(id);
+    const auto& [used, reserved, used_pods, reserved_pods] = expected[static_cast<size_t>(id)];
+    if (!(node.used == used) || !(node.reserved == reserved) || node.used_pods != used_pods ||
+        node.reserved_pods != reserved_pods) {
+      return broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
+    }
+    if (cluster_.ReservationsExceed(id)) return broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace muster

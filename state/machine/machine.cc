@@ -1,0 +1,89 @@
+#include "state/machine/machine.h"
+
+#include <algorithm>
+
+#include "state/base/check.h"
+
+namespace muster {
+
+absl::string_view ToString(BindingPhase phase) {
+  switch (phase) {
+    case BindingPhase::kNone: return "None";
+    case BindingPhase::kPending: return "Pending";
+    case BindingPhase::kSucceeded: return "Succeeded";
+    case BindingPhase::kFailed: return "Failed";
+  }
+  return "";
+}
+
+absl::string_view ToString(MemberState state) {
+  switch (state) {
+    case MemberState::kPending: return "Pending";
+    case MemberState::kWaiting: return "Waiting";
+    case MemberState::kCommitted: return "Binding";
+    case MemberState::kBound: return "Bound";
+    case MemberState::kRunning: return "Running";
+    case MemberState::kSucceeded: return "Succeeded";
+    case MemberState::kFailed: return "Failed";
+    case MemberState::kLeaving: return "Leaving";
+  }
+  return "";
+}
+
+Machine::Machine(MachineSettings settings) : settings_(std::move(settings)), index_(&cluster_) {}
+Machine::~Machine() = default;
+
+void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
+  now_ms_ = std::max(now_ms_, now_ms);
+  out_ = outcome;
+  std::visit([this](const auto& specific) { On(specific); }, command);
+  Finish(outcome);
+  out_ = nullptr;
+}
+
+void Machine::Finish(Outcome*) {
+  // Settling a gang may touch another one (capacity that one gives up is planned by a later PlanRound, not here).
+  while (!touched_.empty()) {
+    Gang* gang = *touched_.begin();
+    touched_.erase(touched_.begin());
+    Settle(gang);
+  }
+}
+
+bool Machine::PlanningDue() const {
+  if (!facts_read_) return false;
+  return !queue_.empty() || !awake_.empty() || (!blocked_.empty() && gain_position_ != cluster_.log_end());
+}
+
+int64_t Machine::NextDeadline() const {
+  int64_t next = exclusions_until_ms_;
+  if (!gang_timers_.empty()) next = std::min(next, gang_timers_.begin()->first);
+  if (!pod_timers_.empty()) next = std::min(next, pod_timers_.begin()->first);
+  return next;
+}
+
+const Pod* Machine::FindPod(absl::string_view uid) const {
+  const auto found = pods_.find(uid);
+  return found == pods_.end() ? nullptr : found->second.get();
+}
+
+const Gang* Machine::FindGang(absl::string_view key) const {
+  const auto found = gangs_.find(key);
+  return found == gangs_.end() ? nullptr : found->second.get();
+}
+
+void Machine::ForEachGang(const std::function<void(const Gang&)>& visit) const {
+  for (const auto& [key, gang] : gangs_) visit(*gang);
+}
+
+void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
+  gangs->assign(changed_gangs_.begin(), changed_gangs_.end());
+  changed_gangs_.clear();
+  nodes->clear();
+  for (const NodeId node : changed_nodes_) nodes->push_back(cluster_.node(node).facts.name);
+  changed_nodes_.clear();
+}
+
+PodRef Machine::RefOf(const Pod& pod) const { return PodRef{pod.facts.name_space, pod.facts.name, pod.facts.uid}; }
+
+}  // namespace muster

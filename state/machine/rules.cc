@@ -1,0 +1,273 @@
+// When a gang may be planned, why it waits, and what follows from a change (SPEC G-1, G-5, G-8 to G-11).
+#include <algorithm>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+#include "state/machine/machine.h"
+
+namespace muster {
+
+bool Machine::Serves(const Pod& pod) const {
+  return absl::c_linear_search(settings_.scheduler_names, pod.facts.scheduler_name);
+}
+
+Reason Machine::PodReason(const Pod& pod) const {
+  if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
+  if (!Serves(pod)) {
+    return {ReasonCode::kNotServed,
+            absl::StrCat("pod ", pod.facts.name, " asks for scheduler \"", pod.facts.scheduler_name, "\", which is not served")};
+  }
+  if (pod.cls == kNoClass) {
+    return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
+  }
+  if (settings_.one_priority && pod.gang != nullptr) {
+    const Pod* first = nullptr;
+    for (const MemberSet& set : pod.gang->members) {
+      for (const Pod* other : set) {
+        if (first == nullptr || std::tie(other->facts.created_ms, other->facts.uid) <
+                                    std::tie(first->facts.created_ms, first->facts.uid)) {
+          first = other;
+        }
+      }
+    }
+    if (first != nullptr && first->facts.priority != pod.facts.priority) {
+      return {ReasonCode::kPriorityMismatch,
+              absl::StrCat("pod ", pod.facts.name, " has priority ", pod.facts.priority, ", its gang's first pod ",
+                           first->facts.name, " has ", first->facts.priority, "; all pods of a gang must have one")};
+    }
+  }
+  return {};
+}
+
+bool Machine::Plannable(const Pod& pod) const {
+  return pod.state == MemberState::kPending && !pod.facts.other_gates && PodReason(pod).none();
+}
+
+int32_t Machine::CountedChildren(const Gang& gang) const {
+  int32_t count = gang.active() + gang.count(MemberState::kWaiting);
+  for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
+    if (!pod->facts.other_gates) ++count;
+  }
+  if (gang.rules.match_policy == MatchPolicy::kWaitingRunningSucceed) count += gang.count(MemberState::kSucceeded);
+  return count;
+}
+
+int32_t Machine::TowardsMinimum(const Gang& gang) const {
+  const int32_t waiting = gang.count(MemberState::kWaiting);
+  switch (gang.rules.match_policy) {
+    case MatchPolicy::kOnceSatisfied:
+    case MatchPolicy::kOnlyWaiting: return waiting;
+    case MatchPolicy::kWaitingAndRunning: return waiting + gang.active();
+    case MatchPolicy::kWaitingRunningSucceed: return waiting + gang.active() + gang.count(MemberState::kSucceeded);
+  }
+  return waiting;
+}
+
+int32_t Machine::Missing(const Gang& gang) const {
+  int32_t have = gang.active();
+  if (gang.rules.match_policy == MatchPolicy::kWaitingRunningSucceed) have += gang.count(MemberState::kSucceeded);
+  // only-waiting counts nobody who has started, except to finish a start that was interrupted (K-13).
+  if (gang.rules.match_policy == MatchPolicy::kOnlyWaiting && gang.satisfied) have = 0;
+  return std::max(0, gang.rules.min_member - have);
+}
+
+bool Machine::PassesOneByOne(const Gang& gang) const {
+  if (gang.rules.min_member < 0 || gang.timed_out || gang.evicting || gang.objects.size() > 1) return false;
+  if (gang.satisfied && gang.rules.match_policy == MatchPolicy::kOnceSatisfied) return true;
+  return Missing(gang) == 0;
+}
+
+int32_t Machine::GangPriority(const Gang& gang) const {
+  if (gang.rules.priority.has_value()) return *gang.rules.priority;
+  bool any = false;
+  int32_t highest = 0;
+  for (const MemberSet& set : gang.members) {
+    if (set.empty()) continue;
+    const int32_t priority = (*set.begin())->facts.priority;
+    highest = any ? std::max(highest, priority) : priority;
+    any = true;
+  }
+  return highest;
+}
+
+QueueKey Machine::KeyOf(const Gang& gang) const {
+  const bool half_bound = !gang.satisfied && gang.active() > 0;
+  return QueueKey{half_bound, GangPriority(gang), gang.requeues, gang.created_ms, gang.key};
+}
+
+Reason Machine::ChildrenReason(const Gang& gang) const {
+  const int32_t children = CountedChildren(gang);
+  if (children >= gang.rules.min_member) return {};
+  const int32_t gated = static_cast<int32_t>(absl::c_count_if(
+      gang.members[static_cast<size_t>(MemberState::kPending)], [](const Pod* pod) { return pod->facts.other_gates; }));
+  std::string text = absl::StrCat(children, " of ", gang.rules.min_member, " pods exist");
+  if (gated > 0) absl::StrAppend(&text, " (", gated, " more held by another scheduling gate)");
+  return {ReasonCode::kNotEnoughPods, std::move(text)};
+}
+
+Reason Machine::GateReason(const Gang& gang) const {
+  if (gang.objects.size() > 1) {
+    return {ReasonCode::kConflict, absl::StrCat("declared twice: by ", ToString(gang.objects.begin()->first), " and by ",
+                                                ToString(gang.objects.rbegin()->first), "; delete one of them")};
+  }
+  if (gang.rules.min_member < 0) {
+    if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
+    if (!gang.objects.empty() && !gang.objects.begin()->second.declaration.unreadable_minimum.empty()) {
+      return {ReasonCode::kUninitialised,
+              absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration.unreadable_minimum)};
+    }
+    if (gang.objects.empty() && gang.refers_to_object) {
+      return {ReasonCode::kUnknownGang, absl::StrCat("PodGroup ", gang.key, " does not exist yet")};
+    }
+    return {ReasonCode::kUninitialised,
+            "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
+  }
+  if (gang.satisfied && gang.rules.match_policy == MatchPolicy::kOnceSatisfied && !gang.evicting && !gang.timed_out) {
+    return {};
+  }
+  if (gang.timed_out) {
+    return {ReasonCode::kTimedOut,
+            absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
+                         " s ran out before the gang could start; delete its pods to free it")};
+  }
+  if (gang.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
+  if (Reason children = ChildrenReason(gang); !children.none()) return children;
+  const int32_t missing = Missing(gang);
+  if (missing > 0) {
+    int32_t plannable = gang.count(MemberState::kWaiting);
+    Reason culprit;
+    for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
+      if (Plannable(*pod)) {
+        ++plannable;
+      } else if (culprit.none()) {
+        culprit = PodReason(*pod);
+      }
+    }
+    if (plannable < missing) {
+      std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be placed");
+      if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);
+      return {culprit.none() ? ReasonCode::kNotEnoughPods : culprit.code, std::move(text)};
+    }
+  }
+  if (gang.retry_at_ms > now_ms_) {
+    std::string text = absl::StrCat("put back ", gang.requeues, gang.requeues == 1 ? " time" : " times",
+                                    ", waiting before the next try");
+    if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
+    return {ReasonCode::kBackoff, std::move(text)};
+  }
+  return {};
+}
+
+Reason Machine::WaitReason(const Gang& gang) const {
+  if (const Plan* plan = gang.plan.get(); plan != nullptr) {
+    const size_t slots = plan->slots.size();
+    if (plan->committed) {
+      return {ReasonCode::kBinding, absl::StrCat("permitted: ", plan->bound, " of ", slots, " members are bound")};
+    }
+    if (plan->held > 0) {
+      std::string text = absl::StrCat(plan->held, " of ", slots, " members are at the barrier");
+      if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
+      return {ReasonCode::kBarrier, std::move(text)};
+    }
+    std::string text = absl::StrCat("room is reserved for ", slots, " members, which are being called");
+    if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
+    return {ReasonCode::kPlanned, std::move(text)};
+  }
+  if (Reason gate = GateReason(gang); !gate.none()) return gate;
+  if (PassesOneByOne(gang)) {
+    if (gang.rules.min_member == 0) return {};
+    return {ReasonCode::kSatisfied, "the minimum is placed"};
+  }
+  if (gang.count(MemberState::kWaiting) > 0) {
+    return {ReasonCode::kBarrier, absl::StrCat(TowardsMinimum(gang), " of ", gang.rules.min_member, " members wait")};
+  }
+  if (!gang.blocked.none()) return gang.blocked;
+  if (!facts_read_) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
+  return {ReasonCode::kQueued, "about to be planned"};
+}
+
+void Machine::Settle(Gang* gang) {
+  SettleMarks(gang);
+  if (gang->children() == 0 && gang->objects.empty()) {
+    MUSTER_CHECK(gang->plan == nullptr);
+    LeaveQueue(gang);
+    gang_timers_.erase({gang->timer_ms, gang->key});
+    changed_gangs_.insert(gang->key);
+    touched_.erase(gang);
+    if (!gang->durable.empty()) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
+    gangs_.erase(gang->key);
+    return;
+  }
+  SettleQueue(gang);
+  SettleReason(gang);
+  SettleTimer(gang);
+  WriteRecord(gang);
+  changed_gangs_.insert(gang->key);
+  if (PassesOneByOne(*gang)) CallExtras(gang);
+}
+
+void Machine::SettleMarks(Gang* gang) {
+  if (gang->timed_out) {
+    const bool marked = absl::c_any_of(gang->members, [](const MemberSet& set) {
+      return absl::c_any_of(set, [](const Pod* pod) { return pod->facts.timed_out_mark; });
+    });
+    if (!marked) gang->timed_out = false;
+  }
+  if (gang->evicting && gang->active() == 0 && gang->count(MemberState::kLeaving) == 0) gang->evicting = false;
+  const bool in_flight = gang->plan != nullptr || gang->count(MemberState::kWaiting) > 0;
+  if (gang->satisfied && gang->active() == 0 && !in_flight) gang->satisfied = false;
+  if (!gang->satisfied && !in_flight && facts_read_ && gang->rules.min_member > 0 && gang->active() > 0 &&
+      Missing(*gang) == 0) {
+    gang->satisfied = true;
+  }
+  // A plan exists only while its gang may have one: rules and children can change under it.
+  if (gang->plan != nullptr && !gang->plan->committed) {
+    Reason gate = GateReason(*gang);
+    if (gate.none() && static_cast<size_t>(Missing(*gang)) != gang->plan->slots.size()) {
+      gate = Reason{ReasonCode::kWithdrawn, "the number of missing members changed"};
+    }
+    if (!gate.none()) WithdrawPlan(gang, gate.code, gate.text);
+  }
+  // The same for members that wait without a plan (Permit): a smaller minimum may let them go (C-114).
+  if (gang->plan == nullptr && gang->count(MemberState::kWaiting) > 0 && gang->rules.min_member >= 0 &&
+      TowardsMinimum(*gang) >= gang->rules.min_member) {
+    PermitWaiting(gang);
+  }
+  if (gang->plan == nullptr && gang->count(MemberState::kWaiting) == 0) StopHolding(gang);
+}
+
+void Machine::SettleQueue(Gang* gang) {
+  const bool wants = facts_read_ && gang->plan == nullptr && gang->count(MemberState::kPending) > 0 &&
+                     gang->count(MemberState::kWaiting) == 0 && GateReason(*gang).none() && !PassesOneByOne(*gang);
+  if (!wants) {
+    LeaveQueue(gang);
+    gang->blocked = Reason();
+    return;
+  }
+  QueueKey key = KeyOf(*gang);
+  if (gang->queued == key && (gang->blocked_signature.empty() || gang->blocked_signature == Signature(*gang))) return;
+  LeaveQueue(gang);
+  gang->blocked = Reason();
+  gang->queued = key;
+  queue_.insert(std::move(key));
+}
+
+void Machine::SettleReason(Gang* gang) {
+  Reason reason = WaitReason(*gang);
+  if (reason.code != gang->reason.code) {
+    gang->reason_since_ms = now_ms_;
+    if (facts_read_) gang->notify_at_ms = std::min(gang->notify_at_ms, now_ms_ + 1000);
+  }
+  gang->reason = std::move(reason);
+}
+
+void Machine::SettleTimer(Gang* gang) {
+  const int64_t due = GangDeadline(*gang);
+  if (due == gang->timer_ms) return;
+  if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang->key});
+  gang->timer_ms = due;
+  if (due != kNever) gang_timers_.emplace(due, gang->key);
+}
+
+}  // namespace muster

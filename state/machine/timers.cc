@@ -1,0 +1,131 @@
+// What happens because time passes (SPEC G-6, P-11, K-5, K-7, G-13).
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "state/machine/machine.h"
+
+namespace muster {
+
+int64_t Machine::GangDeadline(const Gang& gang) const {
+  int64_t due = gang.notify_at_ms;
+  if (gang.holding_since_ms != kNever) {
+    due = std::min(due, gang.holding_since_ms + std::max<int64_t>(0, gang.rules.wait_time_ms - gang.held_ms));
+  }
+  if (const Plan* plan = gang.plan.get(); plan != nullptr) {
+    due = std::min({due, plan->next_wake_ms, plan->repair_until_ms});
+    if (!plan->committed) due = std::min(due, plan->last_arrival_ms + settings_.plan_idle_ms);
+  }
+  if (gang.retry_at_ms > now_ms_) due = std::min(due, gang.retry_at_ms);
+  return due;
+}
+
+void Machine::On(const Tick&) {
+  if (exclusions_until_ms_ <= now_ms_) exclusions_until_ms_ = cluster_.ExpireExclusions(now_ms_);
+  while (!gang_timers_.empty() && gang_timers_.begin()->first <= now_ms_) {
+    const std::string key = gang_timers_.begin()->second;
+    gang_timers_.erase(gang_timers_.begin());
+    Gang* gang = gangs_.find(key)->second.get();
+    gang->timer_ms = kNever;
+    OnGangTimer(gang);
+    Touch(gang);  // settling sets the next timer
+  }
+  while (!pod_timers_.empty() && pod_timers_.begin()->first <= now_ms_) {
+    const std::string uid = pod_timers_.begin()->second;
+    pod_timers_.erase(pod_timers_.begin());
+    Pod* pod = pods_.find(uid)->second.get();
+    pod->timer_ms = kNever;
+    OnPodTimer(pod);
+  }
+}
+
+void Machine::OnGangTimer(Gang* gang) {
+  if (gang->notify_at_ms <= now_ms_) NotifyMembers(gang);
+  if (gang->holding_since_ms != kNever &&
+      now_ms_ - gang->holding_since_ms + gang->held_ms >= gang->rules.wait_time_ms) {
+    ExpireWait(gang);
+    return;
+  }
+  Plan* plan = gang->plan.get();
+  if (plan == nullptr) return;
+  if (plan->repair_until_ms <= now_ms_) {
+    EndRepair(gang);
+    return;
+  }
+  if (!plan->committed && plan->last_arrival_ms + settings_.plan_idle_ms <= now_ms_) {
+    const int32_t arrived = static_cast<int32_t>(
+        std::count_if(plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod != nullptr && s.pod->arrived; }));
+    if (gang->root_cause.empty()) {
+      gang->root_cause = absl::StrCat(arrived, " of ", plan->slots.size(), " members came within ",
+                                      settings_.plan_idle_ms / 1000, " s");
+    }
+    WithdrawPlan(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was given up: ", gang->root_cause));
+    Requeue(gang);
+    return;
+  }
+  if (plan->next_wake_ms <= now_ms_) {
+    plan->next_wake_ms = NextWake(*plan, now_ms_);
+    CallMembers(gang, /*again=*/true);
+  }
+}
+
+// G-6: the gang held capacity for as long as it may. Everything waiting and reserved is released.
+void Machine::ExpireWait(Gang* gang) {
+  const std::string text = absl::StrCat("gang ", gang->key, ": the wait time of ", gang->rules.wait_time_ms / 1000,
+                                        " s ran out before the gang could start");
+  const Reason reason{ReasonCode::kTimedOut, text};
+  if (gang->plan != nullptr) WithdrawPlan(gang, ReasonCode::kTimedOut, "the wait time ran out");
+  const MemberSet waiting = gang->in(MemberState::kWaiting);
+  for (Pod* pod : waiting) EndPodHold(pod, reason);
+  StopHolding(gang);
+  gang->held_ms = 0;
+  if (gang->rules.on_timeout == OnTimeout::kRequeue) {
+    Requeue(gang);
+    return;
+  }
+  gang->timed_out = true;
+  for (const MemberSet& set : gang->members) {
+    for (Pod* pod : set) {
+      if (pod->facts.timed_out_mark) continue;
+      pod->facts.timed_out_mark = true;
+      out_->effects.emplace_back(MarkTimedOut{RefOf(*pod)});
+      out_->effects.emplace_back(TellPod{RefOf(*pod), /*warning=*/true, reason});
+    }
+  }
+}
+
+void Machine::SettlePodTimer(Pod* pod) {
+  int64_t due = pod->state == MemberState::kWaiting ? pod->hold_until_ms : kNever;
+  if (pod->state == MemberState::kCommitted) due = std::min(due, pod->binding.next_try_ms);
+  if (due == pod->timer_ms) return;
+  if (pod->timer_ms != kNever) pod_timers_.erase({pod->timer_ms, pod->facts.uid});
+  pod->timer_ms = due;
+  if (due != kNever) pod_timers_.emplace(due, pod->facts.uid);
+}
+
+void Machine::OnPodTimer(Pod* pod) {
+  if (pod->state == MemberState::kWaiting && pod->hold_until_ms <= now_ms_) {
+    const Plan* plan = pod->gang->plan.get();
+    EndPodHold(pod, {ReasonCode::kHoldExpired,
+                     absl::StrCat("gang ", pod->gang->key, ": held for ", settings_.hold_limit_ms / 1000, " s, ",
+                                  plan == nullptr ? 0 : plan->held, " of ", plan == nullptr ? 0 : plan->slots.size(),
+                                  " members were at the barrier; the pod will be tried again")});
+    return;
+  }
+  if (pod->state == MemberState::kCommitted && pod->binding.next_try_ms <= now_ms_) SendBinding(pod);
+  SettlePodTimer(pod);
+}
+
+// Pods behind our gate carry no scheduler message, so an event says why they wait, once per reason.
+void Machine::NotifyMembers(Gang* gang) {
+  gang->notify_at_ms = kNever;
+  const Reason reason = WaitReason(*gang);
+  if (reason.none()) return;
+  for (Pod* pod : gang->in(MemberState::kPending)) {
+    if (!pod->facts.our_gate || pod->told == reason.code) continue;
+    pod->told = reason.code;
+    out_->effects.emplace_back(
+        TellPod{RefOf(*pod), false, Reason{reason.code, absl::StrCat("gang ", gang->key, ": ", reason.text)}});
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,175 @@
+// What the machine keeps about pods, gangs and plans. Values and small helpers only; the rules are in the machine.
+#ifndef MUSTER_STATE_MACHINE_TYPES_H_
+#define MUSTER_STATE_MACHINE_TYPES_H_
+
+#include <array>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "state/base/reason.h"
+#include "state/model/gang.h"
+#include "state/model/pod.h"
+#include "state/placement/cluster.h"
+#include "state/queueing/order.h"
+
+namespace muster {
+
+inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
+
+using HoldToken = uint64_t;  // names one held call, unique per process
+
+// Where a pod stands. A gang's members are kept in one set per state; every count is the size of a set (G-10).
+enum class MemberState : uint8_t {
+  kPending,    // has no node
+  kWaiting,    // at the barrier: a held bind, or a Permit that waits
+  kCommitted,  // permitted; its binding is under way
+  kBound,      // has a node
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kLeaving,    // being deleted; still holds its node's capacity if it has one
+};
+inline constexpr size_t kMemberStates = 8;
+
+// G-14: what became of a pod's binding.
+enum class BindingPhase : uint8_t { kNone, kPending, kSucceeded, kFailed };
+[[nodiscard]] absl::string_view ToString(BindingPhase phase);
+[[nodiscard]] absl::string_view ToString(MemberState state);
+
+struct Binding {
+  BindingPhase phase = BindingPhase::kNone;
+  std::string node;
+  std::string reason;
+  int32_t attempts = 0;
+  int64_t next_try_ms = kNever;
+};
+
+struct Gang;
+
+struct Pod {
+  PodDescription facts;
+  ClassId cls = kNoClass;  // kNoClass: the pod cannot be planned (facts.invalid)
+  Gang* gang = nullptr;
+  MemberState state = MemberState::kPending;
+
+  // What the pod itself is charged for (a slot's reservation is the plan's).
+  NodeId charged_node = kNoNode;
+  ChargeKind charge_kind = ChargeKind::kUsed;
+
+  int32_t slot = -1;              // index into gang->plan->slots
+  std::vector<HoldToken> holds;   // calls that wait for this pod's outcome
+  NodeId hold_node = kNoNode;
+  int64_t hold_until_ms = kNever;     // then the hold ends by its own bound (K-5)
+  int64_t answer_by_ms = kNever;      // then the caller has given up: nothing may be bound after it
+  Binding binding;
+
+  bool refused = false;           // kube-scheduler has parked it: it comes back only when called (K-7)
+  bool called = false;            // was called since
+  bool arrived = false;           // entered the barrier under the present plan
+  ReasonCode told = ReasonCode::kNone;  // the last code that an event told this pod's owner
+  int64_t timer_ms = kNever;
+};
+
+// Members are tried by priority, then creation, then name (P-2).
+struct MemberOrder {
+  bool operator()(const Pod* a, const Pod* b) const {
+    if (a->facts.priority != b->facts.priority) return a->facts.priority > b->facts.priority;
+    if (a->facts.created_ms != b->facts.created_ms) return a->facts.created_ms < b->facts.created_ms;
+    if (a->facts.name != b->facts.name) return a->facts.name < b->facts.name;
+    return a->facts.uid < b->facts.uid;
+  }
+};
+using MemberSet = absl::btree_set<Pod*, MemberOrder>;
+
+enum class SlotState : uint8_t { kFree, kOffered, kHeld, kCommitted };
+
+// P-11: room for one pod of a class on a node. kFree, kOffered and kHeld slots are charged as reserved; a kCommitted
+// slot's charge has moved to its pod.
+struct Slot {
+  ClassId cls = kNoClass;
+  NodeId node = kNoNode;
+  SlotState state = SlotState::kFree;
+  Pod* pod = nullptr;
+};
+
+struct Plan {
+  int64_t id = 0;
+  int64_t created_ms = 0;
+  int64_t last_arrival_ms = 0;
+  std::vector<Slot> slots;
+  int32_t held = 0;
+  int32_t bound = 0;               // committed slots whose binding succeeded
+  bool committed = false;
+  int64_t repair_until_ms = kNever;  // G-13: until then a failed member's slot is kept
+  int64_t wake_base_ms = 0;          // members that did not come are called again 2, 4 and 8 s after this (K-7)
+  int64_t next_wake_ms = kNever;
+  int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
+};
+
+// When members are called again after `now_ms`; kNever when they were called often enough.
+[[nodiscard]] inline int64_t NextWake(const Plan& plan, int64_t now_ms) {
+  for (const int64_t delay_ms : {2'000, 4'000, 8'000}) {
+    if (plan.wake_base_ms + delay_ms > now_ms) return plan.wake_base_ms + delay_ms;
+  }
+  return kNever;
+}
+
+struct Gang {
+  std::string key;  // "namespace/name"
+  std::string name_space;
+  std::string name;
+
+  absl::btree_map<GangDialect, GangObject> objects;
+  std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
+  bool refers_to_object = false;               // some pod joined by naming a PodGroup (D-3)
+  std::string unreadable;                      // what a pod said that could not be read (D-8)
+  std::vector<std::string> warnings;           // repairs and contradictions, for the user
+  GangRules rules;                             // min_member -1: uninitialised
+  int64_t created_ms = 0;
+
+  std::array<MemberSet, kMemberStates> members;
+  std::optional<QueueKey> queued;      // its place in the list of gangs to try
+  std::string blocked_signature;       // non-empty: waits in the group of gangs that failed alike (P-9)
+  Reason blocked;                      // why it could not be planned
+
+  bool satisfied = false;
+  bool timed_out = false;
+  bool evicting = false;
+  int64_t holding_since_ms = kNever;  // G-6: since when it holds reservations or waiting pods
+  bool holding_by_plan = false;       // it holds by a plan (adds up) rather than by Permit calls (starts anew)
+  int64_t held_ms = 0;                // G-6: what earlier plans held
+  int32_t requeues = 0;
+  int64_t retry_at_ms = 0;            // back-off
+  std::unique_ptr<Plan> plan;
+  std::string root_cause;             // G-3: what kept a member off every node
+
+  Reason reason;                      // why it waits now, as last published
+  int64_t reason_since_ms = 0;
+  int64_t notify_at_ms = kNever;
+  int64_t timer_ms = kNever;
+  std::string durable;                // its record as last written
+
+  [[nodiscard]] MemberSet& in(MemberState state) { return members[static_cast<size_t>(state)]; }
+  [[nodiscard]] int32_t count(MemberState state) const {
+    return static_cast<int32_t>(members[static_cast<size_t>(state)].size());
+  }
+  // Members that have a node for good: binding under way, bound or running.
+  [[nodiscard]] int32_t active() const {
+    return count(MemberState::kCommitted) + count(MemberState::kBound) + count(MemberState::kRunning);
+  }
+  [[nodiscard]] int32_t children() const {
+    int32_t sum = 0;
+    for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());
+    return sum;
+  }
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MACHINE_TYPES_H_
