@@ -103,6 +103,11 @@ void Machine::JoinGang(Pod* pod) {
   if (pod->facts.gang.dialect != GangDialect::kKoordinator) gang->refers_to_object = true;
   AdoptDeclaration(gang, *pod);
   if (pod->facts.timed_out_mark) gang->timed_out = true;
+  if (gang->plan != nullptr && !gang->plan->committed && pod->facts.priority > gang->plan->lowest_priority &&
+      Plannable(*pod)) {
+    // D-11: the driver comes before its executors, also when it was created after them.
+    WithdrawPlan(gang, ReasonCode::kWithdrawn, absl::StrCat("member ", pod->facts.name, " of higher priority came"));
+  }
   Touch(gang);
 }
 
@@ -337,7 +342,7 @@ void Machine::NoteMemberLoss(Gang* gang) {
     const auto found = open.find(pod->cls);
     if (found != open.end() && --found->second == 0) open.erase(found);
   }
-  if (open.empty() && GateReason(*gang).none()) return;
+  if (open.empty() && PlanReason(*gang).none()) return;
   WithdrawPlan(gang, ReasonCode::kWithdrawn, "a member left or changed");
 }
 

@@ -127,7 +127,9 @@ class Machine {
   [[nodiscard]] static MemberState StateFromFacts(const PodDescription& facts);
 
   // rules.cc
-  [[nodiscard]] Reason GateReason(const Gang& gang) const;  // G-1, then back-off: why no plan may be tried
+  [[nodiscard]] Reason StructureReason(const Gang& gang) const;  // the gang itself cannot start, whoever asks
+  [[nodiscard]] Reason GateReason(const Gang& gang) const;       // G-1, then back-off
+  [[nodiscard]] Reason PlanReason(const Gang& gang) const;       // then: enough members that may be planned
   [[nodiscard]] Reason ChildrenReason(const Gang& gang) const;
   [[nodiscard]] Reason WaitReason(const Gang& gang) const;  // the whole truth for users
   [[nodiscard]] Reason PodReason(const Pod& pod) const;     // what concerns only this pod; none otherwise

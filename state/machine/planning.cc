@@ -123,7 +123,7 @@ bool Machine::TryPlan(Gang* gang) {
     const ClassId lacking = result.lacking;
     Block(gang, lacking, /*holds=*/false,
           Reason{ReasonCode::kNoRoom, absl::StrCat("room for ", result.placed_pods, " of ", needed, " members; ",
-                                                   lacking == kNoClass ? "" : ExplainNoRoom(cluster_, lacking))});
+                                                   result.explanation)});
     return false;
   }
   for (const Statement::Operation& operation : statement.operations()) {
@@ -132,6 +132,7 @@ bool Machine::TryPlan(Gang* gang) {
     MUSTER_CHECK(!cluster_.ReservationsExceed(operation.node));
   }
   AdoptPlan(gang, statement.Commit());
+  gang->plan->lowest_priority = result.lowest_priority;
   ChargeNominated();
   return true;
 }

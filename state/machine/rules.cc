@@ -14,10 +14,6 @@ bool Machine::Serves(const Pod& pod) const {
 
 Reason Machine::PodReason(const Pod& pod) const {
   if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
-  if (!Serves(pod)) {
-    return {ReasonCode::kNotServed,
-            absl::StrCat("pod ", pod.facts.name, " asks for scheduler \"", pod.facts.scheduler_name, "\", which is not served")};
-  }
   if (pod.cls == kNoClass) {
     return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
   }
@@ -41,7 +37,7 @@ Reason Machine::PodReason(const Pod& pod) const {
 }
 
 bool Machine::Plannable(const Pod& pod) const {
-  return pod.state == MemberState::kPending && !pod.facts.other_gates && PodReason(pod).none();
+  return pod.state == MemberState::kPending && !pod.facts.other_gates && Serves(pod) && PodReason(pod).none();
 }
 
 int32_t Machine::CountedChildren(const Gang& gang) const {
@@ -106,7 +102,7 @@ Reason Machine::ChildrenReason(const Gang& gang) const {
   return {ReasonCode::kNotEnoughPods, std::move(text)};
 }
 
-Reason Machine::GateReason(const Gang& gang) const {
+Reason Machine::StructureReason(const Gang& gang) const {
   if (gang.objects.size() > 1) {
     return {ReasonCode::kConflict, absl::StrCat("declared twice: by ", ToString(gang.objects.begin()->first), " and by ",
                                                 ToString(gang.objects.rbegin()->first), "; delete one of them")};
@@ -123,33 +119,19 @@ Reason Machine::GateReason(const Gang& gang) const {
     return {ReasonCode::kUninitialised,
             "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
   }
-  if (gang.satisfied && gang.rules.match_policy == MatchPolicy::kOnceSatisfied && !gang.evicting && !gang.timed_out) {
-    return {};
-  }
   if (gang.timed_out) {
     return {ReasonCode::kTimedOut,
             absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
                          " s ran out before the gang could start; delete its pods to free it")};
   }
   if (gang.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
+  return {};
+}
+
+Reason Machine::GateReason(const Gang& gang) const {
+  if (Reason structure = StructureReason(gang); !structure.none()) return structure;
+  if (gang.satisfied && gang.rules.match_policy == MatchPolicy::kOnceSatisfied) return {};
   if (Reason children = ChildrenReason(gang); !children.none()) return children;
-  const int32_t missing = Missing(gang);
-  if (missing > 0) {
-    int32_t plannable = gang.count(MemberState::kWaiting);
-    Reason culprit;
-    for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
-      if (Plannable(*pod)) {
-        ++plannable;
-      } else if (culprit.none()) {
-        culprit = PodReason(*pod);
-      }
-    }
-    if (plannable < missing) {
-      std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be placed");
-      if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);
-      return {culprit.none() ? ReasonCode::kNotEnoughPods : culprit.code, std::move(text)};
-    }
-  }
   if (gang.retry_at_ms > now_ms_) {
     std::string text = absl::StrCat("put back ", gang.requeues, gang.requeues == 1 ? " time" : " times",
                                     ", waiting before the next try");
@@ -157,6 +139,29 @@ Reason Machine::GateReason(const Gang& gang) const {
     return {ReasonCode::kBackoff, std::move(text)};
   }
   return {};
+}
+
+// What G-1 does not ask, but a plan needs: enough members that Muster itself may place.
+Reason Machine::PlanReason(const Gang& gang) const {
+  if (Reason gate = GateReason(gang); !gate.none()) return gate;
+  const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
+  int32_t plannable = gang.count(MemberState::kWaiting);
+  Reason culprit;
+  for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
+    if (Plannable(*pod)) {
+      ++plannable;
+    } else if (culprit.none()) {
+      culprit = PodReason(*pod);
+      if (culprit.none() && !Serves(*pod)) {
+        culprit = {ReasonCode::kNotServed, absl::StrCat("pod ", pod->facts.name, " is placed by scheduler \"",
+                                                        pod->facts.scheduler_name, "\", which asks pod by pod")};
+      }
+    }
+  }
+  if (plannable >= missing) return {};
+  std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be planned");
+  if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);
+  return {culprit.none() ? ReasonCode::kNotEnoughPods : culprit.code, std::move(text)};
 }
 
 Reason Machine::WaitReason(const Gang& gang) const {
@@ -182,6 +187,7 @@ Reason Machine::WaitReason(const Gang& gang) const {
   if (gang.count(MemberState::kWaiting) > 0) {
     return {ReasonCode::kBarrier, absl::StrCat(TowardsMinimum(gang), " of ", gang.rules.min_member, " members wait")};
   }
+  if (Reason plan = PlanReason(gang); !plan.none()) return plan;
   if (!gang.blocked.none()) return gang.blocked;
   if (!facts_read_) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
   return {ReasonCode::kQueued, "about to be planned"};
@@ -223,7 +229,7 @@ void Machine::SettleMarks(Gang* gang) {
   }
   // A plan exists only while its gang may have one: rules and children can change under it.
   if (gang->plan != nullptr && !gang->plan->committed) {
-    Reason gate = GateReason(*gang);
+    Reason gate = PlanReason(*gang);
     if (gate.none() && static_cast<size_t>(Missing(*gang)) != gang->plan->slots.size()) {
       gate = Reason{ReasonCode::kWithdrawn, "the number of missing members changed"};
     }
@@ -239,7 +245,7 @@ void Machine::SettleMarks(Gang* gang) {
 
 void Machine::SettleQueue(Gang* gang) {
   const bool wants = facts_read_ && gang->plan == nullptr && gang->count(MemberState::kPending) > 0 &&
-                     gang->count(MemberState::kWaiting) == 0 && GateReason(*gang).none() && !PassesOneByOne(*gang);
+                     gang->count(MemberState::kWaiting) == 0 && PlanReason(*gang).none() && !PassesOneByOne(*gang);
   if (!wants) {
     LeaveQueue(gang);
     gang->blocked = Reason();

@@ -103,6 +103,7 @@ struct Plan {
   int64_t created_ms = 0;
   int64_t last_arrival_ms = 0;
   std::vector<Slot> slots;
+  int32_t lowest_priority = 0;     // of the members it was made for
   int32_t held = 0;
   int32_t bound = 0;               // committed slots whose binding succeeded
   bool committed = false;

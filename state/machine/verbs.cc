@@ -232,7 +232,9 @@ void Machine::On(const Permit& command) {
   }
   if (gang->plan != nullptr) return reject(ReasonCode::kPlanned, "the gang is placed as a whole; Permit is for gangs that are not");
   if (Reason own = PodReason(*pod); !own.none()) return reject(own.code, own.text);
-  if (Reason gate = GateReason(*gang); !gate.none()) return reject(gate.code, absl::StrCat("gang ", gang->key, ": ", gate.text));
+  if (Reason structure = StructureReason(*gang); !structure.none()) {
+    return reject(structure.code, absl::StrCat("gang ", gang->key, ": ", structure.text));
+  }
   if (pod->state != MemberState::kPending && pod->state != MemberState::kWaiting) {
     return reject(ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state), " already"));
   }

@@ -35,13 +35,17 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
     const int32_t wanted = std::min(run.pods, needed - result.placed_pods);
     const int32_t placed = PlaceRun(run.cls, wanted, index, cluster, statement);
     result.placed_pods += placed;
+    if (placed > 0) result.lowest_priority = run.priority;
     if (placed < wanted) {
       if (result.lacking == kNoClass) result.lacking = run.cls;
       lowest_allowed = run.priority;
     }
   }
   result.placed = result.placed_pods == needed;
-  if (!result.placed) statement->Rollback(start);
+  if (!result.placed) {
+    if (result.lacking != kNoClass) result.explanation = ExplainNoRoom(cluster, result.lacking);
+    statement->Rollback(start);
+  }
   return result;
 }
 

@@ -1,0 +1,79 @@
+// Runs every scenario file of tests/scenario/cases. A file is prose (lines beginning with '#'), then blocks of
+//     commands
+//     ----
+//     everything that came out
+//
+// separated by empty lines. `MUSTER_REWRITE=1` writes what came out into the files instead of comparing: read the diff.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/scenario/runner.h"
+
+namespace muster {
+namespace {
+
+std::vector<std::string> Files() {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(MUSTER_SCENARIO_DIR)) {
+    if (entry.path().extension() == ".txt") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+class ScenarioTest : public testing::TestWithParam<std::string> {};
+
+TEST_P(ScenarioTest, Plays) {
+  std::ifstream in(GetParam());
+  std::string line;
+  std::string played;
+  std::string expected;
+  ScenarioRunner runner;
+  bool in_output = false;
+  std::string output;
+  int commands = 0;
+  const auto end_block = [&] {
+    if (in_output) played += output;
+    in_output = false;
+    output.clear();
+  };
+  while (std::getline(in, line)) {
+    absl::StrAppend(&expected, line, "\n");
+    if (absl::StartsWith(line, "#")) {
+      absl::StrAppend(&played, line, "\n");
+    } else if (line.empty()) {
+      end_block();
+      played += "\n";
+    } else if (line == "----") {
+      in_output = true;
+      played += "----\n";
+    } else if (!in_output) {
+      absl::StrAppend(&played, line, "\n");
+      output += runner.Run(line);
+      ++commands;
+    }
+  }
+  end_block();
+  ASSERT_GT(commands, 0) << "no commands in " << GetParam();
+  if (std::getenv("MUSTER_REWRITE") != nullptr) {
+    std::ofstream(GetParam()) << played;
+    return;
+  }
+  EXPECT_EQ(played, expected) << "in " << GetParam();
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, ScenarioTest, testing::ValuesIn(Files()), [](const auto& info) {
+  std::string name = std::filesystem::path(info.param).stem().string();
+  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  return name;
+});
+
+}  // namespace
+}  // namespace muster
