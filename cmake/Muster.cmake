@@ -64,3 +64,8 @@ function(muster_proto name file)
     target_link_libraries(${name} PUBLIC gRPC::grpc++)
   endif()
 endfunction()
+
+# cpp-httplib as Debian compiles it: with OpenSSL, zlib and brotli, which the header must be told.
+add_library(muster_httplib INTERFACE)
+target_compile_definitions(muster_httplib INTERFACE CPPHTTPLIB_OPENSSL_SUPPORT CPPHTTPLIB_ZLIB_SUPPORT CPPHTTPLIB_BROTLI_SUPPORT)
+target_link_libraries(muster_httplib INTERFACE cpp-httplib ssl crypto)

@@ -80,7 +80,10 @@ void Machine::On(const UpsertPod& command) {
     }
   }
   pod->state = StateFromFacts(facts);
+  const bool asked = asked_early_.erase(facts.uid) > 0;
+  pod->refused = asked;
   JoinGang(pod);
+  if (asked && pod->gang == nullptr && pod->state == MemberState::kPending) Call(pod, kNoNode, 0);
   if (!facts.node_name.empty() && pod->state != MemberState::kSucceeded && pod->state != MemberState::kFailed) {
     const NodeId node = cluster_.InternNode(facts.node_name);
     SetCharge(pod, node, ChargeKind::kUsed);

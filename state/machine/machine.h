@@ -239,6 +239,8 @@ class Machine {
   absl::btree_set<std::string> guarded_;    // UIDs that were refused because of a reservation
   absl::btree_set<std::string> nominated_;  // UIDs of lone pods that hold room on their nominated node
 
+  absl::btree_set<std::string> asked_early_;  // UIDs that a scheduler asked about before they were announced; bounded
+
   std::set<std::pair<int64_t, std::string>> gang_timers_;
   std::set<std::pair<int64_t, std::string>> pod_timers_;
   int64_t exclusions_until_ms_ = kNever;

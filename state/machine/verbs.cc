@@ -15,6 +15,7 @@ namespace {
 constexpr int64_t kSettlingMs = 2'000;
 constexpr int32_t kAbsencesForProof = 2;
 constexpr int64_t kSoonMs = 250;
+constexpr size_t kMaxAskedEarly = 10'000;
 
 // How many feasible nodes kube-scheduler looks for among `nodes` before it stops (EXTENDER.md, numFeasibleNodesToFind).
 int32_t SampleSize(int32_t nodes, int32_t percentage) {
@@ -31,6 +32,7 @@ FilterReply Refuse(Reason reason) { return FilterReply{FilterReply::Kind::kRefus
 void Machine::On(const Filter& command) {
   const auto found = pods_.find(command.uid);
   if (found == pods_.end()) {
+    if (asked_early_.size() < kMaxAskedEarly) asked_early_.insert(command.uid);
     out_->reply = Refuse({ReasonCode::kUnknownPod, "the pod is not known yet; it will be called again when it is"});
     return;
   }

@@ -1,0 +1,339 @@
+#include "k8s-extender/actuator/actuator.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/hash/hash.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/dialects/keys.h"
+#include "state/base/hash.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kTimeout = absl::Seconds(10);
+constexpr int kMaxAttempts = 8;
+constexpr size_t kMaxNote = 1000;  // events.k8s.io limits a note to 1 KiB
+constexpr size_t kMaxSeries = 10'000;
+
+std::string PodPath(const PodRef& pod, const char* subresource) {
+  return absl::StrCat("/api/v1/namespaces/", pod.name_space, "/pods/", pod.name, subresource);
+}
+
+std::string MicroTime(absl::Time time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
+}
+
+}  // namespace
+
+Actuator::Actuator(KubeClient* client, ActuatorOptions options) : client_(client), options_(options) {}
+Actuator::~Actuator() { Stop(); }
+
+void Actuator::Start(DecisionPort* port) {
+  port_ = port;
+  for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this] { RunWorker(); });
+  for (int i = 0; i < options_.background_workers; ++i) threads_.emplace_back([this] { RunBackground(); });
+}
+
+void Actuator::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  for (std::thread& thread : threads_) thread.join();
+  threads_.clear();
+}
+
+void Actuator::Carry(std::vector<Effect> effects) {
+  absl::MutexLock lock(&mutex_);
+  for (Effect& effect : effects) {
+    if (std::holds_alternative<BindPod>(effect)) {
+      bindings_.push_back({std::move(effect)});
+    } else if (auto* tell = std::get_if<TellPod>(&effect); tell != nullptr) {
+      if (events_.size() >= options_.max_background) {
+        events_.pop_front();
+        ++stats_.dropped_events;
+      }
+      events_.push_back(std::move(*tell));
+    } else {
+      calls_.push_back({std::move(effect)});
+    }
+  }
+  changed_.SignalAll();
+}
+
+void Actuator::UpdateStatus(const GangView& view) {
+  if (!view.has_object) return;
+  absl::MutexLock lock(&mutex_);
+  status_.insert_or_assign(view.key, view);
+  changed_.SignalAll();
+}
+
+ActuatorStats Actuator::stats() const {
+  absl::MutexLock lock(&mutex_);
+  ActuatorStats stats = stats_;
+  stats.waiting = bindings_.size() + calls_.size() + later_.size() + events_.size() + status_.size();
+  return stats;
+}
+
+void Actuator::RunWorker() {
+  while (true) {
+    Work work;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (true) {
+        while (!later_.empty() && later_.begin()->first <= absl::Now()) {
+          calls_.push_back(std::move(later_.begin()->second));
+          later_.erase(later_.begin());
+        }
+        if (!bindings_.empty() || !calls_.empty()) break;
+        if (stopping_) return;
+        if (later_.empty()) {
+          changed_.Wait(&mutex_);
+        } else {
+          changed_.WaitWithDeadline(&mutex_, later_.begin()->first);
+        }
+      }
+      std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
+      work = std::move(from.front());
+      from.pop_front();
+    }
+    Do(std::move(work));
+  }
+}
+
+// Spreads work over time: each caller waits for its turn.
+void Actuator::Pace(absl::Time* next, double per_s) {
+  absl::Time turn;
+  {
+    absl::MutexLock lock(&pace_mutex_);
+    const absl::Time now = absl::Now();
+    turn = std::max(*next, now - absl::Milliseconds(100));  // a small burst is free
+    *next = turn + absl::Seconds(1) / per_s;
+  }
+  absl::SleepFor(turn - absl::Now());
+}
+
+void Actuator::Do(Work work) {
+  Verdict verdict = Verdict::kDone;
+  if (const auto* bind = std::get_if<BindPod>(&work.effect)) {
+    DoBind(*bind);
+  } else if (const auto* call = std::get_if<CallPod>(&work.effect)) {
+    Pace(&next_call_, options_.calls_per_s);
+    verdict = DoCall(*call);
+  } else if (const auto* mark = std::get_if<MarkTimedOut>(&work.effect)) {
+    verdict = DoMark(*mark);
+  } else if (const auto* evict = std::get_if<EvictPod>(&work.effect)) {
+    verdict = DoEvict(*evict);
+  }
+  if (verdict == Verdict::kDone) return;
+  absl::MutexLock lock(&mutex_);
+  if (verdict == Verdict::kGiveUp || ++work.attempts >= kMaxAttempts || stopping_) {
+    ++stats_.failed;
+    return;
+  }
+  work.not_before = absl::Now() + absl::Milliseconds(100 << work.attempts);
+  later_.emplace(work.not_before, std::move(work));
+}
+
+void Actuator::DoBind(const BindPod& bind) {
+  BindingOutcome outcome{bind.pod.uid, bind.node, BindingResult::kRetry, ""};
+  const absl::Duration left = absl::FromUnixMillis(bind.deadline_ms) - absl::Now();
+  if (left <= absl::ZeroDuration()) {
+    // The caller has given up: kube-scheduler may have given the room away. Nothing may be bound any more.
+    outcome.result = BindingResult::kRefused;
+    outcome.message = "the time in which the binding was safe has passed";
+  } else {
+    const Json body = {{"apiVersion", "v1"},
+                       {"kind", "Binding"},
+                       {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.name_space}, {"uid", bind.pod.uid}}},
+                       {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
+    const absl::StatusOr<KubeResponse> response =
+        client_->Send(KubeMethod::kPost, PodPath(bind.pod, "/binding"), body.dump(), std::min(kTimeout, left));
+    if (response.ok() && response->status / 100 == 2) {
+      outcome.result = BindingResult::kBound;
+    } else if (response.ok() && (response->status == 429 || response->status == 401)) {
+      outcome.message = StatusMessage(*response);
+    } else if (response.ok() && response->status / 100 == 4 && response->status != 409 && response->status != 408) {
+      outcome.result = BindingResult::kRefused;
+      outcome.message = StatusMessage(*response);
+    } else {
+      outcome = ReadBack(bind, response.ok() ? StatusMessage(*response) : std::string(response.status().message()));
+    }
+  }
+  {
+    absl::MutexLock lock(&mutex_);
+    ++(outcome.result == BindingResult::kBound   ? stats_.bound
+       : outcome.result == BindingResult::kRetry ? stats_.bind_retries
+                                                 : stats_.bind_refused);
+  }
+  if (outcome.result != BindingResult::kBound) {
+    spdlog::warn("binding {}/{} to {}: {}", bind.pod.name_space, bind.pod.name, bind.node, outcome.message);
+  }
+  port_->Announce(std::move(outcome)).IgnoreError();
+}
+
+// K-4: after a conflict or no answer, what the API server has is the truth.
+BindingOutcome Actuator::ReadBack(const BindPod& bind, const std::string& why) {
+  BindingOutcome outcome{bind.pod.uid, bind.node, BindingResult::kRetry, why};
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(bind.pod, ""), "", kTimeout);
+  if (!response.ok()) return outcome;
+  if (response->status == 404) {
+    outcome.result = BindingResult::kRefused;
+    outcome.message = "the pod is gone";
+    return outcome;
+  }
+  if (response->status != 200) return outcome;
+  const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
+  if (!pod.ok()) return outcome;
+  const std::string node = StringOrEmpty(Child(*pod, "spec"), "nodeName");
+  if (StringOrEmpty(Child(*pod, "metadata"), "uid") != bind.pod.uid) {
+    outcome.result = BindingResult::kRefused;
+    outcome.message = "another pod has this name now";
+  } else if (node == bind.node) {
+    outcome.result = BindingResult::kBound;
+  } else if (!node.empty()) {
+    outcome.result = BindingResult::kRefused;
+    outcome.message = absl::StrCat("the pod is bound to node ", node, " already");
+  }
+  return outcome;
+}
+
+Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource) {
+  Json body = patch;
+  body["metadata"]["uid"] = pod.uid;  // a pod that was created again under this name is left alone
+  const absl::StatusOr<KubeResponse> response = client_->Send(method, PodPath(pod, subresource), body.dump(), kTimeout);
+  if (!response.ok()) return Verdict::kAgain;
+  if (response->status / 100 == 2) return Verdict::kDone;
+  if (response->status == 429 || response->status == 401 || response->status >= 500) return Verdict::kAgain;
+  if (response->status != 404 && response->status != 409) {
+    spdlog::warn("patching pod {}/{}: {}", pod.name_space, pod.name, StatusMessage(*response));
+  }
+  return Verdict::kGiveUp;
+}
+
+Actuator::Verdict Actuator::DoCall(const CallPod& call) {
+  {
+    absl::MutexLock lock(&mutex_);
+    ++stats_.calls;
+  }
+  if (!call.remove_gate) {
+    const Json patch = {{"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(absl::Now()))}}}}}};
+    return PatchPod(call.pod, KubeMethod::kPatchMerge, patch, "");
+  }
+  if (!call.nominated_node.empty()) {
+    // A hint: if it cannot be set the pod is released all the same.
+    static_cast<void>(PatchPod(call.pod, KubeMethod::kPatchMerge, {{"status", {{"nominatedNodeName", call.nominated_node}}}}, "/status"));
+  }
+  const Json patch = {{"spec", {{"schedulingGates", {{{"$patch", "delete"}, {"name", keys::kGate}}}}}}};
+  return PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "");
+}
+
+Actuator::Verdict Actuator::DoMark(const MarkTimedOut& mark) {
+  return PatchPod(mark.pod, KubeMethod::kPatchMerge, {{"metadata", {{"annotations", {{keys::kKoordTimeout, "true"}}}}}}, "");
+}
+
+Actuator::Verdict Actuator::DoEvict(const EvictPod& evict) {
+  const Json body = {{"apiVersion", "policy/v1"},
+                     {"kind", "Eviction"},
+                     {"metadata", {{"name", evict.pod.name}, {"namespace", evict.pod.name_space}}},
+                     {"deleteOptions", {{"preconditions", {{"uid", evict.pod.uid}}}}}};
+  const absl::StatusOr<KubeResponse> response =
+      client_->Send(KubeMethod::kPost, PodPath(evict.pod, "/eviction"), body.dump(), kTimeout);
+  if (!response.ok()) return Verdict::kAgain;
+  if (response->status / 100 == 2 || response->status == 404 || response->status == 409) return Verdict::kDone;
+  spdlog::warn("evicting {}/{}: {}", evict.pod.name_space, evict.pod.name, StatusMessage(*response));
+  return Verdict::kAgain;
+}
+
+void Actuator::RunBackground() {
+  while (true) {
+    std::optional<TellPod> tell;
+    std::optional<GangView> status;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (events_.empty() && status_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (stopping_) return;
+      if (!status_.empty()) {
+        status = std::move(status_.begin()->second);
+        status_.erase(status_.begin());
+      } else {
+        tell = std::move(events_.front());
+        events_.pop_front();
+      }
+    }
+    Pace(&next_event_, options_.events_per_s);
+    if (status.has_value()) DoStatus(*status);
+    if (tell.has_value()) DoTell(*tell);
+  }
+}
+
+// An event per pod and reason; said again, it becomes a series (events.k8s.io/v1).
+void Actuator::DoTell(const TellPod& tell) {
+  StateHasher hasher;
+  hasher.Add(ReasonName(tell.reason.code));
+  hasher.Add(tell.reason.text);
+  hasher.Add(tell.pod.uid);
+  const std::string name = absl::StrFormat("%s.%016x", tell.pod.name.substr(0, 200), hasher.value());
+  int count = 0;
+  {
+    absl::MutexLock lock(&series_mutex_);
+    if (series_.size() > kMaxSeries) series_.clear();
+    count = ++series_[name];
+  }
+  const std::string now = MicroTime(absl::Now());
+  const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", tell.pod.name_space, "/events");
+  const Json event = {{"apiVersion", "events.k8s.io/v1"},
+                      {"kind", "Event"},
+                      {"metadata", {{"name", name}, {"namespace", tell.pod.name_space}}},
+                      {"eventTime", now},
+                      {"reportingController", "muster.dev/musterd"},
+                      {"reportingInstance", "musterd"},
+                      {"action", "Scheduling"},
+                      {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
+                      {"type", tell.warning ? "Warning" : "Normal"},
+                      {"note", tell.reason.text.substr(0, kMaxNote)},
+                      {"regarding",
+                       {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", tell.pod.name}, {"namespace", tell.pod.name_space}, {"uid", tell.pod.uid}}}};
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, event.dump(), kTimeout);
+  if (!response.ok() || response->status == 201) return;
+  if (response->status == 409) {
+    const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
+    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), series.dump(), kTimeout).status().IgnoreError();
+    return;
+  }
+  spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, StatusMessage(*response));
+}
+
+// K-11: the PodGroup's status. Counts come from the sets of members (G-10).
+void Actuator::DoStatus(const GangView& view) {
+  Json status = {{"phase", ToString(view.phase).data()},
+                 {"scheduled", view.bound},
+                 {"running", view.running},
+                 {"succeeded", view.succeeded},
+                 {"failed", view.failed},
+                 {"message", view.reason.text}};
+  status["conditions"] = {{{"type", "TimedOut"}, {"status", view.timed_out ? "True" : "False"}}};
+  const std::string body = Json{{"status", status}}.dump();
+  {
+    absl::MutexLock lock(&series_mutex_);
+    std::string& last = last_status_[view.key];
+    if (last == body) return;
+    last = body;
+    if (last_status_.size() > kMaxSeries) last_status_.clear();
+  }
+  const char* group = view.object_dialect == GangDialect::kPodGroupX ? "scheduling.x-k8s.io" : "scheduling.sigs.k8s.io";
+  const std::string path =
+      absl::StrCat("/apis/", group, "/v1alpha1/namespaces/", view.name_space, "/podgroups/", view.name, "/status");
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPatchMerge, path, body, kTimeout);
+  if (response.ok() && (response->status / 100 == 2 || response->status == 404)) return;
+  absl::MutexLock lock(&series_mutex_);
+  last_status_.erase(view.key);
+}
+
+}  // namespace muster

@@ -1,0 +1,100 @@
+// Carries the core's effects to the API server (SPEC K-4, K-7, K-11, G-14): bindings first, then calls and marks, then
+// events and status, so that what users wait for is never behind what they only read.
+#ifndef MUSTER_K8S_EXTENDER_ACTUATOR_ACTUATOR_H_
+#define MUSTER_K8S_EXTENDER_ACTUATOR_ACTUATOR_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/dialects/json.h"
+#include "state/machine/port.h"
+#include "state/machine/view.h"
+
+namespace muster {
+
+struct ActuatorOptions {
+  int workers = 16;               // connections that bind and call
+  int background_workers = 2;     // connections for events and status
+  size_t max_background = 4096;   // events that wait; past it the oldest is dropped
+  double calls_per_s = 1000;      // K-7: wakes are rate-limited
+  double events_per_s = 50;
+};
+
+struct ActuatorStats {
+  uint64_t bound = 0;
+  uint64_t bind_retries = 0;
+  uint64_t bind_refused = 0;
+  uint64_t calls = 0;
+  uint64_t failed = 0;            // effects given up after their attempts
+  uint64_t dropped_events = 0;
+  size_t waiting = 0;
+};
+
+// Thread-safe.
+class Actuator : public EffectSink {
+ public:
+  Actuator(KubeClient* client, ActuatorOptions options);
+  ~Actuator() override;
+
+  // `port` receives the outcome of every binding.
+  void Start(DecisionPort* port);
+  void Stop();
+  void Carry(std::vector<Effect> effects) override;
+  // Writes the PodGroup's status soon; the latest view of a gang wins.
+  void UpdateStatus(const GangView& view);
+  [[nodiscard]] ActuatorStats stats() const;
+
+ private:
+  struct Work {
+    Effect effect;
+    int attempts = 0;
+    absl::Time not_before = absl::InfinitePast();
+  };
+  enum class Verdict : uint8_t { kDone, kAgain, kGiveUp };
+
+  void RunWorker();
+  void RunBackground();
+  void Do(Work work);
+  void DoBind(const BindPod& bind);
+  [[nodiscard]] BindingOutcome ReadBack(const BindPod& bind, const std::string& why);
+  [[nodiscard]] Verdict DoCall(const CallPod& call);
+  [[nodiscard]] Verdict DoMark(const MarkTimedOut& mark);
+  [[nodiscard]] Verdict DoEvict(const EvictPod& evict);
+  void DoTell(const TellPod& tell);
+  void DoStatus(const GangView& view);
+  [[nodiscard]] Verdict PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource);
+  void Pace(absl::Time* next, double per_s) ABSL_LOCKS_EXCLUDED(pace_mutex_);
+
+  KubeClient* const client_;
+  const ActuatorOptions options_;
+  DecisionPort* port_ = nullptr;
+
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<Work> bindings_ ABSL_GUARDED_BY(mutex_);
+  std::deque<Work> calls_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);
+  std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);
+  ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
+  absl::CondVar changed_;
+
+  absl::Mutex pace_mutex_;
+  absl::Time next_call_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
+  absl::Time next_event_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
+  absl::Mutex series_mutex_;
+  absl::flat_hash_map<std::string, int> series_ ABSL_GUARDED_BY(series_mutex_);
+  absl::flat_hash_map<std::string, std::string> last_status_ ABSL_GUARDED_BY(series_mutex_);
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_ACTUATOR_ACTUATOR_H_

@@ -1,0 +1,213 @@
+#include "k8s-extender/apiserver/client.h"
+
+#include <httplib.h>
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/dialects/json.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kTokenAge = absl::Minutes(1);
+constexpr size_t kMaxLine = 16 << 20;
+
+struct BioFree {
+  void operator()(BIO* bio) const { BIO_free(bio); }
+};
+using BioPtr = std::unique_ptr<BIO, BioFree>;
+
+BioPtr Memory(const std::string& pem) { return BioPtr(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size()))); }
+
+// A store of every certificate in `pem`; nullptr when there is none. The caller owns it.
+X509_STORE* StoreOf(const std::string& pem) {
+  X509_STORE* store = X509_STORE_new();
+  const BioPtr bio = Memory(pem);
+  bool any = false;
+  while (X509* certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
+    any = X509_STORE_add_cert(store, certificate) == 1 || any;
+    X509_free(certificate);
+  }
+  if (any) return store;
+  X509_STORE_free(store);
+  return nullptr;
+}
+
+absl::Status TransportError(httplib::Error error) {
+  const std::string text = absl::StrCat("API server: ", httplib::to_string(error));
+  if (error == httplib::Error::Read || error == httplib::Error::Write) return absl::DeadlineExceededError(text);
+  return absl::UnavailableError(text);
+}
+
+}  // namespace
+
+KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)) {}
+KubeClient::~KubeClient() { Stop(); }
+
+absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
+  Connection connection;
+  if (config_.tls) {
+    X509* certificate = nullptr;
+    EVP_PKEY* key = nullptr;
+    if (!config_.client_cert_pem.empty()) {
+      certificate = PEM_read_bio_X509(Memory(config_.client_cert_pem).get(), nullptr, nullptr, nullptr);
+      key = PEM_read_bio_PrivateKey(Memory(config_.client_key_pem).get(), nullptr, nullptr, nullptr);
+      if (certificate == nullptr || key == nullptr) {
+        X509_free(certificate);
+        EVP_PKEY_free(key);
+        return absl::InvalidArgumentError("kubeconfig: the client certificate or its key is not readable PEM");
+      }
+    }
+    auto ssl = std::make_shared<httplib::SSLClient>(config_.host, config_.port, certificate, key);
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    if (!config_.ca_pem.empty()) {
+      X509_STORE* store = StoreOf(config_.ca_pem);
+      if (store == nullptr) return absl::InvalidArgumentError("kubeconfig: certificate-authority holds no certificate");
+      ssl->set_ca_cert_store(store);
+    }
+    ssl->enable_server_certificate_verification(!config_.skip_verify);
+    connection = std::move(ssl);
+  } else {
+    connection = std::make_shared<httplib::ClientImpl>(config_.host, config_.port);
+  }
+  connection->set_keep_alive(true);
+  connection->set_tcp_nodelay(true);
+  connection->set_connection_timeout(5);
+  return connection;
+}
+
+absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopped_) return absl::UnavailableError("stopping");
+    if (!idle_.empty()) {
+      Connection connection = std::move(idle_.back());
+      idle_.pop_back();
+      return connection;
+    }
+  }
+  return Connect();
+}
+
+void KubeClient::GiveBack(Connection connection) {
+  absl::MutexLock lock(&mutex_);
+  if (!stopped_ && idle_.size() < 64) idle_.push_back(std::move(connection));
+}
+
+std::string KubeClient::Token() {
+  if (config_.token_file.empty()) return config_.token;
+  absl::MutexLock lock(&mutex_);
+  const absl::Time now = absl::Now();
+  if (now - token_read_ > kTokenAge) {
+    std::ifstream in(config_.token_file);
+    std::ostringstream text;
+    text << in.rdbuf();
+    const std::string token(absl::StripAsciiWhitespace(text.str()));
+    if (!token.empty()) token_ = token;  // an unreadable file leaves the last token in use
+    token_read_ = now;
+  }
+  return token_;
+}
+
+absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::string& path, const std::string& body,
+                                              absl::Duration timeout) {
+  absl::StatusOr<Connection> connection = Take();
+  if (!connection.ok()) return connection.status();
+  httplib::Headers headers = {{"Accept", "application/json"}, {"User-Agent", "musterd"}};
+  if (const std::string token = Token(); !token.empty()) headers.emplace("Authorization", absl::StrCat("Bearer ", token));
+  const auto micros = absl::ToInt64Microseconds(timeout);
+  (*connection)->set_read_timeout(micros / 1'000'000, micros % 1'000'000);
+  (*connection)->set_write_timeout(micros / 1'000'000, micros % 1'000'000);
+  httplib::Result result = [&] {
+    switch (method) {
+      case KubeMethod::kPost: return (*connection)->Post(path, headers, body, "application/json");
+      case KubeMethod::kPatchMerge: return (*connection)->Patch(path, headers, body, "application/merge-patch+json");
+      case KubeMethod::kPatchStrategic:
+        return (*connection)->Patch(path, headers, body, "application/strategic-merge-patch+json");
+      case KubeMethod::kGet: break;
+    }
+    return (*connection)->Get(path, headers);
+  }();
+  if (!result) return TransportError(result.error());
+  GiveBack(*std::move(connection));
+  KubeResponse response;
+  response.status = result->status;
+  if (response.status == 401) {
+    absl::MutexLock lock(&mutex_);
+    token_read_ = absl::InfinitePast();  // perhaps it was rotated
+  }
+  if (!absl::SimpleAtoi(result->get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
+  response.body = std::move(result->body);
+  return response;
+}
+
+absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Duration silence,
+                                               const std::function<bool(absl::string_view)>& line,
+                                               const std::atomic<bool>& stop) {
+  absl::StatusOr<Connection> made = Connect();
+  if (!made.ok()) return made.status();
+  const Connection connection = *made;
+  {
+    absl::MutexLock lock(&mutex_);
+    if (stopped_) return absl::UnavailableError("stopping");
+    watching_.push_back(connection);
+  }
+  connection->set_read_timeout(absl::ToInt64Seconds(silence));
+  httplib::Headers headers = {{"Accept", "application/json"}, {"User-Agent", "musterd"}};
+  if (const std::string token = Token(); !token.empty()) headers.emplace("Authorization", absl::StrCat("Bearer ", token));
+  KubeResponse response;
+  std::string pending;
+  const auto head = [&](const httplib::Response& answer) {
+    response.status = answer.status;
+    return true;
+  };
+  const auto body = [&](const char* data, size_t size) {
+    if (stop) return false;
+    pending.append(data, size);
+    if (response.status != 200) return pending.size() < kMaxLine;
+    size_t start = 0;
+    for (size_t end = pending.find('\n'); end != std::string::npos; end = pending.find('\n', start)) {
+      if (!line(absl::string_view(pending).substr(start, end - start))) return false;
+      start = end + 1;
+    }
+    pending.erase(0, start);
+    return pending.size() < kMaxLine;
+  };
+  const httplib::Result result = connection->Get(path, headers, head, body);
+  {
+    absl::MutexLock lock(&mutex_);
+    watching_.erase(std::remove(watching_.begin(), watching_.end(), connection), watching_.end());
+  }
+  if (response.status == 0) return TransportError(result.error());
+  if (response.status != 200) response.body = std::move(pending);
+  return response;
+}
+
+void KubeClient::Stop() {
+  std::vector<Connection> watching;
+  {
+    absl::MutexLock lock(&mutex_);
+    stopped_ = true;
+    watching = watching_;
+    idle_.clear();
+  }
+  for (const Connection& connection : watching) connection->stop();
+}
+
+std::string StatusMessage(const KubeResponse& response) {
+  const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
+  std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message") : "";
+  if (message.empty()) message = response.body.substr(0, 200);
+  return absl::StrCat("HTTP ", response.status, ": ", message);
+}
+
+}  // namespace muster

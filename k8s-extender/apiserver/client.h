@@ -1,0 +1,72 @@
+// A small Kubernetes API client: requests with a deadline, and watches. Keeps connections alive and re-reads the token.
+#ifndef MUSTER_K8S_EXTENDER_APISERVER_CLIENT_H_
+#define MUSTER_K8S_EXTENDER_APISERVER_CLIENT_H_
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "k8s-extender/apiserver/kube_config.h"
+
+namespace httplib {
+class ClientImpl;
+}  // namespace httplib
+
+namespace muster {
+
+enum class KubeMethod : uint8_t { kGet, kPost, kPatchMerge, kPatchStrategic };
+
+struct KubeResponse {
+  int status = 0;
+  std::string body;
+  int retry_after_s = 0;  // of a 429 or 503; 0: not said
+};
+
+// Thread-safe.
+class KubeClient {
+ public:
+  explicit KubeClient(KubeConfig config);
+  ~KubeClient();
+
+  // One request. Any HTTP status is an answer; DeadlineExceeded or Unavailable when there is none (it may have arrived
+  // all the same).
+  [[nodiscard]] absl::StatusOr<KubeResponse> Send(KubeMethod method, const std::string& path, const std::string& body,
+                                                  absl::Duration timeout);
+
+  // Streams a watch: `line` is called for each line until it returns false, the server ends the stream or it is silent
+  // for `silence`. Returns the HTTP status and, when it is not 200, the body.
+  [[nodiscard]] absl::StatusOr<KubeResponse> Watch(const std::string& path, absl::Duration silence,
+                                                   const std::function<bool(absl::string_view)>& line,
+                                                   const std::atomic<bool>& stop);
+  // Ends every watch that runs, and refuses new requests.
+  void Stop();
+
+ private:
+  using Connection = std::shared_ptr<httplib::ClientImpl>;
+  [[nodiscard]] absl::StatusOr<Connection> Connect();
+  [[nodiscard]] absl::StatusOr<Connection> Take();
+  void GiveBack(Connection connection);
+  [[nodiscard]] std::string Token();
+
+  const KubeConfig config_;
+  absl::Mutex mutex_;
+  std::vector<Connection> idle_ ABSL_GUARDED_BY(mutex_);
+  std::vector<Connection> watching_ ABSL_GUARDED_BY(mutex_);
+  bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string token_ ABSL_GUARDED_BY(mutex_);
+  absl::Time token_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+};
+
+// The message of a v1.Status body, or the first bytes of whatever it is.
+[[nodiscard]] std::string StatusMessage(const KubeResponse& response);
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_APISERVER_CLIENT_H_

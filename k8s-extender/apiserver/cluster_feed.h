@@ -1,0 +1,43 @@
+// The informers that Muster needs, each announcing what it sees to the core (SPEC K-10, K-13).
+#ifndef MUSTER_K8S_EXTENDER_APISERVER_CLUSTER_FEED_H_
+#define MUSTER_K8S_EXTENDER_APISERVER_CLUSTER_FEED_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "k8s-extender/apiserver/informer.h"
+#include "state/machine/port.h"
+
+namespace muster {
+
+class ClusterFeed {
+ public:
+  ClusterFeed(KubeClient* client, DecisionPort* port);
+  ~ClusterFeed();
+
+  // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and those. When all have listed
+  // once, FactsRead is announced. The error says why the server could not be asked.
+  [[nodiscard]] absl::Status Start();
+  void Stop();
+  [[nodiscard]] bool synced() const;
+  [[nodiscard]] std::vector<std::pair<std::string, InformerStats>> stats() const;
+
+ private:
+  void Add(const std::string& path, Informer::Handlers handlers);
+  void OnSynced();
+  [[nodiscard]] Informer::Handlers NodeHandlers();
+  [[nodiscard]] Informer::Handlers PodHandlers();
+  [[nodiscard]] Informer::Handlers PodGroupHandlers(GangDialect dialect);
+
+  KubeClient* const client_;
+  DecisionPort* const port_;
+  std::vector<std::unique_ptr<Informer>> informers_;
+  mutable absl::Mutex mutex_;
+  size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_APISERVER_CLUSTER_FEED_H_

@@ -1,0 +1,215 @@
+#include "k8s-extender/apiserver/informer.h"
+
+#include <algorithm>
+#include <chrono>
+#include <random>
+#include <set>
+
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr int kPage = 500;
+constexpr absl::Duration kListTimeout = absl::Seconds(60);
+constexpr int kWatchSeconds = 300;
+// Bookmarks come about once a minute; a stream that is silent for longer is dead.
+constexpr absl::Duration kSilence = absl::Seconds(150);
+constexpr int kMaxFailuresShift = 5;
+
+int64_t SteadyMs() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string KeyOf(const Json& object) {
+  const Json& metadata = Child(object, "metadata");
+  return absl::StrCat(StringOrEmpty(metadata, "namespace"), "/", StringOrEmpty(metadata, "name"));
+}
+
+std::string EscapeQuery(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.' || c == '~') {
+      out += c;
+    } else {
+      static constexpr char kHex[] = "0123456789ABCDEF";
+      out += '%';
+      out += kHex[(static_cast<unsigned char>(c) >> 4) & 15];
+      out += kHex[static_cast<unsigned char>(c) & 15];
+    }
+  }
+  return out;
+}
+
+absl::Status HttpError(const KubeResponse& response) {
+  const std::string message = StatusMessage(response);
+  if (response.status == 410) return absl::OutOfRangeError(message);
+  if (response.status == 401 || response.status == 403) return absl::PermissionDeniedError(message);
+  if (response.status == 404) return absl::NotFoundError(message);
+  return absl::UnavailableError(message);
+}
+
+}  // namespace
+
+Informer::Informer(std::string path, KubeClient* client, Handlers handlers)
+    : path_(std::move(path)), client_(client), handlers_(std::move(handlers)) {}
+
+Informer::~Informer() { Stop(); }
+
+void Informer::Start() {
+  thread_ = std::thread([this] { Run(); });
+}
+
+void Informer::Stop() {
+  if (!thread_.joinable()) return;
+  {
+    absl::MutexLock lock(&wait_mutex_);
+    stop_ = true;
+  }
+  client_->Stop();
+  thread_.join();
+}
+
+void Informer::Run() {
+  int failures = 0;
+  while (!stop_) {
+    absl::Status status = version_.empty() ? List() : Watch();
+    if (stop_) return;
+    if (status.ok()) {
+      failures = 0;
+      continue;
+    }
+    if (absl::IsOutOfRange(status)) {
+      spdlog::info("informer {}: {}; listing again", path_, std::string(status.message()));
+      version_.clear();
+    }
+    Fail(status, &failures);
+  }
+}
+
+void Informer::Fail(const absl::Status& status, int* failures) {
+  static thread_local std::mt19937 random(std::random_device{}());
+  const int shift = std::min((*failures)++, kMaxFailuresShift);
+  const int base_ms = 200 << shift;
+  const int wait_ms = base_ms / 2 + static_cast<int>(random() % static_cast<unsigned>(base_ms));
+  {
+    absl::MutexLock lock(&mutex_);
+    ++stats_.errors;
+    stats_.last_error = std::string(status.message());
+  }
+  if (*failures == 1 || *failures % 10 == 0) {
+    spdlog::warn("informer {}: {} (failure {}, next try in {} ms)", path_, std::string(status.message()), *failures, wait_ms);
+  }
+  absl::MutexLock lock(&wait_mutex_);
+  wait_mutex_.AwaitWithTimeout(absl::Condition(+[](std::atomic<bool>* stop) { return stop->load(); }, &stop_),
+                               absl::Milliseconds(wait_ms));
+}
+
+absl::Status Informer::List() {
+  std::set<std::string> seen;
+  std::string token;
+  std::string version;
+  do {
+    std::string path = absl::StrCat(path_, "?limit=", kPage);
+    if (!token.empty()) absl::StrAppend(&path, "&continue=", EscapeQuery(token));
+    const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", kListTimeout);
+    if (!response.ok()) return response.status();
+    if (response->status != 200) return HttpError(*response);
+    const absl::StatusOr<Json> list = ParseJson(response->body, "list");
+    if (!list.ok()) return list.status();
+    const Json& items = Child(*list, "items");
+    if (items.is_array()) {
+      for (const Json& item : items) {
+        seen.insert(KeyOf(item));
+        Upsert(item);
+        if (stop_) return absl::CancelledError("stopping");
+      }
+    }
+    version = StringOrEmpty(Child(*list, "metadata"), "resourceVersion");
+    token = StringOrEmpty(Child(*list, "metadata"), "continue");
+  } while (!token.empty());
+  for (auto known = known_.begin(); known != known_.end();) {
+    if (seen.count(known->first) > 0) {
+      ++known;
+      continue;
+    }
+    handlers_.remove(known->second, known->first);
+    known = known_.erase(known);
+  }
+  version_ = version;
+  bool first = false;
+  {
+    absl::MutexLock lock(&mutex_);
+    first = !stats_.synced;
+    stats_.synced = true;
+    ++stats_.relists;
+    stats_.objects = known_.size();
+    stats_.last_contact_ms = SteadyMs();
+    stats_.last_error.clear();
+  }
+  if (first && handlers_.synced) handlers_.synced();
+  return absl::OkStatus();
+}
+
+absl::Status Informer::Watch() {
+  absl::Status failure;
+  const std::string path = absl::StrCat(path_, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=", kWatchSeconds,
+                                        "&resourceVersion=", EscapeQuery(version_));
+  const absl::StatusOr<KubeResponse> response = client_->Watch(
+      path, kSilence, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
+  if (!response.ok()) return response.status();
+  if (response->status != 200) return HttpError(*response);
+  return failure;  // a stream that ended well is opened again from where it was
+}
+
+bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
+  const absl::StatusOr<Json> event = ParseJson(line, "watch event");
+  if (!event.ok()) {
+    *failure = event.status();
+    return false;
+  }
+  const std::string type = StringOrEmpty(*event, "type");
+  const Json& object = Child(*event, "object");
+  if (type == "ERROR") {
+    const int64_t code = IntAt(object, "code").value_or(0);
+    const std::string message = StringOrEmpty(object, "message");
+    *failure = code == 410 ? absl::OutOfRangeError(message) : absl::UnavailableError(message);
+    return false;
+  }
+  if (type == "ADDED" || type == "MODIFIED") {
+    Upsert(object);
+  } else if (type == "DELETED") {
+    const std::string key = KeyOf(object);
+    const auto known = known_.find(key);
+    handlers_.remove(known == known_.end() ? handlers_.identity(object) : known->second, key);
+    if (known != known_.end()) known_.erase(known);
+  }
+  const std::string version = StringOrEmpty(Child(object, "metadata"), "resourceVersion");
+  if (!version.empty()) version_ = version;
+  absl::MutexLock lock(&mutex_);
+  ++stats_.events;
+  stats_.objects = known_.size();
+  stats_.last_contact_ms = SteadyMs();
+  return !stop_;
+}
+
+// A name that came back with another identity is another object: the old one is gone.
+void Informer::Upsert(const Json& object) {
+  const std::string key = KeyOf(object);
+  const std::string identity = handlers_.identity(object);
+  auto [known, added] = known_.try_emplace(key, identity);
+  if (!added && known->second != identity) {
+    handlers_.remove(known->second, key);
+    known->second = identity;
+  }
+  handlers_.upsert(object);
+}
+
+InformerStats Informer::stats() const {
+  absl::MutexLock lock(&mutex_);
+  return stats_;
+}
+
+}  // namespace muster

@@ -1,0 +1,68 @@
+// Keeps one kind of object in step with the API server (SPEC K-10): paged list, watch with bookmarks, resume, relist on
+// 410, deletions that were missed made up for, jittered back-off.
+#ifndef MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
+#define MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/mutex.h"
+#include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/dialects/json.h"
+
+namespace muster {
+
+struct InformerStats {
+  bool synced = false;
+  uint64_t objects = 0;
+  uint64_t events = 0;
+  uint64_t relists = 0;
+  uint64_t errors = 0;
+  int64_t last_contact_ms = 0;   // when the API server was last heard of, steady clock
+  std::string last_error;
+};
+
+class Informer {
+ public:
+  struct Handlers {
+    std::function<void(const Json& object)> upsert;
+    // `identity` is what Identity() said of the object; also called for objects that vanished unseen.
+    std::function<void(const std::string& identity, const std::string& key)> remove;
+    std::function<std::string(const Json& object)> identity;  // e.g. the UID
+    std::function<void()> synced;                             // after the first complete list
+  };
+
+  // `path` as "/api/v1/pods".
+  Informer(std::string path, KubeClient* client, Handlers handlers);
+  ~Informer();
+  void Start();
+  void Stop();
+  [[nodiscard]] InformerStats stats() const;
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  void Run();
+  [[nodiscard]] absl::Status List();
+  [[nodiscard]] absl::Status Watch();
+  [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure);
+  void Upsert(const Json& object);
+  void Fail(const absl::Status& status, int* failures);
+
+  const std::string path_;
+  KubeClient* const client_;
+  const Handlers handlers_;
+  std::map<std::string, std::string> known_;  // "namespace/name" -> identity
+  std::string version_;                       // resourceVersion to watch from; empty: list first
+  std::atomic<bool> stop_{false};
+  absl::Mutex wait_mutex_;
+  mutable absl::Mutex mutex_;
+  InformerStats stats_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_APISERVER_INFORMER_H_

@@ -1,0 +1,163 @@
+#include "k8s-extender/webhook/extender.h"
+
+#include <httplib.h>
+
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/webhook/extender_json.h"
+
+namespace muster {
+namespace {
+
+constexpr char kJson[] = "application/json";
+// kube-scheduler's informer may be a moment ahead of ours: a pod that is not known yet is asked for again this often.
+constexpr absl::Duration kUnknownPauses[] = {absl::Milliseconds(2), absl::Milliseconds(5), absl::Milliseconds(10),
+                                             absl::Milliseconds(20), absl::Milliseconds(40)};
+// How often a held call looks whether its client is still there.
+constexpr absl::Duration kLookForClient = absl::Milliseconds(200);
+
+absl::string_view OutcomeOf(const FilterReply& reply) {
+  switch (reply.kind) {
+    case FilterReply::Kind::kOneNode: return "one-node";
+    case FilterReply::Kind::kRefuse: return "refused";
+    case FilterReply::Kind::kPass: return reply.guarded.empty() ? "passed" : "guarded";
+  }
+  return "";
+}
+
+// One held bind: shared by the engine, which answers it, and the connection, which waits.
+struct HeldCall {
+  absl::Mutex mutex;
+  bool answered ABSL_GUARDED_BY(mutex) = false;
+  HoldAnswer answer ABSL_GUARDED_BY(mutex);
+};
+
+}  // namespace
+
+Extender::Extender(DecisionPort* port, DecisionObserver observer) : port_(port), observer_(std::move(observer)) {}
+
+void Extender::RegisterDecisions(httplib::Server* server) {
+  using Verb = std::string (Extender::*)(const std::string&, int*);
+  const auto route = [this, server](const char* path, Verb verb) {
+    server->Post(path, [this, verb](const httplib::Request& request, httplib::Response& response) {
+      int status = 200;
+      std::string body = (this->*verb)(request.body, &status);
+      response.status = status;
+      response.set_content(std::move(body), kJson);
+    });
+  };
+  route("/filter", &Extender::Filter);
+  route("/prioritize", &Extender::Prioritize);
+  route("/preempt", &Extender::Preempt);
+}
+
+void Extender::RegisterBind(httplib::Server* server) {
+  server->Post("/bind", [this](const httplib::Request& request, httplib::Response& response) { Bind(request, response); });
+}
+
+std::string Extender::Filter(const std::string& body, int* http_status) {
+  const absl::Time start = absl::Now();
+  absl::StatusOr<ExtenderArgs> args = ParseExtenderArgs(body);
+  if (!args.ok()) {
+    *http_status = 400;
+    observer_("filter", "bad-request", absl::Now() - start);
+    return FilterErrorJson(args.status().message());
+  }
+  const auto offer = std::make_shared<OfferedNodes>(std::move(args->node_names));
+  FilterReply reply;
+  for (size_t attempt = 0;; ++attempt) {
+    absl::StatusOr<Reply> asked = port_->Ask(muster::Filter{args->pod_uid, offer});
+    if (!asked.ok()) {
+      observer_("filter", "error", absl::Now() - start);
+      return FilterErrorJson(asked.status().message());
+    }
+    reply = std::get<FilterReply>(*std::move(asked));
+    if (reply.reason.code != ReasonCode::kUnknownPod || attempt >= std::size(kUnknownPauses)) break;
+    absl::SleepFor(kUnknownPauses[attempt]);
+  }
+  std::string result = FilterResultJson(reply, *offer, args->whole_nodes, body);
+  observer_("filter", OutcomeOf(reply), absl::Now() - start);
+  return result;
+}
+
+std::string Extender::Prioritize(const std::string& body, int* http_status) {
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<ExtenderArgs> args = ParseExtenderArgs(body);
+  if (!args.ok()) {
+    *http_status = 400;
+    observer_("prioritize", "bad-request", absl::Now() - start);
+    return "[]";
+  }
+  std::string result = PrioritiesJson(*args);
+  observer_("prioritize", "answered", absl::Now() - start);
+  return result;
+}
+
+std::string Extender::Preempt(const std::string& body, int* http_status) {
+  const absl::Time start = absl::Now();
+  absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(body);
+  PreemptReply reply;
+  if (!args.ok()) {
+    *http_status = 400;
+    observer_("preempt", "bad-request", absl::Now() - start);
+    return PreemptionResultJson(reply, {});
+  }
+  const absl::StatusOr<Reply> asked = port_->Ask(muster::Preempt{args->pod_uid, args->candidates});
+  // Without an answer of ours nothing is evicted: the safe side.
+  if (asked.ok()) reply = std::get<PreemptReply>(*asked);
+  observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", absl::Now() - start);
+  return PreemptionResultJson(reply, args->candidates);
+}
+
+void Extender::Bind(const httplib::Request& request, httplib::Response& response) {
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<BindingArgs> args = ParseBindingArgs(request.body);
+  if (!args.ok()) {
+    response.status = 400;
+    response.set_content(BindingResultJson(args.status().message()), kJson);
+    observer_("bind", "bad-request", absl::Now() - start);
+    return;
+  }
+  auto call = std::make_shared<HeldCall>();
+  const absl::StatusOr<HoldToken> token = port_->Hold(muster::Bind{args->pod_uid, args->node}, [call](const HoldAnswer& answer) {
+    absl::MutexLock lock(&call->mutex);
+    call->answer = answer;
+    call->answered = true;
+  });
+  if (!token.ok()) {
+    response.set_content(BindingResultJson(token.status().message()), kJson);
+    observer_("bind", "error", absl::Now() - start);
+    return;
+  }
+  // A handler cannot see that its client has left, a content provider's sink can. The status line leaves with the first
+  // bytes of the body, which is why the answer is inside a 200 whatever it is.
+  const auto wait = [this, call, uid = args->pod_uid, token = *token, start](size_t, httplib::DataSink& sink) {
+    while (true) {
+      HoldAnswer answer;
+      bool answered = false;
+      {
+        absl::MutexLock lock(&call->mutex);
+        call->mutex.AwaitWithTimeout(absl::Condition(&call->answered), kLookForClient);
+        answered = call->answered;
+        answer = call->answer;
+      }
+      if (answered) {
+        const std::string body = BindingResultJson(answer.permitted ? "" : answer.reason.none() ? "not permitted" : answer.reason.text);
+        sink.write(body.data(), body.size());
+        sink.done();
+        observer_("bind", answer.permitted ? "bound" : "refused", absl::Now() - start);
+        return true;
+      }
+      if (sink.is_writable()) continue;
+      port_->Announce(EndHold{uid, token}).IgnoreError();
+      observer_("bind", "client-gone", absl::Now() - start);
+      return false;
+    }
+  };
+  response.set_chunked_content_provider(kJson, wait);
+}
+
+}  // namespace muster

@@ -1,0 +1,50 @@
+// The verbs of kube-scheduler's HTTP extender, as HTTP routes on a server of the caller's (SPEC K-1 to K-6, K-9, K-14).
+//
+// Only HTTP 200 is success to kube-scheduler, so every decision - and every refusal - is a 200 with the reason inside;
+// 400 is for bodies that cannot be read at all.
+#ifndef MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_
+#define MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_
+
+#include <functional>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "state/machine/port.h"
+
+namespace httplib {
+class Server;
+struct Request;
+struct Response;
+}  // namespace httplib
+
+namespace muster {
+
+// Told of every decision: verb ("filter"), outcome ("one-node", "refused", ...) and how long it took.
+using DecisionObserver = std::function<void(absl::string_view verb, absl::string_view outcome, absl::Duration took)>;
+
+// Thread-safe. Must outlive the servers it is registered with.
+class Extender {
+ public:
+  Extender(DecisionPort* port, DecisionObserver observer);
+
+  // POST /filter, /prioritize, /preempt.
+  void RegisterDecisions(httplib::Server* server);
+  // POST /bind, alone: it holds its caller, so it gets a listener of its own.
+  void RegisterBind(httplib::Server* server);
+
+  // The handlers' pure part: request body in, response body out; the status in `*http_status`.
+  [[nodiscard]] std::string Filter(const std::string& body, int* http_status);
+  [[nodiscard]] std::string Prioritize(const std::string& body, int* http_status);
+  [[nodiscard]] std::string Preempt(const std::string& body, int* http_status);
+
+ private:
+  void Bind(const httplib::Request& request, httplib::Response& response);
+
+  DecisionPort* const port_;
+  const DecisionObserver observer_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_

@@ -1,0 +1,273 @@
+#include "k8s-extender/webhook/extender_json.h"
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxNames = 200'000;
+constexpr int kMaxDepth = 200;
+
+// Follows the path through the document and picks out what is needed.
+class ArgsReader : public nlohmann::json_sax<Json> {
+ public:
+  explicit ArgsReader(ExtenderArgs* out) : out_(out) {}
+
+  bool null() override { return Value(); }
+  bool boolean(bool) override { return Value(); }
+  bool number_integer(number_integer_t) override { return Value(); }
+  bool number_unsigned(number_unsigned_t) override { return Value(); }
+  bool number_float(number_float_t, const string_t&) override { return Value(); }
+  bool binary(binary_t&) override { return Value(); }
+  bool string(string_t& text) override {
+    if (At({"pod", "metadata", "uid"})) out_->pod_uid = text;
+    if (At({"pod", "metadata", "name"})) out_->pod_name = text;
+    if (At({"pod", "metadata", "namespace"})) out_->pod_namespace = text;
+    if (At({"nodenames", "[]"}) || At({"nodes", "items", "[]", "metadata", "name"})) {
+      if (out_->node_names.size() >= kMaxNames) return Fail(absl::StrCat("more than ", kMaxNames, " node names"));
+      out_->node_names.push_back(std::move(text));
+    }
+    return Value();
+  }
+  bool start_object(std::size_t) override { return Open(false); }
+  bool end_object() override { return Close(); }
+  bool start_array(std::size_t) override {
+    if (At({"nodes", "items"})) out_->whole_nodes = true;
+    return Open(true);
+  }
+  bool end_array() override { return Close(); }
+  bool key(string_t& name) override {
+    // Only the first levels decide; deeper ones are skipped without looking at their names.
+    path_.back() = path_.size() <= 5 ? absl::AsciiStrToLower(name) : std::string();
+    return true;
+  }
+  bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
+    return Fail(absl::StrCat("not JSON at byte ", position));
+  }
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  bool Value() { return path_.empty() ? Fail("expected an object") : true; }
+  bool Open(bool array) {
+    if (path_.empty() && array) return Fail("is an array; expected an object");
+    if (path_.size() >= kMaxDepth) return Fail(absl::StrCat("nested deeper than ", kMaxDepth));
+    path_.push_back(array ? "[]" : "");
+    return true;
+  }
+  bool Close() {
+    path_.pop_back();
+    return true;
+  }
+  bool At(std::initializer_list<const char*> path) const {
+    return path_.size() == path.size() && std::equal(path.begin(), path.end(), path_.begin(), [](const char* a, const std::string& b) { return b == a; });
+  }
+  bool Fail(std::string why) {
+    if (error_.empty()) error_ = std::move(why);
+    return false;
+  }
+
+  ExtenderArgs* out_;
+  std::vector<std::string> path_;  // keys from the root; "[]" for an array
+  std::string error_;
+};
+
+// object[key] whatever the case of its letters.
+const Json& AnyCase(const Json& object, absl::string_view key) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  for (const auto& [name, value] : object.items()) {
+    if (absl::EqualsIgnoreCase(name, key)) return value;
+  }
+  return kNull;
+}
+
+absl::StatusOr<std::string> TextAt(const Json& object, const char* key, absl::string_view what) {
+  const Json& value = AnyCase(object, key);
+  if (value.is_null()) return std::string();
+  if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) return *text;
+  return absl::InvalidArgumentError(absl::StrCat(what, ".", key, ": is a ", TypeName(value), "; expected a string"));
+}
+
+void AppendQuoted(absl::string_view text, std::string* out) {
+  out->push_back('"');
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      out->push_back('\\');
+      out->push_back(c);
+    } else if (byte < 0x20) {
+      static constexpr char kHex[] = "0123456789abcdef";
+      out->append("\\u00");
+      out->push_back(kHex[byte >> 4]);
+      out->push_back(kHex[byte & 15]);
+    } else {
+      out->push_back(c);
+    }
+  }
+  out->push_back('"');
+}
+
+// {"name":"text",...} for every name; the text is written once and repeated.
+void AppendReasons(const std::vector<std::string>& names, absl::string_view text, std::string* out) {
+  std::string quoted;
+  AppendQuoted(text, &quoted);
+  out->push_back('{');
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) out->push_back(',');
+    AppendQuoted(names[i], out);
+    out->push_back(':');
+    out->append(quoted);
+  }
+  out->push_back('}');
+}
+
+// The sent Nodes without those that are not in `kept`.
+std::string KeptNodes(absl::string_view body, const absl::flat_hash_set<std::string>& kept) {
+  absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderArgs");
+  if (!parsed.ok()) return "null";
+  Json nodes = AnyCase(*parsed, "nodes");
+  Json items = Json::array();
+  for (const Json& item : AnyCase(nodes, "items")) {
+    if (kept.contains(StringOrEmpty(Child(item, "metadata"), "name"))) items.push_back(item);
+  }
+  nodes["items"] = std::move(items);
+  return nodes.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+absl::StatusOr<ExtenderArgs> ParseExtenderArgs(absl::string_view body) {
+  ExtenderArgs args;
+  ArgsReader reader(&args);
+  if (!Json::sax_parse(body.begin(), body.end(), &reader)) {
+    return absl::InvalidArgumentError(absl::StrCat("ExtenderArgs: ", reader.error()));
+  }
+  if (args.pod_uid.empty()) {
+    return absl::InvalidArgumentError("ExtenderArgs.Pod.metadata.uid: is missing; expected the UID of the pod to place");
+  }
+  return args;
+}
+
+absl::StatusOr<BindingArgs> ParseBindingArgs(absl::string_view body) {
+  const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderBindingArgs");
+  if (!parsed.ok()) return parsed.status();
+  BindingArgs args;
+  for (const auto& [key, field] : {std::pair{"PodName", &args.pod_name},
+                                   {"PodNamespace", &args.pod_namespace},
+                                   {"PodUID", &args.pod_uid},
+                                   {"Node", &args.node}}) {
+    absl::StatusOr<std::string> text = TextAt(*parsed, key, "ExtenderBindingArgs");
+    if (!text.ok()) return text.status();
+    *field = *std::move(text);
+  }
+  if (args.pod_uid.empty()) return absl::InvalidArgumentError("ExtenderBindingArgs.PodUID: is missing; expected the pod's UID");
+  if (args.node.empty()) return absl::InvalidArgumentError("ExtenderBindingArgs.Node: is missing; expected a node's name");
+  return args;
+}
+
+absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
+  const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderPreemptionArgs");
+  if (!parsed.ok()) return parsed.status();
+  PreemptionArgs args;
+  absl::StatusOr<std::string> uid = TextAt(Child(AnyCase(*parsed, "Pod"), "metadata"), "uid", "ExtenderPreemptionArgs.Pod.metadata");
+  if (!uid.ok()) return uid.status();
+  args.pod_uid = *std::move(uid);
+  const Json* map = &AnyCase(*parsed, "NodeNameToMetaVictims");
+  if (!map->is_object()) map = &AnyCase(*parsed, "NodeNameToVictims");
+  if (!map->is_object()) return args;
+  for (const auto& [node, victims] : map->items()) {
+    PreemptCandidate candidate;
+    candidate.node = node;
+    const Json& pods = AnyCase(victims, "Pods");
+    if (pods.is_array()) {
+      for (const Json& pod : pods) {
+        std::string victim = StringOrEmpty(pod, "UID");
+        if (victim.empty()) victim = StringOrEmpty(AnyCase(pod, "metadata"), "uid");
+        if (victim.empty()) {
+          const auto* text = AnyCase(pod, "uid").get_ptr<const std::string*>();
+          if (text != nullptr) victim = *text;
+        }
+        candidate.victim_uids.push_back(std::move(victim));
+      }
+    }
+    args.candidates.push_back(std::move(candidate));
+  }
+  return args;
+}
+
+OfferedNodes::OfferedNodes(std::vector<std::string> names) : names_(std::move(names)) {
+  set_.reserve(names_.size());
+  for (const std::string& name : names_) set_.insert(name);
+}
+
+std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes, absl::string_view body) {
+  std::vector<std::string> kept;
+  std::vector<std::string> refused;
+  switch (reply.kind) {
+    case FilterReply::Kind::kOneNode: kept.push_back(reply.node); break;
+    case FilterReply::Kind::kRefuse: refused = offer.names(); break;
+    case FilterReply::Kind::kPass:
+      for (const std::string& name : offer.names()) {
+        (std::binary_search(reply.guarded.begin(), reply.guarded.end(), name) ? refused : kept).push_back(name);
+      }
+  }
+  std::string out;
+  out.reserve(64 + refused.size() * (reply.reason.text.size() + 32) + kept.size() * 24);
+  if (whole_nodes) {
+    absl::StrAppend(&out, "{\"Nodes\":", KeptNodes(body, {kept.begin(), kept.end()}), ",\"NodeNames\":null");
+  } else {
+    out.append("{\"Nodes\":null,\"NodeNames\":[");
+    for (size_t i = 0; i < kept.size(); ++i) {
+      if (i > 0) out.push_back(',');
+      AppendQuoted(kept[i], &out);
+    }
+    out.push_back(']');
+  }
+  out.append(",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":");
+  AppendReasons(refused, absl::StrCat(kRefusalPrefix, reply.reason.text), &out);
+  out.append(",\"Error\":\"\"}");
+  return out;
+}
+
+std::string FilterErrorJson(absl::string_view message) {
+  std::string out = "{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":";
+  AppendQuoted(absl::StrCat(kRefusalPrefix, message), &out);
+  out.push_back('}');
+  return out;
+}
+
+std::string PrioritiesJson(const ExtenderArgs& args) {
+  std::string out = "[";
+  for (size_t i = 0; i < args.node_names.size(); ++i) {
+    if (i > 0) out.push_back(',');
+    out.append("{\"Host\":");
+    AppendQuoted(args.node_names[i], &out);
+    out.append(",\"Score\":0}");
+  }
+  out.push_back(']');
+  return out;
+}
+
+std::string BindingResultJson(absl::string_view error) {
+  std::string out = "{\"Error\":";
+  AppendQuoted(error.empty() ? std::string() : absl::StrCat(kRefusalPrefix, error), &out);
+  out.push_back('}');
+  return out;
+}
+
+std::string PreemptionResultJson(const PreemptReply& reply, const std::vector<PreemptCandidate>& candidates) {
+  Json map = Json::object();
+  for (const PreemptCandidate& candidate : candidates) {
+    if (std::find(reply.nodes.begin(), reply.nodes.end(), candidate.node) == reply.nodes.end()) continue;
+    Json pods = Json::array();
+    for (const std::string& uid : candidate.victim_uids) pods.push_back({{"UID", uid}});
+    map[candidate.node] = {{"Pods", pods}, {"NumPDBViolations", 0}};
+  }
+  return Json{{"NodeNameToMetaVictims", map}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace muster

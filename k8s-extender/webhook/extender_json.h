@@ -1,0 +1,72 @@
+// The wire format of kube-scheduler's HTTP extender (k8s.io/kube-scheduler/extender/v1; SPEC K-1, EXTENDER.md "Wire").
+// Keys are read case-insensitively, nulls and unknown fields are accepted. Pure functions.
+#ifndef MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_
+#define MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "k8s-extender/dialects/json.h"
+#include "state/machine/commands.h"
+#include "state/machine/effects.h"
+
+namespace muster {
+
+// filter and prioritize. Read in one pass without building the document: the pod is whole and the names are many.
+struct ExtenderArgs {
+  std::string pod_uid;
+  std::string pod_name;
+  std::string pod_namespace;
+  std::vector<std::string> node_names;  // from NodeNames, or from Nodes.items
+  bool whole_nodes = false;             // the caller is not nodeCacheCapable: it sent Nodes
+};
+[[nodiscard]] absl::StatusOr<ExtenderArgs> ParseExtenderArgs(absl::string_view body);
+
+struct BindingArgs {
+  std::string pod_name;
+  std::string pod_namespace;
+  std::string pod_uid;
+  std::string node;
+};
+[[nodiscard]] absl::StatusOr<BindingArgs> ParseBindingArgs(absl::string_view body);
+
+struct PreemptionArgs {
+  std::string pod_uid;
+  std::vector<PreemptCandidate> candidates;
+};
+[[nodiscard]] absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body);
+
+// The names offered for one pod, for the core to look into.
+class OfferedNodes : public NodeOffer {
+ public:
+  explicit OfferedNodes(std::vector<std::string> names);
+  [[nodiscard]] bool Contains(absl::string_view node) const override { return set_.contains(node); }
+  [[nodiscard]] size_t size() const override { return names_.size(); }
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+
+ private:
+  std::vector<std::string> names_;
+  absl::flat_hash_set<absl::string_view> set_;
+};
+
+// The text with which every refusal begins: users see who speaks, and we know our own refusals when we read them back.
+inline constexpr char kRefusalPrefix[] = "muster: ";
+
+// ExtenderFilterResult. `body` is the request, needed when whole nodes must be given back.
+[[nodiscard]] std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes,
+                                           absl::string_view body);
+// ExtenderFilterResult that reports an error (the pod is retried; SchedulerError for the user).
+[[nodiscard]] std::string FilterErrorJson(absl::string_view message);
+// HostPriorityList: every node 0; the decision was made in filter.
+[[nodiscard]] std::string PrioritiesJson(const ExtenderArgs& args);
+// ExtenderBindingResult; an empty message is success.
+[[nodiscard]] std::string BindingResultJson(absl::string_view error);
+// ExtenderPreemptionResult of those candidates.
+[[nodiscard]] std::string PreemptionResultJson(const PreemptReply& reply, const std::vector<PreemptCandidate>& candidates);
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_JSON_H_

@@ -1,0 +1,165 @@
+#include "service/app.h"
+
+#include <httplib.h>
+#include <spdlog/spdlog.h>
+
+#include <array>
+#include <chrono>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/http/admin.h"
+#include "service/rpc/rpc_server.h"
+
+namespace muster {
+namespace {
+
+// Drops effects: without Kubernetes and without a built-in cluster nobody carries them out.
+class NoEffects : public EffectSink {
+ public:
+  void Carry(std::vector<Effect>) override {}
+};
+
+NoEffects& Nowhere() {
+  static auto* const kNowhere = new NoEffects;
+  return *kNowhere;
+}
+
+HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
+  HttpListenerOptions options;
+  options.host = address.host;
+  options.port = address.port;
+  options.max_connections = connections;
+  return options;
+}
+
+}  // namespace
+
+App::App(Config config, EffectSink* effects) : config_(std::move(config)), effects_(effects) {}
+App::~App() { Stop(); }
+
+int App::grpc_port() const { return rpc_->port(); }
+
+absl::Status App::StartKubernetes() {
+  absl::StatusOr<KubeConfig> kube =
+      config_.kubeconfig.empty() ? InClusterConfig() : LoadKubeConfig(config_.kubeconfig, config_.kube_context);
+  if (!kube.ok()) return kube.status();
+  watch_client_ = std::make_unique<KubeClient>(*kube);
+  write_client_ = std::make_unique<KubeClient>(*kube);
+  ActuatorOptions options;
+  options.workers = config_.actuator_workers;
+  options.calls_per_s = config_.calls_per_s;
+  actuator_ = std::make_unique<Actuator>(write_client_.get(), options);
+  effects_ = actuator_.get();
+  return absl::OkStatus();
+}
+
+absl::Status App::Start() {
+  if (config_.kubernetes) {
+    if (absl::Status started = StartKubernetes(); !started.ok()) return started;
+  }
+  if (effects_ == nullptr) effects_ = &Nowhere();
+  EngineOptions engine_options;
+  engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
+  engine_ = std::make_unique<Engine>(config_.machine, engine_options, &store_, effects_);
+  if (absl::Status started = engine_->Start(); !started.ok()) return started;
+  extender_ = std::make_unique<Extender>(engine_.get(), [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
+    metrics_.Decided(verb, outcome, took);
+  });
+  extender_listener_ = std::make_unique<HttpListener>("listen.extender", ListenerOptions(config_.extender, 256));
+  bind_listener_ = std::make_unique<HttpListener>(
+      "listen.bind", ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024));
+  admin_listener_ = std::make_unique<HttpListener>("listen.admin", ListenerOptions(config_.admin, 64));
+  extender_->RegisterDecisions(&extender_listener_->server());
+  extender_->RegisterBind(&bind_listener_->server());
+  RegisterAdmin(&admin_listener_->server(),
+                {[this] { return NotReady(); },
+                 [this] { return metrics_.Scrape([this](const Metrics::SetGauge& set) { ReadGauges(set); }); }});
+  for (HttpListener* listener : {admin_listener_.get(), extender_listener_.get(), bind_listener_.get()}) {
+    if (absl::Status started = listener->Start(); !started.ok()) return started;
+  }
+  rpc_ = std::make_unique<RpcServer>(engine_.get());
+  if (absl::Status started = rpc_->Start(config_.grpc.host, config_.grpc.port); !started.ok()) return started;
+  if (actuator_ == nullptr) return absl::OkStatus();
+  actuator_->Start(engine_.get());
+  engine_->Listen([this](const ViewChange& change) {
+    for (const auto& [key, gang] : change.gangs) {
+      if (gang != nullptr) actuator_->UpdateStatus(*gang);
+    }
+  });
+  feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
+  feed_starter_ = std::thread([this] { StartFeed(); });
+  return absl::OkStatus();
+}
+
+// The API server may come up after us: keep asking, not ready meanwhile.
+void App::StartFeed() {
+  absl::Duration pause = absl::Milliseconds(200);
+  for (int attempt = 1; !stopping_.HasBeenNotified(); ++attempt) {
+    const absl::Status started = feed_->Start();
+    if (started.ok()) return;
+    spdlog::warn("API server not reachable (attempt {}): {}", attempt, std::string(started.message()));
+    stopping_.WaitForNotificationWithTimeout(pause);
+    pause = std::min(pause * 2, absl::Seconds(5));
+  }
+}
+
+void App::Stop() {
+  if (stopping_.HasBeenNotified()) return;
+  stopping_.Notify();
+  if (feed_starter_.joinable()) feed_starter_.join();
+  if (feed_ != nullptr) feed_->Stop();
+  if (engine_ != nullptr) engine_->Stop();  // answers every held call first
+  if (actuator_ != nullptr) actuator_->Stop();
+  if (write_client_ != nullptr) write_client_->Stop();
+  if (rpc_ != nullptr) rpc_->Stop();
+  for (HttpListener* listener : {bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
+    if (listener != nullptr) listener->Stop();
+  }
+}
+
+std::string App::NotReady() const {
+  if (engine_->stats().store_failing) return "the store refuses commits";
+  if (feed_ != nullptr && !feed_->synced()) return "the cluster has not been read yet";
+  return "";
+}
+
+void App::ReadGauges(const Metrics::SetGauge& set) const {
+  const std::shared_ptr<const ReadView> view = engine_->view();
+  std::array<int, kGangPhases> phases{};
+  view->gangs.ForEach([&](const GangView& gang) { ++phases[static_cast<size_t>(gang.phase)]; });
+  for (size_t phase = 0; phase < kGangPhases; ++phase) {
+    set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), phases[phase]);
+  }
+  int nodes = 0;
+  view->nodes.ForEach([&](const NodeView&) { ++nodes; });
+  set("muster_nodes", "", "", nodes);
+  set("muster_pods", "", "", static_cast<double>(view->pods));
+  set("muster_held_binds", "", "", view->held_binds);
+  set("muster_promised_holds", "", "", view->promised_holds);
+  const EngineStats engine = engine_->stats();
+  set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));
+  set("muster_commands_total", "", "", static_cast<double>(engine.commands));
+  set("muster_overloaded_total", "", "", static_cast<double>(engine.rejected));
+  set("muster_store_failing", "", "", engine.store_failing ? 1 : 0);
+  if (actuator_ != nullptr) {
+    const ActuatorStats stats = actuator_->stats();
+    set("muster_bindings_total", "result", "bound", static_cast<double>(stats.bound));
+    set("muster_bindings_total", "result", "retried", static_cast<double>(stats.bind_retries));
+    set("muster_bindings_total", "result", "refused", static_cast<double>(stats.bind_refused));
+    set("muster_calls_total", "", "", static_cast<double>(stats.calls));
+    set("muster_effects_waiting", "", "", static_cast<double>(stats.waiting));
+    set("muster_effects_failed_total", "", "", static_cast<double>(stats.failed));
+  }
+  if (feed_ == nullptr) return;
+  const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  for (const auto& [path, stats] : feed_->stats()) {
+    set("muster_informer_synced", "path", path, stats.synced ? 1 : 0);
+    set("muster_informer_objects", "path", path, static_cast<double>(stats.objects));
+    set("muster_informer_errors_total", "path", path, static_cast<double>(stats.errors));
+    set("muster_informer_lag_seconds", "path", path, stats.synced ? static_cast<double>(now_ms - stats.last_contact_ms) / 1000 : 0);
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,68 @@
+// musterd's parts, wired together: the engine, its doors, and - where configured - Kubernetes.
+#ifndef MUSTER_SERVICE_APP_H_
+#define MUSTER_SERVICE_APP_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/synchronization/notification.h"
+#include "k8s-extender/actuator/actuator.h"
+#include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/apiserver/cluster_feed.h"
+#include "k8s-extender/webhook/extender.h"
+#include "service/config/config.h"
+#include "service/engine/engine.h"
+#include "service/http/http_listener.h"
+#include "service/store/store.h"
+#include "service/telemetry/metrics.h"
+
+namespace muster {
+
+class RpcServer;
+
+class App {
+ public:
+  // `effects`: where effects go when Kubernetes is not configured (the built-in cluster); nullptr otherwise.
+  App(Config config, EffectSink* effects);
+  ~App();
+
+  // Starts everything. The error says which part could not start and why; what had started is stopped again.
+  [[nodiscard]] absl::Status Start();
+  // Graceful: held binds get an answer, doors close, the engine finishes what it was given.
+  void Stop();
+
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] int extender_port() const { return extender_listener_->port(); }
+  [[nodiscard]] int bind_port() const { return bind_listener_->port(); }
+  [[nodiscard]] int admin_port() const { return admin_listener_->port(); }
+  [[nodiscard]] int grpc_port() const;
+
+ private:
+  [[nodiscard]] absl::Status StartKubernetes();
+  void StartFeed();
+  [[nodiscard]] std::string NotReady() const;
+  void ReadGauges(const Metrics::SetGauge& set) const;
+
+  const Config config_;
+  Metrics metrics_;
+  MemoryStore store_;
+  std::unique_ptr<KubeClient> watch_client_;
+  std::unique_ptr<KubeClient> write_client_;
+  std::unique_ptr<Actuator> actuator_;
+  EffectSink* effects_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Extender> extender_;
+  std::unique_ptr<ClusterFeed> feed_;
+  std::unique_ptr<HttpListener> extender_listener_;
+  std::unique_ptr<HttpListener> bind_listener_;
+  std::unique_ptr<HttpListener> admin_listener_;
+  std::unique_ptr<RpcServer> rpc_;
+  std::thread feed_starter_;
+  absl::Notification stopping_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_APP_H_

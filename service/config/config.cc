@@ -1,0 +1,235 @@
+#include "service/config/config.h"
+
+#include <yaml-cpp/yaml.h>
+
+#include <fstream>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+
+namespace muster {
+namespace {
+
+// One setting: how it is read from text, and what it looks like in the documented defaults.
+struct Field {
+  const char* path;
+  const char* example;
+  const char* meaning;
+  std::function<std::string(const YAML::Node&, Config*)> read;  // returns what was expected; empty when it was read
+};
+
+std::string Text(const YAML::Node& node) { return node.IsScalar() ? node.Scalar() : ""; }
+
+template <typename Set>
+auto ReadText(Set set) {
+  return [set](const YAML::Node& node, Config* config) -> std::string {
+    if (!node.IsScalar()) return "a string";
+    set(config) = node.Scalar();
+    return "";
+  };
+}
+
+template <typename Set>
+auto ReadInt(int64_t least, int64_t most, Set set) {
+  return [=](const YAML::Node& node, Config* config) -> std::string {
+    int64_t value = 0;
+    if (!absl::SimpleAtoi(Text(node), &value) || value < least || value > most) {
+      return absl::StrCat("a whole number from ", least, " to ", most);
+    }
+    set(config, value);
+    return "";
+  };
+}
+
+template <typename Set>
+auto ReadDuration(Set set) {
+  return [set](const YAML::Node& node, Config* config) -> std::string {
+    absl::Duration duration;
+    if (!absl::ParseDuration(Text(node), &duration) || duration < absl::Milliseconds(1) || duration > absl::Hours(24 * 365)) {
+      return "a duration above zero like 30s or 10m";
+    }
+    set(config) = absl::ToInt64Milliseconds(duration);
+    return "";
+  };
+}
+
+template <typename Set>
+auto ReadBool(Set set) {
+  return [set](const YAML::Node& node, Config* config) -> std::string {
+    if (Text(node) != "true" && Text(node) != "false") return "true or false";
+    set(config) = Text(node) == "true";
+    return "";
+  };
+}
+
+template <typename Set>
+auto ReadAddress(Set set) {
+  return [set](const YAML::Node& node, Config* config) -> std::string {
+    const absl::StatusOr<ListenAddress> address = ParseListenAddress(Text(node));
+    if (!address.ok()) return "host:port";
+    set(config) = *address;
+    return "";
+  };
+}
+
+std::string ReadNames(const YAML::Node& node, Config* config) {
+  if (!node.IsSequence() || node.size() == 0) return "a list of scheduler names";
+  config->machine.scheduler_names.clear();
+  for (const YAML::Node& entry : node) {
+    if (Text(entry).empty()) return "a list of scheduler names";
+    config->machine.scheduler_names.push_back(Text(entry));
+  }
+  return "";
+}
+
+std::string ReadPolicy(const YAML::Node& node, Config* config) {
+  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting, MatchPolicy::kWaitingAndRunning,
+                                   MatchPolicy::kWaitingRunningSucceed}) {
+    if (ToString(policy) != Text(node)) continue;
+    config->machine.gang.match_policy = policy;
+    return "";
+  }
+  return "once-satisfied, only-waiting, waiting-and-running or waiting-running-succeed";
+}
+
+const std::vector<Field>& Fields() {
+  static const auto* const kFields = new std::vector<Field>{
+      {"log.level", "info", "trace, debug, info, warn or error", ReadText([](Config* c) -> auto& { return c->log_level; })},
+      {"log.format", "json", "json or text", ReadText([](Config* c) -> auto& { return c->log_format; })},
+      {"listen.admin", "127.0.0.1:9090", "/healthz, /readyz, /metrics (read-only)", ReadAddress([](Config* c) -> auto& { return c->admin; })},
+      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only", ReadAddress([](Config* c) -> auto& { return c->grpc; })},
+      {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only", ReadAddress([](Config* c) -> auto& { return c->extender; })},
+      {"listen.bind", "127.0.0.1:8889", "bind, which holds its callers; loopback only", ReadAddress([](Config* c) -> auto& { return c->bind; })},
+      {"kubernetes.enabled", "true", "serve a kube-scheduler", ReadBool([](Config* c) -> auto& { return c->kubernetes; })},
+      {"kubernetes.kubeconfig", "\"\"", "path; empty: the service account of the pod", ReadText([](Config* c) -> auto& { return c->kubeconfig; })},
+      {"kubernetes.context", "\"\"", "context of the kubeconfig; empty: the current one", ReadText([](Config* c) -> auto& { return c->kube_context; })},
+      {"kubernetes.schedulerNames", "[default-scheduler]", "pods of other schedulers are never planned", ReadNames},
+      {"kubernetes.percentageOfNodesToScore", "0", "as in the scheduler's configuration; 0: its adaptive default",
+       ReadInt(0, 100, [](Config* c, int64_t v) { c->machine.percentage_of_nodes = static_cast<int32_t>(v); })},
+      {"kubernetes.nominate", "true", "set nominatedNodeName as a hint when gates are removed", ReadBool([](Config* c) -> auto& { return c->machine.nominate; })},
+      {"kubernetes.workers", "16", "connections that bind and wake pods", ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
+      {"kubernetes.callsPerSecond", "1000", "wake-ups a second at most", ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
+      {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum", ReadDuration([](Config* c) -> auto& { return c->machine.gang.wait_time_ms; })},
+      {"gangs.matchPolicy", "once-satisfied", "what counts towards the minimum", ReadPolicy},
+      {"gangs.planIdle", "30s", "a plan without a new arrival is given up", ReadDuration([](Config* c) -> auto& { return c->machine.plan_idle_ms; })},
+      {"gangs.repair", "30s", "a failed binding's place is kept", ReadDuration([](Config* c) -> auto& { return c->machine.repair_ms; })},
+      {"gangs.learnedRefusal", "60s", "a node that kube-scheduler refuses is avoided", ReadDuration([](Config* c) -> auto& { return c->machine.learned_refusal_ms; })},
+      {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's", ReadBool([](Config* c) -> auto& { return c->machine.one_priority; })},
+      {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's", ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
+      {"holds.limit", "20s", "the longest a bind is held", ReadDuration([](Config* c) -> auto& { return c->machine.hold_limit_ms; })},
+      {"holds.answerWithin", "45s", "nothing is bound later than this after its call; below the bind extender's httpTimeout", ReadDuration([](Config* c) -> auto& { return c->machine.answer_limit_ms; })},
+      {"engine.mailbox", "16384", "commands that may wait before callers are told \"overloaded\"", ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
+  };
+  return *kFields;
+}
+
+void Walk(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves, std::vector<std::string>* problems) {
+  if (!node.IsMap()) {
+    (*leaves)[path] = node;
+    return;
+  }
+  for (const auto& entry : node) {
+    const std::string key = Text(entry.first);
+    const std::string child = path.empty() ? key : absl::StrCat(path, ".", key);
+    if (leaves->count(child) > 0) problems->push_back(absl::StrCat(child, ": is given twice"));
+    Walk(entry.second, child, leaves, problems);
+  }
+}
+
+bool IsLoopback(const std::string& host) { return host == "localhost" || host == "::1" || absl::StartsWith(host, "127."); }
+
+}  // namespace
+
+absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text) {
+  ListenAddress address;
+  const size_t colon = text.rfind(':');
+  if (colon == std::string::npos || colon == 0 || !absl::SimpleAtoi(text.substr(colon + 1), &address.port) ||
+      address.port < 0 || address.port > 65535) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", text, "\" is not an address; expected host:port"));
+  }
+  address.host = text.substr(0, colon);
+  return address;
+}
+
+absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
+  Config config;
+  std::vector<std::string> problems;
+  std::map<std::string, YAML::Node> leaves;
+  try {
+    const YAML::Node root = YAML::Load(yaml);
+    if (!root.IsNull() && !root.IsMap()) return absl::InvalidArgumentError("the file must be a map of settings");
+    if (root.IsMap()) Walk(root, "", &leaves, &problems);
+  } catch (const YAML::Exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat("not YAML: ", error.what()));
+  }
+  for (const auto& [path, node] : leaves) {
+    const Field* field = nullptr;
+    for (const Field& candidate : Fields()) {
+      if (path == candidate.path) field = &candidate;
+    }
+    if (field == nullptr) {
+      problems.push_back(absl::StrCat(path, ": there is no such setting; see musterd --print-config"));
+      continue;
+    }
+    const std::string expected = field->read(node, &config);
+    if (!expected.empty()) {
+      problems.push_back(absl::StrCat(path, ": ", node.IsScalar() ? absl::StrCat("\"", node.Scalar(), "\"") : "this", " is not ", expected));
+    }
+  }
+  const std::vector<std::string> as_a_whole = Problems(config);
+  problems.insert(problems.end(), as_a_whole.begin(), as_a_whole.end());
+  if (!problems.empty()) return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
+  return config;
+}
+
+absl::StatusOr<Config> LoadConfig(const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return ParseConfig(text.str());
+}
+
+std::vector<std::string> Problems(const Config& config) {
+  std::vector<std::string> out;
+  for (const auto& [name, address] : {std::pair{"listen.grpc", config.grpc}, {"listen.extender", config.extender}, {"listen.bind", config.bind}}) {
+    if (!IsLoopback(address.host)) {
+      out.push_back(absl::StrCat(name, ": \"", address.host, "\" is not a loopback address; this door has no TLS, so it listens on 127.0.0.1 only"));
+    }
+  }
+  for (const char* level : {"trace", "debug", "info", "warn", "error"}) {
+    if (config.log_level == level) break;
+    if (absl::string_view(level) == "error") out.push_back(absl::StrCat("log.level: \"", config.log_level, "\" is not trace, debug, info, warn or error"));
+  }
+  if (config.log_format != "json" && config.log_format != "text") {
+    out.push_back(absl::StrCat("log.format: \"", config.log_format, "\" is not json or text"));
+  }
+  if (config.machine.answer_limit_ms < config.machine.hold_limit_ms + 15'000) {
+    out.push_back(absl::StrCat("holds.answerWithin: ", config.machine.answer_limit_ms / 1000, " s is too short; expected at least holds.limit + 15 s (",
+                               config.machine.hold_limit_ms / 1000 + 15, " s), so that every binding of a gang can be sent"));
+  }
+  return out;
+}
+
+std::string DocumentedDefaults() {
+  std::string out;
+  std::string section;
+  for (const Field& field : Fields()) {
+    const std::string path = field.path;
+    const size_t dot = path.find('.');
+    if (path.substr(0, dot) != section) {
+      section = path.substr(0, dot);
+      absl::StrAppend(&out, section, ":\n");
+    }
+    absl::StrAppend(&out, "  ", path.substr(dot + 1), ": ", field.example, "  # ", field.meaning, "\n");
+  }
+  return out;
+}
+
+}  // namespace muster

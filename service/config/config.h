@@ -1,0 +1,51 @@
+// Everything an operator can set: one YAML file plus flags, read into one struct and validated as a whole (SPEC S-7).
+#ifndef MUSTER_SERVICE_CONFIG_CONFIG_H_
+#define MUSTER_SERVICE_CONFIG_CONFIG_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "state/machine/machine.h"
+
+namespace muster {
+
+struct ListenAddress {
+  std::string host = "127.0.0.1";
+  int port = 0;
+};
+
+struct Config {
+  // log
+  std::string log_level = "info";
+  std::string log_format = "json";
+  // Listeners. The extender and gRPC doors have no TLS in this version and so listen on loopback only; the admin door is
+  // read-only and may listen anywhere.
+  ListenAddress admin{"127.0.0.1", 9090};
+  ListenAddress grpc{"127.0.0.1", 9091};
+  ListenAddress extender{"127.0.0.1", 8888};
+  ListenAddress bind{"127.0.0.1", 8889};
+  // kubernetes
+  bool kubernetes = true;
+  std::string kubeconfig;  // empty: in-cluster
+  std::string kube_context;
+  int actuator_workers = 16;
+  double calls_per_s = 1000;
+  // gangs, queueing and holds
+  MachineSettings machine;
+  int mailbox_capacity = 16'384;
+};
+
+// Reads YAML text over the defaults. The error lists every problem, one per line: field, value, what was expected.
+[[nodiscard]] absl::StatusOr<Config> ParseConfig(const std::string& yaml);
+[[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
+// Checks a configuration as a whole; every problem, empty when there is none.
+[[nodiscard]] std::vector<std::string> Problems(const Config& config);
+// "host:port"; InvalidArgument otherwise.
+[[nodiscard]] absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text);
+// Every key with its default and meaning, as YAML: what `musterd --print-config` shows.
+[[nodiscard]] std::string DocumentedDefaults();
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_CONFIG_CONFIG_H_

@@ -1,0 +1,221 @@
+#include "service/demo/demo.h"
+
+#include <httplib.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/dialects/dialects.h"
+#include "service/app.h"
+#include "service/rpc/mapping.h"
+
+namespace muster {
+
+DemoCluster::~DemoCluster() {
+  {
+    absl::MutexLock lock(&mutex_);
+    stopping_ = true;
+  }
+  if (scheduler_.joinable()) scheduler_.join();
+  std::vector<std::thread> binds;
+  {
+    absl::MutexLock lock(&mutex_);
+    binds.swap(binds_);
+  }
+  for (std::thread& bind : binds) bind.join();
+}
+
+void DemoCluster::Start(DecisionPort* port, int extender_port, int bind_port) {
+  port_ = port;
+  extender_port_ = extender_port;
+  bind_port_ = bind_port;
+  scheduler_ = std::thread([this] { RunScheduler(); });
+}
+
+void DemoCluster::AddNode(const std::string& name, int gpus) {
+  {
+    absl::MutexLock lock(&mutex_);
+    nodes_.push_back(name);
+  }
+  const Json node = {{"metadata", {{"name", name}}},
+                     {"status", {{"allocatable", {{"cpu", "64"}, {"memory", "512Gi"}, {"pods", "110"}, {"nvidia.com/gpu", gpus}}}}}};
+  port_->Announce(UpsertNode{*ParseNode(node)}).IgnoreError();
+}
+
+void DemoCluster::AddPod(const std::string& name, const std::string& gang, int min, int gpus) {
+  absl::MutexLock lock(&mutex_);
+  pods_[name] = {{"metadata",
+                  {{"name", name},
+                   {"namespace", "default"},
+                   {"uid", absl::StrCat("uid-", name)},
+                   {"creationTimestamp", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone())},
+                   {"annotations",
+                    {{"gang.scheduling.koordinator.sh/name", gang}, {"gang.scheduling.koordinator.sh/min-available", absl::StrCat(min)}}}}},
+                 {"spec",
+                  {{"schedulerName", "default-scheduler"},
+                   {"containers", {{{"name", "main"}, {"resources", {{"requests", {{"nvidia.com/gpu", absl::StrCat(gpus)}, {"cpu", "1"}}}}}}}}}},
+                 {"status", {{"phase", "Pending"}}}};
+  AnnouncePod(name);
+  queue_.push_back(name);
+}
+
+void DemoCluster::DeletePod(const std::string& name) {
+  absl::MutexLock lock(&mutex_);
+  pods_.erase(name);
+  port_->Announce(RemovePod{absl::StrCat("uid-", name)}).IgnoreError();
+}
+
+void DemoCluster::AnnouncePod(const std::string& name) {
+  const absl::StatusOr<PodDescription> pod = ParsePod(pods_[name]);
+  if (pod.ok()) port_->Announce(UpsertPod{*pod}).IgnoreError();
+}
+
+void DemoCluster::Carry(std::vector<Effect> effects) {
+  // The engine's thread must not wait: what is announced back goes through a thread of its own.
+  std::thread([this, effects = std::move(effects)] {
+    absl::MutexLock lock(&mutex_);
+    for (const Effect& effect : effects) {
+      if (const auto* bind = std::get_if<muster::BindPod>(&effect)) {
+        pods_[bind->pod.name]["spec"]["nodeName"] = bind->node;
+        pods_[bind->pod.name]["status"]["phase"] = "Running";
+        port_->Announce(BindingOutcome{bind->pod.uid, bind->node, BindingResult::kBound, ""}).IgnoreError();
+        AnnouncePod(bind->pod.name);
+      } else if (const auto* call = std::get_if<CallPod>(&effect)) {
+        queue_.push_back(call->pod.name);
+      }
+    }
+  }).detach();
+}
+
+void DemoCluster::RunScheduler() {
+  while (true) {
+    std::string name;
+    {
+      absl::MutexLock lock(&mutex_);
+      const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queue_.empty(); };
+      mutex_.Await(absl::Condition(&ready));
+      if (stopping_) return;
+      name = queue_.front();
+      queue_.pop_front();
+      if (pods_.count(name) == 0 || pods_[name]["spec"].contains("nodeName")) continue;
+      ++busy_;
+    }
+    Schedule(name);
+    absl::MutexLock lock(&mutex_);
+    --busy_;
+  }
+}
+
+void DemoCluster::Schedule(const std::string& name) {
+  Json args;
+  {
+    absl::MutexLock lock(&mutex_);
+    args = {{"Pod", pods_[name]}, {"Nodes", nullptr}, {"NodeNames", nodes_}};
+  }
+  httplib::Client client("127.0.0.1", extender_port_);
+  const httplib::Result result = client.Post("/filter", args.dump(), "application/json");
+  if (!result || result->status != 200) return;
+  const absl::StatusOr<Json> answer = ParseJson(result->body, "answer");
+  const Json& names = Child(*answer, "NodeNames");
+  absl::MutexLock lock(&mutex_);
+  if (!names.is_array() || names.empty()) {
+    const Json& failed = Child(*answer, "FailedAndUnresolvableNodes");
+    const std::string why = failed.empty() ? StringOrEmpty(*answer, "Error") : failed.begin()->get<std::string>();
+    log_.push_back(absl::StrCat("filter ", name, " -> no node (", why, ")"));
+    return;
+  }
+  const std::string node = names[0].get<std::string>();
+  log_.push_back(absl::StrCat("filter ", name, " -> ", node));
+  binds_.emplace_back([this, name, node] { BindPodOver(name, node); });
+}
+
+void DemoCluster::BindPodOver(const std::string& name, const std::string& node) {
+  {
+    absl::MutexLock lock(&mutex_);
+    log_.push_back(absl::StrCat("bind   ", name, " on ", node, " ... held at the barrier"));
+  }
+  httplib::Client client("127.0.0.1", bind_port_);
+  client.set_read_timeout(60);
+  const Json args = {{"PodName", name}, {"PodNamespace", "default"}, {"PodUID", absl::StrCat("uid-", name)}, {"Node", node}};
+  const httplib::Result result = client.Post("/bind", args.dump(), "application/json");
+  const absl::StatusOr<Json> answer = ParseJson(result ? result->body : "", "answer");
+  const std::string error = answer.ok() ? StringOrEmpty(*answer, "Error") : "no answer";
+  absl::MutexLock lock(&mutex_);
+  log_.push_back(absl::StrCat("bind   ", name, " on ", node, " -> ", error.empty() ? "bound" : error));
+  if (!error.empty() && !stopping_) queue_.push_back(name);
+}
+
+void DemoCluster::WaitQuiet() {
+  for (int quiet = 0; quiet < 4;) {
+    absl::SleepFor(absl::Milliseconds(50));
+    absl::MutexLock lock(&mutex_);
+    quiet = queue_.empty() && busy_ == 0 ? quiet + 1 : 0;
+  }
+}
+
+std::string DemoCluster::NodeOf(const std::string& pod) const {
+  absl::MutexLock lock(&mutex_);
+  const auto found = pods_.find(pod);
+  return found == pods_.end() ? "" : StringOrEmpty(Child(found->second, "spec"), "nodeName");
+}
+
+std::vector<std::string> DemoCluster::TakeLog() {
+  absl::MutexLock lock(&mutex_);
+  return std::exchange(log_, {});
+}
+
+namespace {
+
+void Explain(App* app, const std::string& gang) {
+  std::string text = "unknown";
+  app->engine()
+      .Query([&](const Machine& machine) {
+        const Gang* found = machine.FindGang("default/" + gang);
+        if (found != nullptr) text = ExplainText(machine.ViewGang(*found, false), absl::ToUnixMillis(absl::Now()));
+      })
+      .IgnoreError();
+  std::printf("    why?   %s\n", text.c_str());
+}
+
+void Step(DemoCluster* cluster, const char* title) {
+  cluster->WaitQuiet();
+  std::printf("\n%s\n", title);
+  for (const std::string& line : cluster->TakeLog()) std::printf("    %s\n", line.c_str());
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+void RunDemo(App* app, DemoCluster* cluster) {
+  cluster->Start(&app->engine(), app->extender_port(), app->bind_port());
+  for (const char* name : {"gpu-a", "gpu-b", "gpu-c"}) cluster->AddNode(name, 8);
+  app->engine().Announce(FactsRead{}).IgnoreError();
+  std::printf("A cluster of 3 nodes with 8 GPUs each, and a scheduler that asks Muster as kube-scheduler does.\n");
+
+  for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("train-", i), "train", 4, 4);
+  Step(cluster, "1. Three of the four pods of gang \"train\" (4 GPUs each) arrive: the gang WAITS, nothing is held.");
+  Explain(app, "train");
+
+  cluster->AddPod("train-3", "train", 4, 4);
+  Step(cluster, "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
+  Explain(app, "train");
+
+  for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("large-", i), "large", 3, 8);
+  Step(cluster, "3. Gang \"large\" needs three whole nodes, one is free: it WAITS and takes none of them.");
+  Explain(app, "large");
+
+  std::printf("\nTry, in another terminal:\n"
+              "    build/release/musterctl get gangs\n"
+              "    build/release/musterctl explain gang large\n"
+              "    build/release/musterctl describe gang train\n"
+              "    build/release/musterctl get nodes\n"
+              "    curl http://127.0.0.1:%d/metrics\n"
+              "Ctrl-C ends it.\n",
+              app->admin_port());
+  std::fflush(stdout);
+}
+
+}  // namespace muster

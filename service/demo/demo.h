@@ -1,0 +1,64 @@
+// The built-in cluster of `musterd --demo`: a few nodes in memory and a small scheduler that talks to Muster exactly as
+// kube-scheduler does - HTTP filter, then HTTP bind, which Muster holds until the gang's quorum.
+#ifndef MUSTER_SERVICE_DEMO_DEMO_H_
+#define MUSTER_SERVICE_DEMO_DEMO_H_
+
+#include <deque>
+#include <map>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "k8s-extender/dialects/json.h"
+#include "state/machine/port.h"
+
+namespace muster {
+
+class App;
+
+// Thread-safe. Plays the API server and kube-scheduler.
+class DemoCluster : public EffectSink {
+ public:
+  DemoCluster() = default;
+  ~DemoCluster() override;
+
+  // Starts the scheduler against the extender's and bind's ports.
+  void Start(DecisionPort* port, int extender_port, int bind_port);
+  void AddNode(const std::string& name, int gpus);
+  // A pod of gang `gang` (minimum `min`) that wants `gpus`.
+  void AddPod(const std::string& name, const std::string& gang, int min, int gpus);
+  void DeletePod(const std::string& name);
+  void Carry(std::vector<Effect> effects) override;
+  // Waits until every pod is bound or parked.
+  void WaitQuiet();
+  [[nodiscard]] std::string NodeOf(const std::string& pod) const;
+  // What the scheduler saw, one line per call, since the last time it was asked.
+  [[nodiscard]] std::vector<std::string> TakeLog();
+
+ private:
+  void RunScheduler();
+  void Schedule(const std::string& name);
+  void BindPodOver(const std::string& name, const std::string& node);
+  void AnnouncePod(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  DecisionPort* port_ = nullptr;
+  int extender_port_ = 0;
+  int bind_port_ = 0;
+  mutable absl::Mutex mutex_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::map<std::string, Json> pods_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> nodes_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);  // pods to schedule
+  int busy_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> log_ ABSL_GUARDED_BY(mutex_);
+  std::thread scheduler_;
+  std::vector<std::thread> binds_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Plays the story on a started App and prints it.
+void RunDemo(App* app, DemoCluster* cluster);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_DEMO_DEMO_H_

@@ -1,0 +1,262 @@
+#include "service/engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace muster {
+
+Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects)
+    : options_(options),
+      store_(store),
+      effects_(effects),
+      machine_(settings),
+      started_(std::chrono::steady_clock::now()),
+      started_ms_(absl::ToUnixMillis(absl::Now())),
+      view_(std::make_shared<ReadView>()) {}
+
+Engine::~Engine() { Stop(); }
+
+// Milliseconds since 1970 as they were at the start, moved on by the steady clock: jumps of the wall clock move nothing.
+int64_t Engine::NowMs() const {
+  return started_ms_ +
+         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_).count();
+}
+
+absl::Status Engine::Start() {
+  absl::StatusOr<std::vector<Record>> records = store_->Load();
+  if (!records.ok()) return records.status();
+  if (absl::Status loaded = machine_.Load(*records); !loaded.ok()) return loaded;
+  absl::MutexLock lock(&mutex_);
+  running_ = true;
+  thread_ = std::thread([this] { Run(); });
+  return absl::OkStatus();
+}
+
+void Engine::Stop() {
+  {
+    absl::MutexLock lock(&mutex_);
+    if (!running_) return;
+    stopping_ = true;
+    filled_.SignalAll();
+    drained_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  absl::MutexLock lock(&mutex_);
+  running_ = false;
+}
+
+absl::Status Engine::Submit(Item item, bool wait) {
+  absl::MutexLock lock(&mutex_);
+  while (running_ && !stopping_ && mailbox_.size() >= options_.mailbox_capacity) {
+    if (!wait) {
+      ++rejected_;
+      return absl::ResourceExhaustedError(
+          absl::StrCat("overloaded: ", mailbox_.size(), " commands wait; try again in a moment"));
+    }
+    drained_.Wait(&mutex_);
+  }
+  if (!running_ || stopping_) return absl::UnavailableError("Muster is stopping");
+  mailbox_.push_back(std::move(item));
+  if (mailbox_.size() == 1) filled_.Signal();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Reply> Engine::Ask(Command command) {
+  // Shared with the callback, which may outlive a caller that was told "unavailable".
+  struct Wait {
+    absl::Notification done;
+    absl::StatusOr<Reply> reply = absl::UnavailableError("Muster is stopping");
+  };
+  auto wait = std::make_shared<Wait>();
+  Item item{.command = std::move(command), .read = nullptr, .done = [wait](absl::StatusOr<Reply> reply) {
+              wait->reply = std::move(reply);
+              wait->done.Notify();
+            }, .answered = nullptr};
+  if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
+  wait->done.WaitForNotification();
+  return std::move(wait->reply);
+}
+
+absl::Status Engine::Announce(Command command) {
+  return Submit(Item{.command = std::move(command), .read = nullptr, .done = nullptr, .answered = nullptr}, /*wait=*/true);
+}
+
+absl::StatusOr<HoldToken> Engine::Hold(Bind bind, HoldCallback answered) {
+  const HoldToken token = next_token_.fetch_add(1);
+  bind.token = token;
+  Item item{.command = std::move(bind), .read = nullptr, .done = nullptr, .answered = std::move(answered)};
+  if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
+  return token;
+}
+
+absl::Status Engine::Query(std::function<void(const Machine&)> read) {
+  auto done = std::make_shared<absl::Notification>();
+  Item item{.command = Tick{}, .read = std::move(read), .done = [done](const absl::StatusOr<Reply>&) { done->Notify(); }, .answered = nullptr};
+  if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
+  done->WaitForNotification();
+  return absl::OkStatus();
+}
+
+void Engine::Run() {
+  std::vector<Item> batch;
+  while (true) {
+    bool stop = false;
+    {
+      absl::MutexLock lock(&mutex_);
+      while (mailbox_.empty() && !stopping_ && !machine_.PlanningDue()) {
+        const int64_t due = machine_.NextDeadline();
+        const int64_t now = NowMs();
+        if (due <= now) break;
+        if (due == kNever) {
+          filled_.Wait(&mutex_);
+        } else {
+          filled_.WaitWithTimeout(&mutex_, absl::Milliseconds(std::min<int64_t>(due - now, 60'000)));
+        }
+      }
+      const size_t take = std::min(mailbox_.size(), options_.batch);
+      batch.assign(std::make_move_iterator(mailbox_.begin()),
+                   std::make_move_iterator(mailbox_.begin() + static_cast<std::ptrdiff_t>(take)));
+      mailbox_.erase(mailbox_.begin(), mailbox_.begin() + static_cast<std::ptrdiff_t>(take));
+      if (take > 0) drained_.SignalAll();
+      stop = stopping_ && mailbox_.empty();
+    }
+    for (Item& item : batch) ApplyOne(std::move(item));
+    Outcome outcome;
+    if (machine_.NextDeadline() <= NowMs()) Apply(Tick{}, &outcome);
+    if (machine_.PlanningDue()) Apply(PlanRound{options_.gangs_per_round}, &outcome);
+    if (stop) Apply(Shutdown{}, &outcome);
+    Deliver();
+    if (stop) break;
+  }
+  // Calls that are committed and still wait for the API server: the pod is bound or will be; its caller asks again.
+  for (auto& [token, answered] : holds_) {
+    answered(HoldAnswer{token, false, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}});
+  }
+  holds_.clear();
+}
+
+void Engine::ApplyOne(Item item) {
+  ++commands_;
+  if (item.read) {
+    item.read(machine_);
+    replies_.emplace_back(std::move(item.done), Reply{});
+    return;
+  }
+  if (item.answered) {
+    holds_.emplace(std::get<Bind>(item.command).token, std::move(item.answered));
+  }
+  Outcome outcome;
+  Apply(item.command, &outcome);
+  if (!item.done) return;
+  if (outcome.status.ok()) {
+    replies_.emplace_back(std::move(item.done), std::move(outcome.reply));
+  } else {
+    replies_.emplace_back(std::move(item.done), outcome.status);
+  }
+}
+
+void Engine::Apply(const Command& command, Outcome* outcome) {
+  outcome->records.clear();
+  outcome->effects.clear();
+  outcome->answers.clear();
+  machine_.Apply(command, NowMs(), outcome);
+  std::move(outcome->records.begin(), outcome->records.end(), std::back_inserter(records_));
+  std::move(outcome->effects.begin(), outcome->effects.end(), std::back_inserter(batch_effects_));
+  std::move(outcome->answers.begin(), outcome->answers.end(), std::back_inserter(answers_));
+}
+
+void Engine::Deliver() {
+  ++batches_;
+  CommitRecords();
+  Publish();
+  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));
+  for (auto& [done, reply] : replies_) done(std::move(reply));
+  replies_.clear();
+  for (const HoldAnswer& answer : answers_) {
+    const auto hold = holds_.find(answer.token);
+    if (hold == holds_.end()) continue;
+    hold->second(answer);
+    holds_.erase(hold);
+  }
+  answers_.clear();
+}
+
+// Nothing leaves before the records are durable: a store that fails stops the answers, not the promise.
+void Engine::CommitRecords() {
+  if (records_.empty()) return;
+  absl::Duration pause = absl::Milliseconds(50);
+  while (!store_->Commit(records_).ok()) {
+    store_failing_ = true;
+    absl::SleepFor(pause);
+    pause = std::min(pause * 2, absl::Seconds(2));
+  }
+  store_failing_ = false;
+  records_.clear();
+}
+
+void Engine::Publish() {
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_.TakeChanged(&gangs, &nodes);
+  const std::shared_ptr<const ReadView> before = view();
+  if (gangs.empty() && nodes.empty() && before->held_binds == machine_.held_binds()) return;
+  auto next = std::make_shared<ReadView>(*before);
+  ViewChange change;
+  change.version = ++next->version;
+  for (const std::string& key : gangs) {
+    const Gang* gang = machine_.FindGang(key);
+    auto entry = gang == nullptr ? nullptr : std::make_shared<const GangView>(machine_.ViewGang(*gang, false));
+    next->gangs.Set(key, entry);
+    change.gangs.emplace_back(key, std::move(entry));
+  }
+  for (const std::string& name : nodes) {
+    const NodeId id = machine_.cluster().FindNode(name);
+    const bool present = id != kNoNode && machine_.cluster().node(id).present;
+    auto entry = present ? std::make_shared<const NodeView>(machine_.ViewNode(id)) : nullptr;
+    next->nodes.Set(name, entry);
+    change.nodes.emplace_back(name, std::move(entry));
+  }
+  next->held_binds = machine_.held_binds();
+  next->promised_holds = machine_.promised_holds();
+  next->pods = static_cast<int64_t>(machine_.pod_count());
+  {
+    absl::MutexLock lock(&view_mutex_);
+    view_ = std::move(next);
+  }
+  absl::MutexLock lock(&listeners_mutex_);
+  for (auto& [id, listener] : listeners_) listener(change);
+}
+
+std::shared_ptr<const ReadView> Engine::view() const {
+  absl::MutexLock lock(&view_mutex_);
+  return view_;
+}
+
+int Engine::Listen(Listener listener) {
+  absl::MutexLock lock(&listeners_mutex_);
+  listeners_.emplace(next_listener_, std::move(listener));
+  return next_listener_++;
+}
+
+void Engine::Unlisten(int id) {
+  absl::MutexLock lock(&listeners_mutex_);
+  listeners_.erase(id);
+}
+
+EngineStats Engine::stats() const {
+  EngineStats stats;
+  stats.commands = commands_;
+  stats.batches = batches_;
+  stats.store_failing = store_failing_;
+  absl::MutexLock lock(&mutex_);
+  stats.mailbox_depth = mailbox_.size();
+  stats.rejected = rejected_;
+  return stats;
+}
+
+}  // namespace muster

@@ -1,0 +1,119 @@
+// The single writer around the machine: a bounded mailbox, one thread, and the order that keeps promises -
+// apply in memory -> the batch's records durable -> publish the read view -> reply and act.
+#ifndef MUSTER_SERVICE_ENGINE_ENGINE_H_
+#define MUSTER_SERVICE_ENGINE_ENGINE_H_
+
+#include <atomic>
+#include <chrono>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/synchronization/mutex.h"
+#include "service/engine/read_view.h"
+#include "service/store/store.h"
+#include "state/machine/machine.h"
+#include "state/machine/port.h"
+
+namespace muster {
+
+struct EngineOptions {
+  size_t mailbox_capacity = 16'384;  // commands; past it callers are told "overloaded"
+  size_t batch = 256;                // commands applied per commit
+  int32_t gangs_per_round = 32;      // planned between two batches
+};
+
+struct EngineStats {
+  size_t mailbox_depth = 0;
+  uint64_t commands = 0;
+  uint64_t batches = 0;
+  uint64_t rejected = 0;      // told "overloaded"
+  bool store_failing = false; // the last commit failed; answers wait for it
+};
+
+// Thread-safe. Stop (or destroy) it before the store and the effect sink.
+class Engine : public DecisionPort {
+ public:
+  using Listener = std::function<void(const ViewChange&)>;
+
+  Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects);
+  ~Engine() override;
+
+  // Loads the store and starts the thread. The error names what in the store cannot be read.
+  [[nodiscard]] absl::Status Start();
+  // Answers every held call, finishes what was submitted, and ends the thread.
+  void Stop();
+
+  absl::StatusOr<Reply> Ask(Command command) override;
+  absl::Status Announce(Command command) override;
+  absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) override;
+
+  // Runs `read` on the engine's thread, in order with commands. ResourceExhausted or Unavailable as for Ask.
+  [[nodiscard]] absl::Status Query(std::function<void(const Machine&)> read);
+
+  [[nodiscard]] std::shared_ptr<const ReadView> view() const;
+  // `listener` is called from the engine's thread after each publication; must not block. Returns an id for Unlisten.
+  int Listen(Listener listener);
+  void Unlisten(int id);
+
+  [[nodiscard]] EngineStats stats() const;
+
+ private:
+  struct Item {
+    Command command;
+    std::function<void(const Machine&)> read;  // instead of a command
+    std::function<void(absl::StatusOr<Reply>)> done;
+    HoldCallback answered;
+  };
+
+  [[nodiscard]] absl::Status Submit(Item item, bool wait);
+  void Run();
+  void ApplyOne(Item item);
+  void Apply(const Command& command, Outcome* outcome);
+  void Deliver();
+  void CommitRecords();
+  void Publish();
+  [[nodiscard]] int64_t NowMs() const;
+
+  const EngineOptions options_;
+  Store* const store_;
+  EffectSink* const effects_;
+  Machine machine_;  // touched by the engine's thread only
+  const std::chrono::steady_clock::time_point started_;
+  const int64_t started_ms_;
+
+  mutable absl::Mutex mutex_;
+  std::deque<Item> mailbox_ ABSL_GUARDED_BY(mutex_);
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  uint64_t rejected_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::CondVar filled_;
+  absl::CondVar drained_;
+
+  mutable absl::Mutex view_mutex_;
+  std::shared_ptr<const ReadView> view_ ABSL_GUARDED_BY(view_mutex_);
+  absl::Mutex listeners_mutex_;
+  absl::flat_hash_map<int, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
+  int next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
+
+  // Of the batch being applied; the engine's thread only.
+  std::vector<Record> records_;
+  std::vector<Effect> batch_effects_;
+  std::vector<HoldAnswer> answers_;
+  std::vector<std::pair<std::function<void(absl::StatusOr<Reply>)>, absl::StatusOr<Reply>>> replies_;
+  absl::flat_hash_map<HoldToken, HoldCallback> holds_;
+
+  std::atomic<HoldToken> next_token_{1};
+  std::atomic<uint64_t> commands_{0};
+  std::atomic<uint64_t> batches_{0};
+  std::atomic<bool> store_failing_{false};
+  std::thread thread_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_ENGINE_ENGINE_H_

@@ -1,0 +1,23 @@
+// The read-only admin door: /healthz, /readyz and /metrics.
+#ifndef MUSTER_SERVICE_HTTP_ADMIN_H_
+#define MUSTER_SERVICE_HTTP_ADMIN_H_
+
+#include <functional>
+#include <string>
+
+namespace httplib {
+class Server;
+}  // namespace httplib
+
+namespace muster {
+
+struct AdminSources {
+  std::function<std::string()> not_ready;  // why the process is not ready; empty when it is
+  std::function<std::string()> metrics;    // the Prometheus exposition text
+};
+
+void RegisterAdmin(httplib::Server* server, AdminSources sources);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_HTTP_ADMIN_H_

@@ -1,0 +1,58 @@
+// One HTTP listener: a cpp-httplib server with a thread of its own per connection.
+//
+// cpp-httplib as Debian builds it listens with a backlog of 5 and without TCP_NODELAY, and runs whole connections on a
+// small pool, where held calls would starve the others. Here every connection has a small-stack thread, their number is
+// bounded (further connections wait in the kernel's backlog), and the socket is set up for bursts.
+#ifndef MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
+#define MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace httplib {
+class Server;
+}  // namespace httplib
+
+namespace muster {
+
+class ConnectionCount;
+
+struct HttpListenerOptions {
+  std::string host = "127.0.0.1";
+  int port = 0;                          // 0: any free port
+  size_t max_connections = 512;
+  size_t max_body_bytes = 32 << 20;      // longer bodies are answered 413
+  int idle_timeout_s = 120;              // longer than Go's clients keep idle connections (90 s)
+};
+
+class HttpListener {
+ public:
+  HttpListener(std::string name, HttpListenerOptions options);
+  ~HttpListener();
+
+  // Routes are added here before Start.
+  [[nodiscard]] httplib::Server& server() { return *server_; }
+
+  // Binds and serves in the background. Unavailable names the address that is taken.
+  [[nodiscard]] absl::Status Start();
+  // Stops accepting, and waits a moment for handlers that run (held calls must have been answered).
+  void Stop();
+  [[nodiscard]] int port() const { return port_; }
+
+ private:
+  const std::string name_;
+  const HttpListenerOptions options_;
+  const std::shared_ptr<ConnectionCount> connections_;
+  std::unique_ptr<httplib::Server> server_;
+  int socket_ = -1;
+  int port_ = 0;
+  std::thread thread_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_

@@ -1,0 +1,111 @@
+// musterd: the gang-scheduling decision service.
+#include <CLI/CLI.hpp>
+#include <pthread.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <iostream>
+
+#include "service/app.h"
+#include "service/config/config.h"
+#include "service/demo/demo.h"
+#include "service/telemetry/logging.h"
+
+namespace {
+
+constexpr char kAbout[] =
+    "musterd decides for kube-scheduler or any other orchestrator whether the pods of a gang may start: permit, wait or\n"
+    "reject - where, and why. No gang ever starts in part.\n\n"
+    "  musterd --kubeconfig FILE        serve the cluster of a kubeconfig (or, without it, the one this pod runs in)\n"
+    "  musterd --demo                   a built-in cluster and a small scheduler: watch a gang wait, then start\n"
+    "  musterd check-config FILE        print every problem of a configuration file\n"
+    "  musterd --print-config           print every setting with its default and meaning";
+
+// Waits for SIGINT or SIGTERM, which every thread has blocked.
+int WaitForSignal(const sigset_t& signals) {
+  int signal = 0;
+  sigwait(&signals, &signal);
+  return signal;
+}
+
+int Serve(const muster::Config& config, bool demo, bool demo_once) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  muster::StartLogging(config.log_level, config.log_format);
+
+  muster::DemoCluster cluster;
+  muster::App app(config, demo ? &cluster : nullptr);
+  const absl::Status status = app.Start();
+  if (!status.ok()) {
+    spdlog::error("musterd cannot start: {}", std::string(status.message()));
+    app.Stop();
+    return 1;
+  }
+  spdlog::info("musterd serves: extender {}, bind {}, gRPC {}, admin {}", app.extender_port(), app.bind_port(), app.grpc_port(), app.admin_port());
+  if (demo) {
+    muster::RunDemo(&app, &cluster);
+    if (demo_once) {
+      app.Stop();
+      return 0;
+    }
+  }
+  const int signal = WaitForSignal(signals);
+  spdlog::info("signal {}: answering held calls and stopping", signal);
+  app.Stop();
+  spdlog::info("stopped");
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App cli(kAbout, "musterd");
+  std::string config_path;
+  std::string kubeconfig;
+  std::string context;
+  std::string check_path;
+  bool demo = false;
+  bool demo_once = false;
+  bool print_config = false;
+  cli.add_option("--config", config_path, "YAML configuration file");
+  cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
+  cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
+  cli.add_flag("--demo", demo, "serve a built-in cluster and play a gang through it");
+  cli.add_flag("--demo-once", demo_once, "as --demo, but stop when it has been played");
+  cli.add_flag("--print-config", print_config, "print every setting with its default and meaning");
+  CLI::App* check = cli.add_subcommand("check-config", "validate a configuration file and print every problem");
+  check->add_option("file", check_path, "the file")->required();
+  CLI11_PARSE(cli, argc, argv);
+
+  if (print_config) {
+    std::cout << muster::DocumentedDefaults();
+    return 0;
+  }
+  if (check->parsed()) {
+    const absl::StatusOr<muster::Config> config = muster::LoadConfig(check_path);
+    std::cout << (config.ok() ? check_path + ": no problems\n" : std::string(config.status().message()) + "\n");
+    return config.ok() ? 0 : 1;
+  }
+  muster::Config config;
+  if (!config_path.empty()) {
+    absl::StatusOr<muster::Config> loaded = muster::LoadConfig(config_path);
+    if (!loaded.ok()) {
+      std::cerr << "musterd: " << config_path << ":\n" << loaded.status().message() << "\n";
+      return 2;
+    }
+    config = *std::move(loaded);
+  }
+  demo = demo || demo_once;
+  if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
+  if (!context.empty()) config.kube_context = context;
+  if (demo) {
+    config.kubernetes = false;
+    config.log_format = "text";
+    config.log_level = "warn";
+  }
+  return Serve(config, demo, demo_once);
+}

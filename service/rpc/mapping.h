@@ -1,0 +1,19 @@
+// The core's views -> messages of the public API. Pure functions.
+#ifndef MUSTER_SERVICE_RPC_MAPPING_H_
+#define MUSTER_SERVICE_RPC_MAPPING_H_
+
+#include <string>
+
+#include "proto/muster/v1/muster.pb.h"
+#include "state/machine/view.h"
+
+namespace muster {
+
+[[nodiscard]] v1::Gang ToMessage(const GangView& view);
+[[nodiscard]] v1::Node ToMessage(const NodeView& view);
+// Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).
+[[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_RPC_MAPPING_H_

@@ -1,0 +1,24 @@
+#include "service/store/store.h"
+
+namespace muster {
+
+absl::Status MemoryStore::Commit(const std::vector<Record>& records) {
+  absl::MutexLock lock(&mutex_);
+  for (const Record& record : records) {
+    if (record.value.empty()) {
+      records_.erase(record.key);
+    } else {
+      records_[record.key] = record.value;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Record>> MemoryStore::Load() {
+  absl::MutexLock lock(&mutex_);
+  std::vector<Record> out;
+  for (const auto& [key, value] : records_) out.push_back({key, value});
+  return out;
+}
+
+}  // namespace muster

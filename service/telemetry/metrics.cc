@@ -1,0 +1,75 @@
+#include "service/telemetry/metrics.h"
+
+#include <prometheus/counter.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+#include <prometheus/text_serializer.h>
+
+#include <map>
+
+namespace muster {
+namespace {
+
+const std::map<std::string, std::string>& GaugeHelp() {
+  static const auto* const kHelp = new std::map<std::string, std::string>{
+      {"muster_gangs", "Gangs by phase"},
+      {"muster_pods", "Pods that Muster knows"},
+      {"muster_nodes", "Nodes that Muster knows"},
+      {"muster_mailbox_depth", "Commands that wait for the engine"},
+      {"muster_commands_total", "Commands applied since the start"},
+      {"muster_overloaded_total", "Calls that were told the mailbox is full"},
+      {"muster_held_binds", "Bind calls held at the barrier"},
+      {"muster_promised_holds", "Held binds that plans may still bring"},
+      {"muster_store_failing", "1 while the store refuses commits and answers wait"},
+      {"muster_informer_synced", "1 when the informer has listed its objects"},
+      {"muster_informer_objects", "Objects the informer knows"},
+      {"muster_informer_lag_seconds", "Time since the API server was last heard of"},
+      {"muster_informer_errors_total", "Failed lists and watches"},
+      {"muster_bindings_total", "Bindings by result"},
+      {"muster_calls_total", "Wake-ups and gate removals sent"},
+      {"muster_effects_waiting", "Effects that wait to be carried out"},
+      {"muster_effects_failed_total", "Effects given up"},
+  };
+  return *kHelp;
+}
+
+}  // namespace
+
+struct Metrics::Impl {
+  prometheus::Registry registry;
+  prometheus::Family<prometheus::Counter>& decisions =
+      prometheus::BuildCounter().Name("muster_decisions_total").Help("Decisions by verb and outcome").Register(registry);
+  prometheus::Family<prometheus::Histogram>& seconds =
+      prometheus::BuildHistogram().Name("muster_decision_seconds").Help("How long decisions took, by verb").Register(registry);
+};
+
+Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
+Metrics::~Metrics() = default;
+
+void Metrics::Decided(absl::string_view verb, absl::string_view outcome, absl::Duration took) {
+  static const auto* const kBuckets = new prometheus::Histogram::BucketBoundaries{
+      0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
+  impl_->decisions.Add({{"verb", std::string(verb)}, {"outcome", std::string(outcome)}}).Increment();
+  impl_->seconds.Add({{"verb", std::string(verb)}}, *kBuckets).Observe(absl::ToDoubleSeconds(took));
+}
+
+std::string Metrics::Scrape(const std::function<void(const SetGauge&)>& read) {
+  prometheus::Registry gauges;
+  read([&](absl::string_view name, absl::string_view label_name, absl::string_view label_value, double value) {
+    prometheus::Labels labels;
+    if (!label_name.empty()) labels.emplace(std::string(label_name), std::string(label_value));
+    const auto help = GaugeHelp().find(std::string(name));
+    prometheus::BuildGauge()
+        .Name(std::string(name))
+        .Help(help == GaugeHelp().end() ? "" : help->second)
+        .Register(gauges)
+        .Add(labels)
+        .Set(value);
+  });
+  std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
+  for (prometheus::MetricFamily& family : gauges.Collect()) families.push_back(std::move(family));
+  return prometheus::TextSerializer().Serialize(families);
+}
+
+}  // namespace muster
