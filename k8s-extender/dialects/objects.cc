@@ -218,7 +218,13 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   absl::StatusOr<ResourceList> requests = EffectiveRequests(spec);
   if (requests.ok()) {
     out.shape.requests = *std::move(requests);
-    out.shape.requests.erase(keys::kGate);  // the opt-in marker (managedResources), nothing a node offers
+    // The opt-in markers are nothing a node offers. With only one of them the pod would pass by the barrier.
+    const bool decides = out.shape.requests.erase(keys::kOptInDecide) > 0;
+    const bool binds = out.shape.requests.erase(keys::kOptInBind) > 0;
+    if (decides != binds) {
+      out.invalid = absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
+                                 decides ? keys::kOptInBind : keys::kOptInDecide, "; expected both or neither");
+    }
   } else {
     out.invalid = std::string(requests.status().message());
   }

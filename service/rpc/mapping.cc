@@ -1,5 +1,7 @@
 #include "service/rpc/mapping.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "state/base/quantity.h"
@@ -83,7 +85,7 @@ v1::Node ToMessage(const NodeView& view) {
 }
 
 std::string ExplainText(const GangView& view, int64_t now_ms) {
-  const std::string since = absl::FormatDuration(absl::Seconds((now_ms - view.reason_since_ms) / 1000));
+  const std::string since = absl::StrCat(absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - view.reason_since_ms) / 1000))));
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");

@@ -3,7 +3,6 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/machine/machine.h"
@@ -376,12 +375,16 @@ void Machine::On(const RemovePod& command) {
 // G-3, K-7: kube-scheduler says that no node takes this pod, for a reason of its own.
 void Machine::NoteUnschedulable(Pod* pod) {
   Gang* gang = pod->gang;
-  if (gang == nullptr || gang->plan == nullptr || gang->plan->committed || pod->state != MemberState::kPending) return;
-  if (absl::StrContains(pod->facts.unschedulable, "muster:")) return;  // our own refusal, read back
-  gang->root_cause =
-      absl::StrCat("kube-scheduler found no node for member ", pod->facts.name, ": ", pod->facts.unschedulable);
+  if (gang == nullptr || pod->state != MemberState::kPending || !SaysNothingOfUs(*pod)) return;
   pod->refused = true;
   pod->called = false;
+  if (gang->reason.code != pod->told) {
+    gang->notify_at_ms = std::min(gang->notify_at_ms, now_ms_ + 1000);
+    Touch(gang);
+  }
+  if (gang->plan == nullptr || gang->plan->committed) return;
+  gang->root_cause =
+      absl::StrCat("kube-scheduler found no node for member ", pod->facts.name, ": ", pod->facts.unschedulable);
   Touch(gang);
   if (gang->rules.mode == GangMode::kNonStrict) return;
   const Reason reason{ReasonCode::kMemberUnschedulable, gang->root_cause};

@@ -115,13 +115,15 @@ void Machine::OnPodTimer(Pod* pod) {
   SettlePodTimer(pod);
 }
 
-// Pods behind our gate carry no scheduler message, so an event says why they wait, once per reason.
+// Pods behind our gate carry no scheduler message, and pods that kube-scheduler's own filters refuse carry only its half of
+// the story: an event says why their gang waits, once per reason.
 void Machine::NotifyMembers(Gang* gang) {
   gang->notify_at_ms = kNever;
   const Reason reason = WaitReason(*gang);
   if (reason.none()) return;
   for (Pod* pod : gang->in(MemberState::kPending)) {
-    if (!pod->facts.our_gate || pod->told == reason.code) continue;
+    const bool silent = pod->facts.our_gate || SaysNothingOfUs(*pod);
+    if (!silent || pod->told == reason.code) continue;
     pod->told = reason.code;
     out_->effects.emplace_back(
         TellPod{RefOf(*pod), false, Reason{reason.code, absl::StrCat("gang ", gang->key, ": ", reason.text)}});

@@ -76,6 +76,11 @@ struct Pod {
   int64_t timer_ms = kNever;
 };
 
+// kube-scheduler refused the pod without asking us: its message does not carry our reason.
+[[nodiscard]] inline bool SaysNothingOfUs(const Pod& pod) {
+  return !pod.facts.unschedulable.empty() && pod.facts.unschedulable.find("muster:") == std::string::npos;
+}
+
 // Members are tried by priority, then creation, then name (P-2).
 struct MemberOrder {
   bool operator()(const Pod* a, const Pod* b) const {

@@ -1,0 +1,412 @@
+package e2e
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	adminToken     = "admin-token"
+	musterToken    = "muster-token"
+	schedulerToken = "scheduler-token"
+)
+
+// process is one program under test; its output goes to a file.
+type process struct {
+	name string
+	cmd  *exec.Cmd
+	done chan struct{}
+}
+
+func startProcess(dir, name string, path string, args ...string) (*process, error) {
+	log, err := os.OpenFile(filepath.Join(dir, name+".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{name: name, cmd: cmd, done: make(chan struct{})}
+	go func() {
+		_ = cmd.Wait()
+		log.Close()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// kill sends SIGKILL and waits.
+func (p *process) kill() {
+	if p == nil {
+		return
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// stop sends SIGTERM and waits; the process must end within ten seconds.
+func (p *process) stop() error {
+	if p == nil {
+		return nil
+	}
+	_ = p.cmd.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.done:
+		return nil
+	case <-time.After(10 * time.Second):
+		p.kill()
+		return fmt.Errorf("%s did not stop within 10 s of SIGTERM", p.name)
+	}
+}
+
+// cluster is the API server with its etcd, and whatever scheduler and musterd run against it now.
+type cluster struct {
+	dir       string
+	root      string // of the repository
+	kube      string // the Kubernetes of the tests, see cmd/kube
+	musterd   string
+	url       string
+	caPEM     []byte
+	etcd      *process
+	apiserver *process
+	scheduler *process
+	muster    *process
+
+	adminPort, extenderPort, bindPort, grpcPort int
+
+	config *rest.Config
+	client *kubernetes.Clientset
+	dyn    *dynamic.DynamicClient
+}
+
+func freePort() int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func newCluster() (*cluster, error) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		return nil, err
+	}
+	c := &cluster{root: root}
+	c.kube = envOr("MUSTER_E2E_KUBE", filepath.Join(root, "tests/e2e/bin/kube"))
+	c.musterd = envOr("MUSTER_E2E_MUSTERD", filepath.Join(root, "build/release/musterd"))
+	for _, program := range []string{c.kube, c.musterd} {
+		if _, err := os.Stat(program); err != nil {
+			return nil, fmt.Errorf("%w; `make e2e` builds it", err)
+		}
+	}
+	c.dir = envOr("MUSTER_E2E_OUT", filepath.Join(root, "tests/e2e/out"))
+	if err := os.RemoveAll(c.dir); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if err := c.startControlPlane(); err != nil {
+		c.stopAll()
+		return nil, err
+	}
+	return c, nil
+}
+
+func envOr(name, otherwise string) string {
+	if value := os.Getenv(name); value != "" {
+		return value
+	}
+	return otherwise
+}
+
+func (c *cluster) path(name string) string { return filepath.Join(c.dir, name) }
+
+// writeCertificates makes a self-signed serving certificate, which is its own authority, and a key for service accounts.
+func (c *cluster) writeCertificates() error {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return err
+	}
+	template := &x509.Certificate{
+		SerialNumber:          big.NewInt(1),
+		Subject:               pkix.Name{CommonName: "127.0.0.1"},
+		NotBefore:             time.Now().Add(-time.Hour),
+		NotAfter:              time.Now().Add(24 * time.Hour),
+		IPAddresses:           []net.IP{net.ParseIP("127.0.0.1")},
+		DNSNames:              []string{"localhost"},
+		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
+		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		IsCA:                  true,
+		BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		return err
+	}
+	keyDER, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return err
+	}
+	c.caPEM = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	accounts, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		"serving.crt":  c.caPEM,
+		"serving.key":  pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: keyDER}),
+		"accounts.key": pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(accounts)}),
+		"tokens.csv": []byte(adminToken + ",admin,admin,system:masters\n" +
+			musterToken + ",system:serviceaccount:muster-system:muster,muster\n" +
+			schedulerToken + ",system:kube-scheduler,scheduler\n"),
+	} {
+		if err := os.WriteFile(c.path(name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *cluster) startControlPlane() error {
+	if err := c.writeCertificates(); err != nil {
+		return err
+	}
+	etcdURL := fmt.Sprintf("http://127.0.0.1:%d", freePort())
+	var err error
+	if c.etcd, err = startProcess(c.dir, "etcd", c.kube, "etcd", c.path("etcd"), etcdURL, fmt.Sprintf("http://127.0.0.1:%d", freePort())); err != nil {
+		return err
+	}
+	port := freePort()
+	c.url = fmt.Sprintf("https://127.0.0.1:%d", port)
+	if c.apiserver, err = startProcess(c.dir, "kube-apiserver", c.kube, "kube-apiserver",
+		"--etcd-servers="+etcdURL,
+		fmt.Sprintf("--secure-port=%d", port),
+		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		"--tls-cert-file="+c.path("serving.crt"), "--tls-private-key-file="+c.path("serving.key"),
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file="+c.path("accounts.key"), "--service-account-signing-key-file="+c.path("accounts.key"),
+		"--service-cluster-ip-range=10.0.0.0/24",
+		"--token-auth-file="+c.path("tokens.csv"),
+		"--authorization-mode=RBAC",
+		// There are no kubelets: nobody would ever mark a node ready or make a service account.
+		"--disable-admission-plugins=TaintNodesByCondition,ServiceAccount,DefaultTolerationSeconds",
+		"--max-requests-inflight=3000", "--max-mutating-requests-inflight=1000",
+	); err != nil {
+		return err
+	}
+	c.config = &rest.Config{Host: c.url, BearerToken: adminToken, QPS: 5000, Burst: 5000,
+		TLSClientConfig: rest.TLSClientConfig{CAData: c.caPEM}}
+	if c.client, err = kubernetes.NewForConfig(c.config); err != nil {
+		return err
+	}
+	if c.dyn, err = dynamic.NewForConfig(c.config); err != nil {
+		return err
+	}
+	if err := waitFor(120*time.Second, "the API server", func() (bool, string) {
+		body, err := c.client.Discovery().RESTClient().Get().AbsPath("/readyz").DoRaw(context.Background())
+		return err == nil, fmt.Sprint(string(body), err)
+	}); err != nil {
+		return err
+	}
+	for _, file := range []string{"crds/podgroups.scheduling.sigs.k8s.io.yaml", "crds/podgroups.scheduling.x-k8s.io.yaml", "rbac.yaml"} {
+		if err := c.apply(filepath.Join(c.root, "deploy", file)); err != nil {
+			return fmt.Errorf("applying deploy/%s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// apply creates every object of a YAML file of deploy/.
+func (c *cluster) apply(path string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			return err
+		}
+		if err := c.create(object); err != nil {
+			return fmt.Errorf("%s %s: %w", object.GetKind(), object.GetName(), err)
+		}
+	}
+	return nil
+}
+
+func (c *cluster) kubeconfig(name, token string) (string, error) {
+	path := c.path(name + ".kubeconfig")
+	text := fmt.Sprintf(`apiVersion: v1
+kind: Config
+current-context: e2e
+contexts: [{name: e2e, context: {cluster: e2e, user: e2e}}]
+clusters: [{name: e2e, cluster: {server: %q, certificate-authority: serving.crt}}]
+users: [{name: e2e, user: {token: %s}}]
+`, c.url, token)
+	return path, os.WriteFile(path, []byte(text), 0o600)
+}
+
+// startScheduler runs the unmodified kube-scheduler with a configuration of deploy/kube-scheduler ("" for none: plain).
+// Only the addresses, the kubeconfig and leader election (one scheduler: no lease to wait for) are filled in.
+func (c *cluster) startScheduler(configuration string) error {
+	kubeconfig, err := c.kubeconfig("kube-scheduler", schedulerToken)
+	if err != nil {
+		return err
+	}
+	config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+	if configuration != "" {
+		text, err := os.ReadFile(filepath.Join(c.root, "deploy/kube-scheduler", configuration))
+		if err != nil {
+			return err
+		}
+		replaced := strings.NewReplacer("127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
+			"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort)).Replace(string(text))
+		if err := yaml.Unmarshal([]byte(replaced), &config); err != nil {
+			return err
+		}
+	}
+	config["leaderElection"] = map[string]any{"leaderElect": false}
+	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": 5000, "burst": 5000}
+	text, err := yaml.Marshal(config)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(c.path("kube-scheduler.yaml"), text, 0o600); err != nil {
+		return err
+	}
+	port := freePort()
+	c.scheduler, err = startProcess(c.dir, "kube-scheduler", c.kube, "kube-scheduler", "--config="+c.path("kube-scheduler.yaml"),
+		fmt.Sprintf("--secure-port=%d", port), "--bind-address=127.0.0.1",
+		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig, "--v=2")
+	if err != nil {
+		return err
+	}
+	insecure := &http.Client{Transport: c.insecureTransport()}
+	return waitFor(30*time.Second, "kube-scheduler", func() (bool, string) {
+		response, err := insecure.Get(fmt.Sprintf("https://127.0.0.1:%d/healthz", port))
+		if err != nil {
+			return false, err.Error()
+		}
+		response.Body.Close()
+		return response.StatusCode == 200, response.Status
+	})
+}
+
+// startMuster runs musterd with deploy/musterd.yaml, on ports of its own; `extra` is appended (a later key must not repeat
+// an earlier one).
+func (c *cluster) startMuster(extra string) error {
+	kubeconfig, err := c.kubeconfig("musterd", musterToken)
+	if err != nil {
+		return err
+	}
+	if c.adminPort == 0 {
+		c.adminPort, c.extenderPort, c.bindPort, c.grpcPort = freePort(), freePort(), freePort(), freePort()
+	}
+	text, err := os.ReadFile(filepath.Join(c.root, "deploy/musterd.yaml"))
+	if err != nil {
+		return err
+	}
+	replaced := strings.NewReplacer("0.0.0.0:9090", fmt.Sprintf("127.0.0.1:%d", c.adminPort),
+		"127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", c.grpcPort),
+		"127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
+		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort)).Replace(string(text))
+	if err := os.WriteFile(c.path("musterd.yaml"), []byte(replaced+extra), 0o600); err != nil {
+		return err
+	}
+	if c.muster, err = startProcess(c.dir, "musterd", c.musterd, "--config", c.path("musterd.yaml"), "--kubeconfig", kubeconfig); err != nil {
+		return err
+	}
+	return waitFor(30*time.Second, "musterd", func() (bool, string) {
+		select {
+		case <-c.muster.done:
+			return false, "it has exited, see " + c.path("musterd.log")
+		default:
+		}
+		body, status, err := httpGet(fmt.Sprintf("http://127.0.0.1:%d/readyz", c.adminPort))
+		if err != nil {
+			return false, err.Error()
+		}
+		return status == 200, body
+	})
+}
+
+// install (re)starts musterd and kube-scheduler: "config-guard.yaml", "config-opt-in.yaml", or "" for a plain scheduler.
+func (c *cluster) install(t *testing.T, configuration, extra string) {
+	t.Helper()
+	c.scheduler.kill()
+	c.scheduler = nil
+	if err := c.muster.stop(); err != nil {
+		t.Error(err)
+	}
+	c.muster = nil
+	if configuration != "" {
+		if err := c.startMuster(extra); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.startScheduler(configuration); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *cluster) stopAll() {
+	for _, p := range []*process{c.scheduler, c.muster, c.apiserver, c.etcd} {
+		p.kill()
+	}
+}
+
+func httpGet(url string) (string, int, error) {
+	client := &http.Client{Timeout: 5 * time.Second}
+	response, err := client.Get(url)
+	if err != nil {
+		return "", 0, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return string(body), response.StatusCode, err
+}
+
+// waitFor polls until `done`; the error carries what it said last.
+func waitFor(limit time.Duration, what string, done func() (bool, string)) error {
+	deadline := time.Now().Add(limit)
+	for {
+		ok, state := done()
+		if ok {
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: not so within %s: %s", what, limit, state)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+}

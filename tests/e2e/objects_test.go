@@ -1,0 +1,381 @@
+package e2e
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/restmapper"
+)
+
+const (
+	gate     = "muster.dev/gang"
+	koord    = "gang.scheduling.koordinator.sh/"
+	sigLabel = "pod-group.scheduling.sigs.k8s.io"
+)
+
+var podGroups = schema.GroupVersionResource{Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+func (c *cluster) insecureTransport() *http.Transport {
+	return &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+}
+
+func (c *cluster) create(object *unstructured.Unstructured) error {
+	return waitForErr(30*time.Second, func() error {
+		groups, err := restmapper.GetAPIGroupResources(c.client.Discovery())
+		if err != nil {
+			return err
+		}
+		kind := object.GroupVersionKind()
+		mapping, err := restmapper.NewDiscoveryRESTMapper(groups).RESTMapping(kind.GroupKind(), kind.Version)
+		if err != nil {
+			return err
+		}
+		resource := c.dyn.Resource(mapping.Resource)
+		if mapping.Scope.Name() == meta.RESTScopeNameNamespace {
+			_, err = resource.Namespace(object.GetNamespace()).Create(context.Background(), object, metav1.CreateOptions{})
+		} else {
+			_, err = resource.Create(context.Background(), object, metav1.CreateOptions{})
+		}
+		if apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+}
+
+func waitForErr(limit time.Duration, try func() error) error {
+	var last error
+	err := waitFor(limit, "retry", func() (bool, string) {
+		last = try()
+		return last == nil, fmt.Sprint(last)
+	})
+	if err != nil {
+		return last
+	}
+	return nil
+}
+
+// world is what one test works in: a namespace and nodes of its own.
+type world struct {
+	*cluster
+	t         *testing.T
+	namespace string
+}
+
+var worlds int
+
+// newWorld empties the cluster of what earlier tests left and makes a namespace.
+func newWorld(t *testing.T, c *cluster) *world {
+	t.Helper()
+	worlds++
+	w := &world{cluster: c, t: t, namespace: fmt.Sprintf("w%d", worlds)}
+	w.clear()
+	_, err := c.client.CoreV1().Namespaces().Create(context.Background(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.namespace}}, metav1.CreateOptions{})
+	w.must(err)
+	t.Cleanup(func() {
+		watch.mustBeWhole(t)
+		w.clear()
+	})
+	return w
+}
+
+func (w *world) must(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// clear deletes every pod, PodGroup and node.
+func (w *world) clear() {
+	w.t.Helper()
+	watch.pause()
+	defer watch.resume()
+	ctx := context.Background()
+	now := int64(0)
+	pods, err := w.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+	w.must(err)
+	each(len(pods.Items), func(i int) {
+		pod := pods.Items[i]
+		_ = w.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	})
+	groups, err := w.dyn.Resource(podGroups).List(ctx, metav1.ListOptions{})
+	w.must(err)
+	for _, group := range groups.Items {
+		_ = w.dyn.Resource(podGroups).Namespace(group.GetNamespace()).Delete(ctx, group.GetName(), metav1.DeleteOptions{})
+	}
+	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	w.must(err)
+	each(len(nodes.Items), func(i int) { _ = w.client.CoreV1().Nodes().Delete(ctx, nodes.Items[i].Name, metav1.DeleteOptions{}) })
+	w.must(waitFor(60*time.Second, "an empty cluster", func() (bool, string) {
+		left, err := w.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{})
+		return err == nil && len(left.Items) == 0, fmt.Sprint(err)
+	}))
+}
+
+// each runs `do` for 0..n-1, some at a time.
+func each(n int, do func(int)) {
+	var group sync.WaitGroup
+	slots := make(chan struct{}, 16)
+	for i := 0; i < n; i++ {
+		group.Add(1)
+		slots <- struct{}{}
+		go func() {
+			defer group.Done()
+			do(i)
+			<-slots
+		}()
+	}
+	group.Wait()
+}
+
+// nodes creates n nodes that offer so much CPU each.
+func (w *world) nodes(n int, cpu string) {
+	w.t.Helper()
+	each(n, func(i int) {
+		amounts := corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse(cpu),
+			corev1.ResourceMemory: resource.MustParse("64Gi"),
+			corev1.ResourcePods:   resource.MustParse("110"),
+		}
+		name := fmt.Sprintf("node-%04d", i)
+		node := &corev1.Node{
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
+			Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+		}
+		if _, err := w.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {
+			w.t.Error(err)
+		}
+	})
+}
+
+type podOption func(*corev1.Pod)
+
+func withGate(pod *corev1.Pod) {
+	pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+}
+
+func withAnnotation(key, value string) podOption {
+	return func(pod *corev1.Pod) { pod.Annotations[key] = value }
+}
+
+// withPriority makes the class that it needs.
+func (w *world) withPriority(value int32) podOption {
+	name := fmt.Sprintf("p%d", value)
+	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(),
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
+}
+
+// withImpossibleNeighbour asks for a neighbour that does not exist: a filter of kube-scheduler that Muster does not model
+// refuses the pod on every node.
+func withImpossibleNeighbour(pod *corev1.Pod) {
+	pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}},
+			TopologyKey:   "kubernetes.io/hostname",
+		}},
+	}}
+}
+
+func withOptIn(pod *corev1.Pod) {
+	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
+		"muster.dev/gang": resource.MustParse("1"), "muster.dev/bind": resource.MustParse("1"),
+	}
+}
+
+// pod creates one pod that asks for so much CPU.
+func (w *world) pod(name, cpu string, options ...podOption) *corev1.Pod {
+	w.t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Annotations: map[string]string{}, Labels: map[string]string{}},
+		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+			Name: "main", Image: "none",
+			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
+		}}},
+	}
+	for _, option := range options {
+		option(pod)
+	}
+	var made *corev1.Pod
+	// The API server's admission learns of a new PriorityClass or namespace a moment after it was made.
+	w.must(waitForErr(5*time.Second, func() (err error) {
+		made, err = w.client.CoreV1().Pods(w.namespace).Create(context.Background(), pod, metav1.CreateOptions{})
+		return err
+	}))
+	return made
+}
+
+// gang makes pods belong to a gang declared by annotations (D-1).
+func gang(name string, min int) podOption {
+	return func(pod *corev1.Pod) {
+		pod.Annotations[koord+"name"] = name
+		pod.Annotations[koord+"min-available"] = fmt.Sprint(min)
+	}
+}
+
+// member makes pods belong to a PodGroup (D-3).
+func member(name string) podOption {
+	return func(pod *corev1.Pod) { pod.Labels[sigLabel] = name }
+}
+
+func (w *world) podGroup(name string, min int, annotations map[string]any, spec map[string]any) {
+	w.t.Helper()
+	object := map[string]any{"minMember": int64(min)}
+	for key, value := range spec {
+		object[key] = value
+	}
+	metadata := map[string]any{"name": name, "namespace": w.namespace}
+	if annotations != nil {
+		metadata["annotations"] = annotations
+	}
+	_, err := w.dyn.Resource(podGroups).Namespace(w.namespace).Create(context.Background(), &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": metadata, "spec": object,
+	}}, metav1.CreateOptions{})
+	w.must(err)
+}
+
+// pods creates name-0 to name-(n-1).
+func (w *world) pods(name string, n int, cpu string, options ...podOption) {
+	w.t.Helper()
+	for i := 0; i < n; i++ {
+		w.pod(fmt.Sprintf("%s-%d", name, i), cpu, options...)
+	}
+}
+
+func (w *world) list(prefix string) []corev1.Pod {
+	w.t.Helper()
+	pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	var out []corev1.Pod
+	for _, pod := range pods.Items {
+		if strings.HasPrefix(pod.Name, prefix+"-") || pod.Name == prefix {
+			out = append(out, pod)
+		}
+	}
+	return out
+}
+
+func (w *world) bound(prefix string) int {
+	w.t.Helper()
+	n := 0
+	for _, pod := range w.list(prefix) {
+		if pod.Spec.NodeName != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (w *world) waitBound(prefix string, n int, limit time.Duration) {
+	w.t.Helper()
+	w.must(waitFor(limit, fmt.Sprintf("%d pods of %s bound", n, prefix), func() (bool, string) {
+		bound := w.bound(prefix)
+		return bound == n, fmt.Sprintf("%d are; %s", bound, w.why(prefix))
+	}))
+}
+
+// staysBound asserts that exactly n pods are bound, and stay so for a while.
+func (w *world) staysBound(prefix string, n int, while time.Duration) {
+	w.t.Helper()
+	deadline := time.Now().Add(while)
+	for time.Now().Before(deadline) {
+		if bound := w.bound(prefix); bound != n {
+			w.t.Fatalf("%s: %d pods are bound, expected %d", prefix, bound, n)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+func (w *world) deletePods(prefix string) {
+	w.t.Helper()
+	now := int64(0)
+	for _, pod := range w.list(prefix) {
+		err := w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+		if err != nil && !apierrors.IsNotFound(err) {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// message is what `kubectl describe pod` shows of why the pod waits: its PodScheduled condition and its events.
+func (w *world) message(pod *corev1.Pod) string {
+	w.t.Helper()
+	var out []string
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+			out = append(out, condition.Message)
+		}
+	}
+	events, err := w.client.EventsV1().Events(w.namespace).List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	for _, event := range events.Items {
+		if event.Regarding.UID == pod.UID && event.ReportingController == "muster.dev/musterd" {
+			out = append(out, event.Reason+": "+event.Note)
+		}
+	}
+	return strings.Join(out, " | ")
+}
+
+func (w *world) why(prefix string) string {
+	seen := map[string]int{}
+	for _, pod := range w.list(prefix) {
+		if pod.Spec.NodeName == "" {
+			seen[w.message(&pod)]++
+		}
+	}
+	return fmt.Sprint(seen)
+}
+
+// everyMemberSays waits until each unbound pod's message contains the text.
+func (w *world) everyMemberSays(prefix, text string, limit time.Duration) {
+	w.t.Helper()
+	w.must(waitFor(limit, fmt.Sprintf("every pod of %s says %q", prefix, text), func() (bool, string) {
+		for _, pod := range w.list(prefix) {
+			if pod.Spec.NodeName == "" && !strings.Contains(w.message(&pod), text) {
+				return false, pod.Name + ": " + w.message(&pod)
+			}
+		}
+		return true, ""
+	}))
+}
+
+// metric is the sum of a metric's samples whose line contains all of `parts`.
+func (c *cluster) metric(parts ...string) float64 {
+	body, _, err := httpGet(fmt.Sprintf("http://127.0.0.1:%d/metrics", c.adminPort))
+	if err != nil {
+		return -1
+	}
+	sum := 0.0
+	for _, line := range strings.Split(body, "\n") {
+		matches := !strings.HasPrefix(line, "#") && line != ""
+		for _, part := range parts {
+			matches = matches && strings.Contains(line, part)
+		}
+		if !matches {
+			continue
+		}
+		var value float64
+		if _, err := fmt.Sscan(line[strings.LastIndex(line, " ")+1:], &value); err == nil {
+			sum += value
+		}
+	}
+	return sum
+}

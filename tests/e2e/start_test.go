@@ -1,0 +1,314 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	guard = "config-guard.yaml"
+	optIn = "config-opt-in.yaml"
+)
+
+// (a) A gang of 8 on room for 8 starts whole; on room for 7 nothing binds and every member says why. With gates and
+// without, in both installations. SPEC K-3, K-4, K-8, P-2.
+func TestWholeOrNotAtAll(t *testing.T) {
+	for _, install := range []string{guard, optIn} {
+		shared.install(t, install, "")
+		for _, gated := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/gated=%v", install, gated), func(t *testing.T) {
+				w := newWorld(t, shared)
+				options := []podOption{gang("train", 8)}
+				if gated {
+					options = append(options, withGate)
+				}
+				if install == optIn {
+					options = append(options, withOptIn)
+				}
+				w.nodes(7, "4")
+				w.pods("train", 8, "4", options...)
+				w.everyMemberSays("train", "room for 7 of 8 members", 20*time.Second)
+				w.staysBound("train", 0, time.Second)
+				w.clear()
+				w.nodes(8, "4")
+				w.pods("train", 8, "4", options...)
+				w.waitBound("train", 8, 20*time.Second)
+			})
+		}
+	}
+}
+
+// (b) Two gangs of 5 interleaved on room for 5: one runs whole, the other holds nothing and runs when the first is
+// deleted. SPEC P-6, P-9, K-7.
+func TestTwoGangsInterleaved(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(5, "2")
+	for i := 0; i < 5; i++ {
+		w.pod(fmt.Sprintf("a-%d", i), "2", gang("a", 5))
+		w.pod(fmt.Sprintf("b-%d", i), "2", gang("b", 5))
+	}
+	var first, second string
+	w.must(waitFor(20*time.Second, "one gang whole", func() (bool, string) {
+		a, b := w.bound("a"), w.bound("b")
+		first, second = "a", "b"
+		if b == 5 {
+			first, second = "b", "a"
+		}
+		return a+b == 5 && (a == 5 || b == 5), fmt.Sprintf("a: %d, b: %d", a, b)
+	}))
+	w.staysBound(second, 0, 2*time.Second)
+	w.everyMemberSays(second, "room for 0 of 5 members", 10*time.Second)
+	w.deletePods(first)
+	w.waitBound(second, 5, 20*time.Second)
+}
+
+// (c) PodGroup and annotations; annotations override their PodGroup, field by field. SPEC D-1, D-3, D-9, K-11.
+func TestDialects(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(4, "4")
+	t.Run("a pod waits for its PodGroup", func(t *testing.T) {
+		w.t = t
+		watch.declare(w.namespace, "late", 2)
+		w.pods("late", 2, "1", member("late"))
+		w.everyMemberSays("late", "does not exist yet", 10*time.Second)
+		w.podGroup("late", 2, nil, nil)
+		w.waitBound("late", 2, 20*time.Second)
+		w.must(waitFor(10*time.Second, "status of the PodGroup", func() (bool, string) {
+			group, err := w.dyn.Resource(podGroups).Namespace(w.namespace).Get(context.Background(), "late", metav1.GetOptions{})
+			if err != nil {
+				return false, err.Error()
+			}
+			status, _ := group.Object["status"].(map[string]any)
+			return status["phase"] == "Running" && fmt.Sprint(status["running"]) == "2", fmt.Sprint(status)
+		}))
+	})
+	t.Run("annotations override", func(t *testing.T) {
+		w.t = t
+		w.podGroup("both", 6, nil, nil)
+		both := func(pod *corev1.Pod) { member("both")(pod); gang("both", 3)(pod) }
+		w.pods("both", 3, "1", both)
+		w.waitBound("both", 3, 20*time.Second)
+	})
+	t.Run("an unreadable minimum is named", func(t *testing.T) {
+		w.t = t
+		w.pod("bad-0", "1", withAnnotation(koord+"name", "bad"), withAnnotation(koord+"min-available", "three"))
+		w.everyMemberSays("bad", `min-available: "three" is not a minimum`, 10*time.Second)
+	})
+}
+
+// (d) A plan whose members cannot all arrive: the wait time expires. SPEC G-6, K-6, K-7.
+func TestWaitTimeExpires(t *testing.T) {
+	shared.install(t, guard, "")
+	t.Run("fail marks every child", func(t *testing.T) {
+		w := newWorld(t, shared)
+		w.nodes(3, "4")
+		options := []podOption{gang("stuck", 3), withAnnotation(koord+"waiting-time", "4s")}
+		w.pod("stuck-0", "4", append(options, withImpossibleNeighbour)...)
+		w.pod("stuck-1", "4", options...)
+		w.pod("stuck-2", "4", options...)
+		w.must(waitFor(30*time.Second, "every child marked", func() (bool, string) {
+			for _, pod := range w.list("stuck") {
+				if pod.Annotations[koord+"timeout"] != "true" {
+					return false, pod.Name + " is not marked"
+				}
+			}
+			return true, ""
+		}))
+		w.everyMemberSays("stuck", "wait time", 15*time.Second)
+		w.pods("free", 3, "4", gang("free", 3))
+		w.waitBound("free", 3, 20*time.Second)
+	})
+	t.Run("requeue tries again behind others", func(t *testing.T) {
+		w := newWorld(t, shared)
+		w.nodes(3, "4")
+		options := []podOption{gang("stuck", 3), withAnnotation(koord+"waiting-time", "3s"), withAnnotation("muster.dev/on-timeout", "requeue")}
+		w.pod("stuck-0", "4", append(options, withImpossibleNeighbour)...)
+		w.pod("stuck-1", "4", options...)
+		w.pod("stuck-2", "4", options...)
+		w.must(waitFor(10*time.Second, "a plan for the stuck gang", func() (bool, string) {
+			return shared.metric("muster_promised_holds") == 3, ""
+		}))
+		w.pods("other", 3, "4", gang("other", 3))
+		w.staysBound("other", 0, 500*time.Millisecond)
+		w.waitBound("other", 3, 30*time.Second)
+		w.staysBound("stuck", 0, time.Second)
+		for _, pod := range w.list("stuck") {
+			if pod.Annotations[koord+"timeout"] != "" {
+				t.Errorf("%s is marked as timed out under requeue", pod.Name)
+			}
+		}
+	})
+}
+
+// (e) Plain pods keep being scheduled while binds are held; in guard mode they cannot take promised capacity; a
+// higher-priority plain pod can, before the commit. SPEC K-3, K-4.
+func TestPlainPodsBesideAGang(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(4, "4")
+	// One member can never come, so the plan stands and the others are held.
+	w.pod("half-0", "4", gang("half", 3), withImpossibleNeighbour)
+	w.pod("half-1", "4", gang("half", 3))
+	w.pod("half-2", "4", gang("half", 3))
+	w.must(waitFor(15*time.Second, "binds are held", func() (bool, string) { return w.metric("muster_held_binds") >= 1, "" }))
+	w.pods("plain", 2, "2")
+	w.waitBound("plain", 2, 5*time.Second)
+	w.pod("blocked", "4")
+	w.everyMemberSays("blocked", "promised to a gang", 10*time.Second)
+	w.staysBound("blocked", 0, time.Second)
+	w.pod("urgent", "4", w.withPriority(1000))
+	w.waitBound("urgent", 1, 15*time.Second)
+	w.staysBound("half", 0, time.Second)
+}
+
+// (f) A high-priority gang that cannot fit causes no eviction by kube-scheduler. SPEC K-9.
+func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(4, "4")
+	w.pods("low", 4, "3")
+	w.waitBound("low", 4, 20*time.Second)
+	w.pods("high", 6, "4", gang("high", 6), w.withPriority(100000))
+	w.everyMemberSays("high", "nodes are available", 15*time.Second)
+	time.Sleep(3 * time.Second)
+	w.staysBound("low", 4, time.Second)
+	if pods := w.list("low"); len(pods) != 4 {
+		t.Errorf("%d low-priority pods are left, expected 4", len(pods))
+	}
+}
+
+// (g) A member deleted while held frees its capacity at once. SPEC K-14.
+func TestDeletedWhileHeld(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(2, "4")
+	w.pod("pair-0", "4", gang("pair", 2), withImpossibleNeighbour)
+	w.pod("pair-1", "4", gang("pair", 2))
+	w.must(waitFor(15*time.Second, "a held bind", func() (bool, string) { return w.metric("muster_held_binds") == 1, "" }))
+	w.deletePods("pair-1")
+	w.pods("plain", 2, "4")
+	w.waitBound("plain", 2, 10*time.Second)
+}
+
+// (h) musterd, and separately kube-scheduler, killed while half a gang is held, and while a binding burst is half done.
+// SPEC K-4, K-13, K-14.
+func TestKilled(t *testing.T) {
+	victims := map[string]func(t *testing.T, w *world){
+		"musterd": func(t *testing.T, w *world) {
+			w.muster.kill()
+			w.must(w.startMuster(""))
+		},
+		"kube-scheduler": func(t *testing.T, w *world) {
+			w.scheduler.kill()
+			w.must(w.startScheduler(guard))
+		},
+	}
+	for name, kill := range victims {
+		t.Run(name+" while half a gang is held", func(t *testing.T) {
+			shared.install(t, guard, "")
+			w := newWorld(t, shared)
+			w.nodes(9, "4")
+			// The eighth cannot arrive until its neighbour runs: the plan stands and the others are held.
+			w.pods("half", 7, "4", gang("half", 8))
+			w.pod("half-7", "4", gang("half", 8), func(pod *corev1.Pod) {
+				withImpossibleNeighbour(pod)
+				pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "zone"
+			})
+			w.must(waitFor(15*time.Second, "binds are held", func() (bool, string) { return w.metric("muster_held_binds") >= 3, "" }))
+			watch.allow(30 * time.Second)
+			defer watch.allow(0)
+			kill(t, w)
+			w.staysBound("half", 0, 500*time.Millisecond)
+			w.labelNodes("zone", "z1")
+			w.pod("neighbour", "100m", func(pod *corev1.Pod) { pod.Labels["nobody"] = "has-this" })
+			w.waitBound("half", 8, 60*time.Second)
+		})
+		t.Run(name+" while a binding burst is half done", func(t *testing.T) {
+			shared.install(t, guard, "")
+			w := newWorld(t, shared)
+			w.nodes(40, "4")
+			watch.allow(30 * time.Second)
+			defer watch.allow(0)
+			w.pods("burst", 40, "4", gang("burst", 40), withGate)
+			w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) {
+				bound := w.bound("burst")
+				return bound > 0, fmt.Sprint(bound)
+			}))
+			kill(t, w)
+			w.waitBound("burst", 40, 60*time.Second)
+		})
+	}
+}
+
+// labelNodes gives every node the label.
+func (w *world) labelNodes(key, value string) {
+	w.t.Helper()
+	nodes, err := w.client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	for _, node := range nodes.Items {
+		_, err := w.client.CoreV1().Nodes().Patch(context.Background(), node.Name, types.MergePatchType,
+			[]byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)), metav1.PatchOptions{})
+		w.must(err)
+	}
+}
+
+// (i) Contention: 20 gangs of 8 with room for 10. Ten start promptly, ten wait and say why, and start as room appears.
+func TestContention(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(20, "4")
+	start := time.Now()
+	each(20, func(g int) {
+		name := fmt.Sprintf("g%02d", g)
+		for i := 0; i < 8; i++ {
+			w.pod(fmt.Sprintf("%s-%d", name, i), "1", gang(name, 8))
+		}
+	})
+	whole := func() (int, string) {
+		bound := map[string]int{}
+		for g := 0; g < 20; g++ {
+			bound[fmt.Sprintf("g%02d", g)] = 0
+		}
+		pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
+		w.must(err)
+		for _, pod := range pods.Items {
+			if pod.Spec.NodeName != "" {
+				bound[strings.SplitN(pod.Name, "-", 2)[0]]++
+			}
+		}
+		n := 0
+		for _, count := range bound {
+			if count == 8 {
+				n++
+			}
+		}
+		return n, fmt.Sprint(bound)
+	}
+	w.must(waitFor(30*time.Second, "ten gangs whole", func() (bool, string) { n, state := whole(); return n == 10, state }))
+	fmt.Printf("FIGURE contention: 10 of 20 gangs of 8 in %.2f s (target < 3 s)\n", time.Since(start).Seconds())
+	var waiting, running []string
+	for g := 0; g < 20; g++ {
+		name := fmt.Sprintf("g%02d", g)
+		if w.bound(name) == 8 {
+			running = append(running, name)
+		} else {
+			waiting = append(waiting, name)
+		}
+	}
+	for _, name := range waiting {
+		w.everyMemberSays(name, "of 8 members", 15*time.Second)
+	}
+	for _, name := range running[:5] {
+		w.deletePods(name)
+	}
+	w.must(waitFor(30*time.Second, "fifteen started in all", func() (bool, string) { n, state := whole(); return n == 10, state }))
+}
