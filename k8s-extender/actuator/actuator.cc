@@ -61,6 +61,9 @@ void Actuator::Carry(std::vector<Effect> effects) {
       }
       events_.push_back(std::move(*tell));
     } else {
+      // A pod is called once, however often it is to be called before its turn comes.
+      const auto* call = std::get_if<CallPod>(&effect);
+      if (call != nullptr && !called_.insert(call->pod.uid).second) continue;
       calls_.push_back({std::move(effect)});
     }
   }
@@ -102,6 +105,7 @@ void Actuator::RunWorker() {
       std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
       work = std::move(from.front());
       from.pop_front();
+      if (const auto* call = std::get_if<CallPod>(&work.effect)) called_.erase(call->pod.uid);
     }
     Do(std::move(work));
   }

@@ -11,6 +11,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/synchronization/mutex.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/dialects/json.h"
@@ -24,7 +25,7 @@ struct ActuatorOptions {
   int background_workers = 2;     // connections for events and status
   size_t max_background = 4096;   // events that wait; past it the oldest is dropped
   double calls_per_s = 1000;      // K-7: wakes are rate-limited
-  double events_per_s = 50;
+  double events_per_s = 20;
 };
 
 struct ActuatorStats {
@@ -80,6 +81,7 @@ class Actuator : public EffectSink {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Work> bindings_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> calls_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> called_ ABSL_GUARDED_BY(mutex_);  // UIDs whose call is still in calls_
   absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);

@@ -379,7 +379,7 @@ void Machine::NoteUnschedulable(Pod* pod) {
   pod->refused = true;
   pod->called = false;
   if (gang->reason.code != pod->told) {
-    gang->notify_at_ms = std::min(gang->notify_at_ms, now_ms_ + 1000);
+    gang->notify_at_ms = std::min(gang->notify_at_ms, now_ms_ + kNotifyDelayMs);
     Touch(gang);
   }
   if (gang->plan == nullptr || gang->plan->committed) return;

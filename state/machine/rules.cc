@@ -263,7 +263,7 @@ void Machine::SettleReason(Gang* gang) {
   Reason reason = WaitReason(*gang);
   if (reason.code != gang->reason.code) {
     gang->reason_since_ms = now_ms_;
-    if (facts_read_) gang->notify_at_ms = std::min(gang->notify_at_ms, now_ms_ + 1000);
+    if (facts_read_) gang->notify_at_ms = std::min(gang->notify_at_ms, now_ms_ + kNotifyDelayMs);
   }
   gang->reason = std::move(reason);
 }

@@ -120,7 +120,16 @@ void Machine::OnPodTimer(Pod* pod) {
 void Machine::NotifyMembers(Gang* gang) {
   gang->notify_at_ms = kNever;
   const Reason reason = WaitReason(*gang);
-  if (reason.none()) return;
+  switch (reason.code) {
+    case ReasonCode::kNone:
+    case ReasonCode::kStarting:
+    case ReasonCode::kQueued:
+    case ReasonCode::kPlanned:
+    case ReasonCode::kBarrier:
+    case ReasonCode::kBinding:
+    case ReasonCode::kSatisfied: return;  // under way: nothing to tell
+    default: break;
+  }
   for (Pod* pod : gang->in(MemberState::kPending)) {
     const bool silent = pod->facts.our_gate || SaysNothingOfUs(*pod);
     if (!silent || pod->told == reason.code) continue;

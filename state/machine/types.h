@@ -22,6 +22,9 @@ namespace muster {
 
 inline constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 
+// A gang's reason must have stood this long before events tell it: most pass by themselves.
+inline constexpr int64_t kNotifyDelayMs = 2'000;
+
 using HoldToken = uint64_t;  // names one held call, unique per process
 
 // Where a pod stands. A gang's members are kept in one set per state; every count is the size of a set (G-10).

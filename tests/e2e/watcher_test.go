@@ -32,6 +32,7 @@ type watcher struct {
 	allowance time.Duration // added to burstLimit while a test kills processes
 	minimums  map[string]int
 	toRun     chan *corev1.Pod
+	bound     map[string]map[types.UID]bool // namespace -> bound pods
 }
 
 type watchedGang struct {
@@ -43,7 +44,7 @@ type watchedGang struct {
 var watch *watcher
 
 func startWatcher(client kubernetes.Interface, stop <-chan struct{}) (*watcher, error) {
-	w := &watcher{client: client, gangs: map[string]*watchedGang{}, minimums: map[string]int{}, toRun: make(chan *corev1.Pod, 100000)}
+	w := &watcher{client: client, gangs: map[string]*watchedGang{}, minimums: map[string]int{}, bound: map[string]map[types.UID]bool{}, toRun: make(chan *corev1.Pod, 100000)}
 	factory := informers.NewSharedInformerFactory(client, 0)
 	informer := factory.Core().V1().Pods().Informer()
 	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{
@@ -100,6 +101,12 @@ func (w *watcher) see(pod *corev1.Pod, deleted bool) {
 		case w.toRun <- pod:
 		default:
 		}
+	}
+	if bound {
+		if w.bound[pod.Namespace] == nil {
+			w.bound[pod.Namespace] = map[types.UID]bool{}
+		}
+		w.bound[pod.Namespace][pod.UID] = true
 	}
 	key, min := w.gangOf(pod)
 	if key == "" || min <= 1 {
@@ -158,6 +165,13 @@ func (w *watcher) mustBeWhole(t *testing.T) {
 	}
 	w.broken = nil
 	w.gangs = map[string]*watchedGang{}
+}
+
+// everBound is how many pods of the namespace have been seen with a node.
+func (w *watcher) everBound(namespace string) int {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return len(w.bound[namespace])
 }
 
 func (w *watcher) allow(extra time.Duration) {
