@@ -224,7 +224,8 @@ void Machine::BindingFailed(Pod* pod, absl::string_view message) {
   pod->arrived = false;
   pod->refused = true;
   pod->called = false;
-  if (gang != nullptr && gang->plan != nullptr && pod->slot >= 0) {
+  const bool node_usable = pod->cls != kNoClass && cluster_.FindObstacle(node, pod->cls) == Obstacle::kNone;
+  if (pod->slot >= 0 && node_usable) {
     Slot& slot = gang->plan->slots[static_cast<size_t>(pod->slot)];
     ClearCharge(pod, /*gained=*/false);
     slot.state = SlotState::kFree;
@@ -238,6 +239,7 @@ void Machine::BindingFailed(Pod* pod, absl::string_view message) {
     Touch(gang);
     ReverifyNode(node);
   } else {
+    FreeSlot(pod);
     ClearCharge(pod, /*gained=*/true);
   }
   SettlePodTimer(pod);

@@ -405,8 +405,8 @@ void Machine::SetState(Pod* pod, MemberState state) {
 void Machine::SetCharge(Pod* pod, NodeId node, ChargeKind kind) {
   if (pod->cls == kNoClass) return;
   if (pod->charged_node == node && pod->charge_kind == kind) return;
+  cluster_.Charge(node, pod->cls, kind, 1);  // first: a node without any charge may be forgotten
   ClearCharge(pod, /*gained=*/true);
-  cluster_.Charge(node, pod->cls, kind, 1);
   pod->charged_node = node;
   pod->charge_kind = kind;
   MarkNode(node);

@@ -299,6 +299,7 @@ void Machine::Promised(Gang* gang, NodeId node, ClassId cls, int32_t pods) {
   if (entry == here.end()) entry = here.insert(here.end(), Promise{gang, cls, 0});
   entry->pods += pods;
   MUSTER_CHECK(entry->pods >= 0);
+  for (int32_t i = 0; i < pods; ++i) cluster_.HoldClass(cls);
   if (entry->pods == 0) here.erase(entry);
   if (here.empty()) promises_.erase(node);
   MarkNode(node);
@@ -307,6 +308,7 @@ void Machine::Promised(Gang* gang, NodeId node, ClassId cls, int32_t pods) {
 void Machine::ReleaseSlotCharge(Gang* gang, const Slot& slot, bool gained) {
   Promised(gang, slot.node, slot.cls, -1);
   cluster_.Discharge(slot.node, slot.cls, ChargeKind::kReserved, 1, gained);
+  cluster_.ReleaseClass(slot.cls);
 }
 
 void Machine::ChargeSlot(Gang* gang, const Slot& slot) {

@@ -81,7 +81,11 @@ FilterReply Machine::FilterMember(Pod* pod, const NodeOffer& offer) {
   };
   if (Reason own = PodReason(*pod); !own.none()) return refuse(std::move(own));
   if (pod->state == MemberState::kCommitted) return refuse({ReasonCode::kBinding, "the pod is being bound"});
-  if (pod->state != MemberState::kPending && pod->state != MemberState::kWaiting) {
+  if (pod->state == MemberState::kWaiting && gang->plan != nullptr) {
+    // A scheduler that asks anew has forgotten its earlier call.
+    EndPodHold(pod, {ReasonCode::kGone, "the scheduler asked again"});
+  }
+  if (pod->state != MemberState::kPending) {
     return refuse({ReasonCode::kGone, "the pod has a node already or is being deleted"});
   }
   if (gang->plan != nullptr) {

@@ -177,6 +177,7 @@ void Cluster::Refresh(Node* node) {
 }
 
 void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
+  MUSTER_CHECK(FindNode(node(id).facts.name) == id);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
   Node& node = mutable_node(id);

@@ -57,7 +57,7 @@ struct PodClass {
   std::string key;
   PodTemplate shape;
   ResourceVector request;                      // with one "pods"
-  int32_t pods = 0;                            // pods of this class; at 0 the class is forgotten
+  int32_t pods = 0;                            // pods and slots of this class; at 0 it is forgotten
   absl::btree_map<NodeId, int64_t> excluded;   // K-6: learned refusals, until (ms)
 };
 
@@ -94,6 +94,8 @@ class Cluster {
   // request is out of range.
   absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape);
   void ReleaseClass(ClassId id);
+  // Keeps the class known for one more user (a reserved slot outlives its pods).
+  void HoldClass(ClassId id) { ++classes_[static_cast<size_t>(id)]->pods; }
   [[nodiscard]] const PodClass& pod_class(ClassId id) const { return *classes_[static_cast<size_t>(id)]; }
   [[nodiscard]] ClassId class_limit() const { return static_cast<ClassId>(classes_.size()); }
   // K-6: `cls` is refused on `node` until `until_ms`, or until the node or its load changes.

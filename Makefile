@@ -1,0 +1,68 @@
+# The commands of the house. `make run` and `make test` work on a fresh Debian 12 machine.
+PRESET ?= release
+BUILD := build/$(PRESET)
+JOBS ?= $(shell nproc)
+
+.PHONY: help deps configure build run test e2e e2e-build bench fuzz asan tsan format lint clean
+
+help:
+	@echo "make run      install what is missing, build, start musterd with its built-in cluster"
+	@echo "make test     build and run every test that needs no Kubernetes"
+	@echo "make e2e      the end-to-end tests against a real kube-apiserver and kube-scheduler (Go)"
+	@echo "make bench    measure, beside the figures of docs/performance.md"
+	@echo "make asan     make test under AddressSanitizer and UndefinedBehaviorSanitizer"
+	@echo "make tsan     core, engine and HTTP tests under ThreadSanitizer"
+	@echo "make fuzz     run every fuzz target for FUZZ_SECONDS (30)"
+	@echo "make format   clang-format, in place      make lint   clang-format, clang-tidy, rules"
+
+deps:
+	@tools/install-deps.sh
+
+configure: deps
+	@cmake --preset $(PRESET) >build-$(PRESET).log 2>&1 || { cat build-$(PRESET).log; rm -f build-$(PRESET).log; exit 1; }
+	@rm -f build-$(PRESET).log
+
+build: configure
+	@cmake --build $(BUILD) -j $(JOBS)
+
+run: build
+	@exec $(BUILD)/musterd --demo
+
+test: build
+	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+
+asan:
+	@$(MAKE) --no-print-directory test PRESET=asan
+
+tsan:
+	@$(MAKE) --no-print-directory build PRESET=tsan
+	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp halt_on_error=1" \
+	  ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threads
+
+e2e-build: build
+	@tools/install-deps.sh --e2e
+	@mkdir -p tests/e2e/bin
+	@echo "building kube-apiserver, kube-scheduler and etcd (ten minutes the first time)"
+	@cd tests/e2e && go build -o bin/kube ./cmd/kube
+
+e2e: e2e-build
+	@cd tests/e2e && go test -count=1 -timeout 25m -v .
+
+bench: build
+	@tools/bench.sh $(BUILD)
+
+FUZZ_SECONDS ?= 30
+fuzz: deps
+	@cmake --preset clang >/dev/null
+	@cmake --build build/clang -j $(JOBS) --target fuzzers
+	@tools/fuzz.sh build/clang $(FUZZ_SECONDS)
+
+format:
+	@git ls-files '*.cc' '*.h' | xargs clang-format -i
+
+lint: build
+	@git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror
+	@git ls-files 'state/*.cc' 'service/*.cc' 'k8s-extender/*.cc' | xargs clang-tidy -p $(BUILD) --quiet
+
+clean:
+	@rm -rf build tests/e2e/bin tests/e2e/out

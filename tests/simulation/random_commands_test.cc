@@ -1,0 +1,349 @@
+// Random commands against the machine: after each one every invariant is recomputed (SPEC P-1, P-6, Q-7, G-4, G-10).
+//
+// The same seed gives the same hash; what the store would hold restores the same durable state. A failure prints the
+// command line that replays it: MUSTER_SEED=n MUSTER_STEPS=n random_commands_test.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+#include <random>
+#include <set>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "state/machine/machine.h"
+#include "state/placement/statement.h"
+
+namespace muster {
+namespace {
+
+constexpr int kSeeds = 20;
+constexpr int kSteps = 100'000;
+
+class AnyNode : public NodeOffer {
+ public:
+  explicit AnyNode(std::set<std::string> names) : names_(std::move(names)) {}
+  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
+  size_t size() const override { return names_.size(); }
+
+ private:
+  std::set<std::string> names_;
+};
+
+int FromEnv(const char* name, int otherwise) {
+  int value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// A small world in which everything happens to everything: 6 nodes, 8 gangs, some 40 pods.
+class RandomWorld {
+ public:
+  explicit RandomWorld(uint64_t seed) : random_(seed), machine_(Settings()) {
+    for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
+    Apply(FactsRead{});
+  }
+
+  void Step() {
+    now_ms_ += Roll(20) == 0 ? Roll(40'000) : Roll(200);
+    switch (Roll(16)) {
+      case 0: Apply(UpsertNode{RandomNode(Roll(6))}); break;
+      case 1: if (Roll(8) == 0) Apply(RemoveNode{NodeName(Roll(6))}); break;
+      case 2:
+      case 3: AddPod(); break;
+      case 4: RemoveSomePod(); break;
+      case 5: ChangeSomePod(); break;
+      case 6: ChangeGangObject(); break;
+      case 7:
+      case 8:
+      case 9:
+        for (int i = 0; i < 8; ++i) FilterSome();
+        break;
+      case 10:
+      case 11:
+        for (int i = 0; i < 6; ++i) BindSome();
+        break;
+      case 12: FinishBindings(); break;
+      case 13: if (!tokens_.empty()) HangUp(); break;
+      case 14: PermitSome(); break;
+      default: Apply(Tick{}); break;
+    }
+    if (machine_.PlanningDue()) Apply(PlanRound{2});
+  }
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const std::map<std::string, std::string>& records() const { return records_; }
+  [[nodiscard]] int commits() const { return commits_; }
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+
+  // A machine that is given what the store holds and the facts again has the same durable state (S-2).
+  [[nodiscard]] bool RestoresAlike() const {
+    Machine other(Settings());
+    std::vector<Record> records;
+    for (const auto& [key, value] : records_) records.push_back({key, value});
+    if (!other.Load(records).ok()) return false;
+    std::map<std::string, GangRecordView> before;
+    machine_.ForEachGang([&](const Gang& gang) { before[gang.key] = {gang.satisfied, gang.timed_out, gang.held_ms, gang.requeues}; });
+    for (const auto& [key, object] : objects_) {
+      Outcome outcome;
+      other.Apply(UpsertGangObject{object}, now_ms_, &outcome);
+    }
+    for (const auto& [uid, pod] : pods_) {
+      const Pod* known = machine_.FindPod(uid);
+      PodDescription facts = known->facts;
+      if (known->state == MemberState::kCommitted) facts.node_name = "";
+      Outcome outcome;
+      other.Apply(UpsertPod{facts}, now_ms_, &outcome);
+    }
+    bool alike = true;
+    other.ForEachGang([&](const Gang& gang) {
+      const GangRecordView& expected = before[gang.key];
+      // What is bound decides about "satisfied" together with the record; a start whose bindings were all lost is new.
+      alike = alike && gang.timed_out == expected.timed_out && gang.held_ms == expected.held_ms &&
+              gang.requeues == expected.requeues && (!gang.satisfied || expected.satisfied);
+    });
+    return alike;
+  }
+
+ private:
+  struct GangRecordView {
+    bool satisfied;
+    bool timed_out;
+    int64_t held_ms;
+    int32_t requeues;
+  };
+
+  static MachineSettings Settings() {
+    MachineSettings settings;
+    settings.max_holds = 24;
+    settings.gang.wait_time_ms = 20'000;
+    return settings;
+  }
+  int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
+  static std::string NodeName(int i) { return absl::StrCat("n", i); }
+
+  NodeDescription RandomNode(int i) {
+    NodeDescription node;
+    node.name = NodeName(i);
+    node.unschedulable = Roll(10) == 0;
+    node.labels = {{"zone", absl::StrCat("z", Roll(2))}};
+    if (Roll(8) == 0) node.taints.push_back({"dedicated", "x", TaintEffect::kNoSchedule});
+    node.allocatable = {{"cpu", 1000 * (1 + Roll(8))}, {"memory", 1 << 30}, {"pods", 3 + Roll(8)}, {"nvidia.com/gpu", Roll(5)}};
+    return node;
+  }
+
+  void AddPod() {
+    if (pods_.size() >= 48) return RemoveSomePod();
+    PodDescription pod;
+    pod.uid = absl::StrCat("u", next_uid_++);
+    pod.name_space = "d";
+    pod.name = absl::StrCat("p", next_uid_);
+    pod.created_ms = now_ms_;
+    pod.priority = Roll(3);
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
+    if (Roll(3) == 0) pod.shape.requests["nvidia.com/gpu"] = 1;
+    if (Roll(6) == 0) pod.shape.node_selector = {{"zone", "z0"}};
+    if (Roll(8) == 0) pod.shape.host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
+    pod.our_gate = Roll(4) == 0;
+    pod.other_gates = Roll(12) == 0;
+    const int gang = Roll(9);
+    if (gang < 5) {
+      pod.gang.name = absl::StrCat("g", gang);
+      pod.gang.declares = true;
+      pod.gang.declaration.min_member = 1 + gang;
+      if (gang == 4) pod.gang.declaration.on_timeout = OnTimeout::kRequeue;
+      if (gang == 3) pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
+      if (gang == 2) pod.gang.declaration.match_policy = static_cast<MatchPolicy>(Roll(4));
+    } else if (gang < 8) {
+      pod.gang.name = absl::StrCat("g", gang);
+      pod.gang.dialect = GangDialect::kPodGroupSigs;
+    }
+    if (gang == 0) pod.scheduler_name = "mine";
+    pods_.emplace(pod.uid, pod);
+    Apply(UpsertPod{pod});
+  }
+
+  std::string SomeUid() {
+    auto it = pods_.begin();
+    std::advance(it, Roll(static_cast<int>(pods_.size())));
+    return it->first;
+  }
+  void RemoveSomePod() {
+    if (pods_.empty()) return;
+    const std::string uid = SomeUid();
+    pods_.erase(uid);
+    Apply(RemovePod{uid});
+  }
+  void ChangeSomePod() {
+    if (pods_.empty()) return;
+    const std::string uid = SomeUid();
+    PodDescription& pod = pods_.find(uid)->second;
+    const Pod* known = machine_.FindPod(uid);
+    pod.node_name = known->facts.node_name;
+    switch (Roll(8)) {
+      case 0: if (!pod.node_name.empty()) pod.phase = PodPhase::kRunning; break;
+      case 1: if (!pod.node_name.empty()) pod.phase = PodPhase::kSucceeded; break;
+      case 2: pod.phase = PodPhase::kFailed; break;
+      case 3: pod.deleting = true; break;
+      case 4: pod.our_gate = false; break;
+      case 5: pod.unschedulable = absl::StrCat("0/6 nodes: ", Roll(3)); break;
+      case 6: if (pod.node_name.empty() && known->state == MemberState::kPending) pod.node_name = NodeName(Roll(7)); break;
+      default: pod.nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6)); break;
+    }
+    Apply(UpsertPod{pod});
+  }
+  void ChangeGangObject() {
+    GangObject object;
+    object.name_space = "d";
+    object.name = absl::StrCat("g", 5 + Roll(3));
+    object.created_ms = 5;
+    object.declaration.min_member = 1 + Roll(4);
+    if (Roll(2) == 0) object.declaration.wait_time_ms = 5'000;
+    if (Roll(5) == 0) {
+      objects_.erase(object.name);
+      Apply(RemoveGangObject{object.dialect, "d", object.name});
+    } else {
+      objects_[object.name] = object;
+      Apply(UpsertGangObject{object});
+    }
+  }
+  void FilterSome() {
+    if (pods_.empty()) return;
+    std::set<std::string> names;
+    for (int i = 0; i < 6; ++i) {
+      if (Roll(5) != 0) names.insert(NodeName(i));
+    }
+    const std::string uid = SomeUid();
+    Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
+    const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+    if (reply.kind != FilterReply::Kind::kOneNode) return;
+    if (names.count(reply.node) == 0) violation_ = "filter answered a node that was not offered";
+    offered_[uid] = reply.node;
+  }
+  void BindSome() {
+    if (pods_.empty()) return;
+    std::string uid = SomeUid();
+    if (!offered_.empty() && Roll(4) != 0) {
+      auto it = offered_.begin();
+      std::advance(it, Roll(static_cast<int>(offered_.size())));
+      uid = it->first;
+    }
+    const auto offer = offered_.find(uid);
+    const std::string node = offer != offered_.end() && Roll(10) != 0 ? offer->second : NodeName(Roll(6));
+    const HoldToken token = next_token_++;
+    tokens_[token] = uid;
+    Apply(Bind{uid, node, token});
+    offered_.erase(uid);
+  }
+  void PermitSome() {
+    if (pods_.empty()) return;
+    const HoldToken token = next_token_++;
+    const std::string uid = SomeUid();
+    const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
+    if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
+  }
+  void HangUp() {
+    auto it = tokens_.begin();
+    std::advance(it, Roll(static_cast<int>(tokens_.size())));
+    Apply(EndHold{it->second, it->first});
+  }
+  void FinishBindings() {
+    const std::vector<std::pair<std::string, std::string>> todo(bindings_.begin(), bindings_.end());
+    for (const auto& [uid, node] : todo) {
+      if (Roll(3) == 0) continue;
+      bindings_.erase(uid);
+      const BindingResult result = Roll(8) == 0 ? BindingResult::kRefused : Roll(8) == 0 ? BindingResult::kRetry : BindingResult::kBound;
+      Apply(BindingOutcome{uid, node, result, "said so"});
+    }
+  }
+
+  Outcome Apply(const Command& command) {
+    Outcome outcome;
+    machine_.Apply(command, now_ms_, &outcome);
+    for (const Record& record : outcome.records) {
+      if (record.value.empty()) {
+        records_.erase(record.key);
+      } else {
+        records_[record.key] = record.value;
+      }
+    }
+    std::set<HoldToken> once;
+    for (const HoldAnswer& answer : outcome.answers) {
+      tokens_.erase(answer.token);
+      if (!once.insert(answer.token).second) violation_ = absl::StrCat("token ", answer.token, " was answered twice");
+    }
+    for (const Effect& effect : outcome.effects) {
+      if (const auto* bind = std::get_if<BindPod>(&effect)) {
+        bindings_[bind->pod.uid] = bind->node;
+        ++commits_;
+        CheckWholeGang(bind->pod.uid);
+      }
+      if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
+        if (pods_.count(mark->pod.uid) > 0) pods_.find(mark->pod.uid)->second.timed_out_mark = true;
+      }
+    }
+    if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok() && violation_.empty()) violation_ = std::string(ok.message());
+    return outcome;
+  }
+  // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
+  void CheckWholeGang(const std::string& uid) {
+    const Pod* pod = machine_.FindPod(uid);
+    if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
+    const Gang& gang = *pod->gang;
+    if (!gang.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
+      violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ", gang.rules.min_member);
+    }
+  }
+
+  std::mt19937_64 random_;
+  Machine machine_;
+  int64_t now_ms_ = 1'000'000;
+  int next_uid_ = 1;
+  HoldToken next_token_ = 1;
+  int commits_ = 0;
+  std::string violation_;
+  std::map<std::string, PodDescription> pods_;
+  std::map<std::string, GangObject> objects_;
+  std::map<std::string, std::string> offered_;
+  std::map<std::string, std::string> bindings_;
+  std::map<HoldToken, std::string> tokens_;
+  std::map<std::string, std::string> records_;
+};
+
+TEST(RandomCommands, KeepEveryInvariant) {
+  const int only = FromEnv("MUSTER_SEED", 0);
+  const int steps = FromEnv("MUSTER_STEPS", kSteps);
+  int64_t commits = 0;
+  for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
+    RandomWorld world(static_cast<uint64_t>(seed));
+    for (int step = 0; step < steps; ++step) {
+      world.Step();
+      ASSERT_EQ(world.violation(), "") << "replay: MUSTER_SEED=" << seed << " MUSTER_STEPS=" << step + 1;
+      if (step % 1000 == 999) {
+        ASSERT_TRUE(world.RestoresAlike()) << "replay: MUSTER_SEED=" << seed << " MUSTER_STEPS=" << step + 1;
+      }
+    }
+    commits += world.commits();
+  }
+  EXPECT_GT(commits, only > 0 ? 0 : 10'000) << "hardly anything was ever bound: the test would prove nothing";
+  std::printf("%lld bindings decided\n", static_cast<long long>(commits));
+}
+
+TEST(RandomCommands, SameSeedSameHash) {
+  RandomWorld first(7);
+  RandomWorld second(7);
+  for (int step = 0; step < 5000; ++step) {
+    first.Step();
+    second.Step();
+    if (step % 500 != 0) continue;
+    ASSERT_EQ(first.machine().Hash(), second.machine().Hash()) << "at step " << step;
+  }
+  EXPECT_EQ(first.machine().Hash(), second.machine().Hash());
+  RandomWorld other(8);
+  for (int step = 0; step < 5000; ++step) other.Step();
+  EXPECT_NE(first.machine().Hash(), other.machine().Hash());
+}
+
+}  // namespace
+}  // namespace muster

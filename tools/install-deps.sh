@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Installs what building and testing Muster needs on Debian 12, from Debian's packages. Asks nothing, may run again.
+#   tools/install-deps.sh         what `make build` and `make test` need
+#   tools/install-deps.sh --e2e   and a Go toolchain for the end-to-end tests
+set -euo pipefail
+
+packages=(
+  g++ make cmake ninja-build ccache mold git ca-certificates
+  libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
+  libcpp-httplib-dev nlohmann-json3-dev libabsl-dev libssl-dev zlib1g-dev libbrotli-dev
+  libyaml-cpp-dev libspdlog-dev prometheus-cpp-dev libcli11-dev
+  libgtest-dev libgmock-dev libbenchmark-dev
+  clang clang-format clang-tidy lld libclang-rt-14-dev
+  python3
+)
+
+missing=()
+for package in "${packages[@]}"; do
+  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  run=()
+  [ "$(id -u)" = 0 ] || run=(sudo)
+  echo "installing: ${missing[*]}"
+  "${run[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+if [ "${1:-}" = --e2e ]; then
+  # The Kubernetes modules name the Go release they need; Debian 12's own is older, its backport is not always there.
+  need=$(sed -n 's/^go //p' "$(dirname "$0")/../tests/e2e/go.mod" | cut -d. -f1,2)
+  have=$(go version 2>/dev/null | sed -n 's/.*go\([0-9]*\.[0-9]*\).*/\1/p' || true)
+  if [ -z "$have" ] || [ "$(printf '%s\n%s\n' "$need" "$have" | sort -V | head -1)" != "$need" ]; then
+    if [ -n "$have" ]; then
+      echo "go $have is older than $need: the go command fetches the toolchain that go.mod names (GOTOOLCHAIN=auto)"
+    else
+      run=()
+      [ "$(id -u)" = 0 ] || run=(sudo)
+      DEBIAN_FRONTEND=noninteractive "${run[@]}" apt-get install -y -qq --no-install-recommends golang-go >/dev/null
+      echo "installed $(go version); where it is older than $need, set GOTOOLCHAIN=auto"
+    fi
+  fi
+fi
