@@ -9,9 +9,9 @@ packages=(
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libcpp-httplib-dev nlohmann-json3-dev libabsl-dev libssl-dev zlib1g-dev libbrotli-dev
   libyaml-cpp-dev libspdlog-dev prometheus-cpp-dev libcli11-dev
-  libgtest-dev libgmock-dev libbenchmark-dev
+  libgtest-dev libgmock-dev
   clang clang-format clang-tidy lld libclang-rt-14-dev
-  python3
+  python3 curl
 )
 
 missing=()

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# What a newcomer does: musterd --demo, then musterctl (SPEC S-4, S-5). demo_test.sh MUSTERD MUSTERCTL
+set -euo pipefail
+musterd=$1
+musterctl=$2
+log=$(mktemp)
+trap 'kill "$pid" 2>/dev/null || true; rm -f "$log"' EXIT
+"$musterd" --demo >"$log" 2>&1 &
+pid=$!
+for _ in $(seq 100); do grep -q 'Ctrl-C ends it' "$log" && break; sleep 0.1; done
+expect() { # expect TEXT COMMAND...
+  local text=$1
+  shift
+  local out
+  out=$("$@" 2>&1) || true
+  grep -qF -- "$text" <<<"$out" || { echo "expected \"$text\" from: $*"; echo "$out"; exit 1; }
+}
+expect 'bind   train-3 on' cat "$log"
+expect '-> bound' cat "$log"
+expect 'room for 1 of 3 members' "$musterctl" explain gang large
+expect '"code": "NoRoom"' "$musterctl" get gang large -o json
+expect 'phase: Running' "$musterctl" get gang default/train -o yaml
+expect 'train-2' "$musterctl" describe gang train
+expect 'nvidia.com/gpu' "$musterctl" get nodes
+expect 'there is no gang default/nobody' "$musterctl" get gang nobody
+expect 'muster_decisions_total{outcome="bound",verb="bind"} 4' curl -s http://127.0.0.1:9090/metrics
+expect 'ok' curl -s http://127.0.0.1:9090/readyz
+kill -TERM "$pid"
+wait "$pid" || { echo "musterd did not stop cleanly"; exit 1; }

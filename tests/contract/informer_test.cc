@@ -1,0 +1,125 @@
+// The informer against an API server that misbehaves (SPEC K-10, S-6): pages, bookmarks, resume, 410, 401, 429, 500, and
+// deletions that happened unseen.
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/apiserver/informer.h"
+
+namespace muster {
+namespace {
+
+// Serves /things from a script: each list and each watch takes the next answer.
+class FakeApi {
+ public:
+  FakeApi() {
+    server_.Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
+      absl::MutexLock lock(&mutex_);
+      const bool watch = request.has_param("watch");
+      requests.push_back(request.target);
+      std::vector<std::pair<int, std::string>>& script = watch ? watches : lists;
+      if (script.empty()) {
+        response.status = 500;
+        return;
+      }
+      response.status = script.front().first;
+      response.set_content(script.front().second, "application/json; charset=utf-8");
+      script.erase(script.begin());
+    });
+    port = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  ~FakeApi() {
+    server_.stop();
+    thread_.join();
+  }
+  int port = 0;
+  std::vector<std::pair<int, std::string>> lists;
+  std::vector<std::pair<int, std::string>> watches;
+  std::vector<std::string> requests;
+
+ private:
+  absl::Mutex mutex_;
+  httplib::Server server_;
+  std::thread thread_;
+};
+
+std::string Thing(const std::string& name, const std::string& uid, int version) {
+  return absl::StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"d","uid":")", uid, R"(","resourceVersion":")", version, R"("}})");
+}
+std::string List(const std::string& items, const std::string& token, int version) {
+  return absl::StrCat(R"({"metadata":{"resourceVersion":")", version, R"(","continue":")", token, R"("},"items":[)", items, "]}");
+}
+std::string Event(const char* type, const std::string& object) { return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n"); }
+
+TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
+  FakeApi api;
+  api.lists = {{500, "broken"}, {401, "{}"}, {429, "{}"}, {200, "not json"},
+               {200, List(Thing("a", "u-a", 1), "page2", 5)}, {200, List(Thing("b", "u-b", 2), "", 5)},
+               // After the 410: b is gone, a has come back as another object.
+               {200, List(Thing("a", "u-a2", 9), "", 10)}};
+  api.watches = {{200, Event("ADDED", Thing("c", "u-c", 6)) + Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
+                 {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
+                 {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
+  absl::Mutex mutex;
+  std::vector<std::string> seen;
+  Informer::Handlers handlers;
+  handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
+  handlers.upsert = [&](const Json& object) {
+    absl::MutexLock lock(&mutex);
+    seen.push_back("+" + StringOrEmpty(Child(object, "metadata"), "uid"));
+  };
+  handlers.remove = [&](const std::string& identity, const std::string&) {
+    absl::MutexLock lock(&mutex);
+    seen.push_back("-" + identity);
+  };
+  handlers.synced = [&] {
+    absl::MutexLock lock(&mutex);
+    seen.push_back("synced");
+  };
+  KubeConfig config;
+  config.tls = false;
+  config.host = "127.0.0.1";
+  config.port = api.port;
+  KubeClient client(config);
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
+  const auto done = [&] {
+    absl::MutexLock lock(&mutex);
+    return seen.size() >= expected.size();
+  };
+  for (int i = 0; i < 2000 && !done(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  informer.Stop();
+  EXPECT_EQ(seen, expected);
+  bool resumed = false;
+  for (const std::string& request : api.requests) resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
+  EXPECT_TRUE(resumed) << "the second watch goes on from the bookmark";
+  EXPECT_GE(informer.stats().errors, 5u);
+}
+
+TEST(KubeClient, AServerThatHangsIsGivenUp) {
+  httplib::Server server;
+  server.Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread thread([&] { server.listen_after_bind(); });
+  KubeConfig config;
+  config.tls = false;
+  config.host = "127.0.0.1";
+  config.port = port;
+  KubeClient client(config);
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<KubeResponse> response = client.Send(KubeMethod::kGet, "/slow", "", absl::Milliseconds(300));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
+  EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
+  server.stop();
+  thread.join();
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,21 @@
+// libFuzzer: whatever a caller sends to the extender is parsed or refused, never a crash.
+#include <cstddef>
+#include <cstdint>
+
+#include "k8s-extender/webhook/extender_json.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const absl::string_view body(reinterpret_cast<const char*>(data), size);
+  const auto args = muster::ParseExtenderArgs(body);
+  if (args.ok()) {
+    const muster::OfferedNodes offer(args->node_names);
+    muster::FilterReply reply;
+    reply.reason.text = args->pod_name;
+    const std::string answer = muster::FilterResultJson(reply, offer, args->whole_nodes, body);
+    static_cast<void>(answer);
+  }
+  static_cast<void>(muster::ParseBindingArgs(body));
+  const auto preemption = muster::ParsePreemptionArgs(body);
+  if (preemption.ok()) static_cast<void>(muster::PreemptionResultJson({}, preemption->candidates));
+  return 0;
+}

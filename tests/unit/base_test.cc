@@ -1,0 +1,125 @@
+#include <gtest/gtest.h>
+
+#include "state/base/quantity.h"
+#include "state/base/resources.h"
+#include "state/model/constraints.h"
+#include "state/queueing/order.h"
+
+namespace muster {
+namespace {
+
+struct QuantityCase {
+  const char* text;
+  QuantityUnit unit;
+  int64_t value;  // -1: refused
+};
+
+class QuantityTest : public testing::TestWithParam<QuantityCase> {};
+
+// SPEC section 1: the Kubernetes quantity grammar into exact integers, rounded up; overflow refused, never wrapped.
+TEST_P(QuantityTest, ReadsAsKubernetesDoes) {
+  const auto& [text, unit, value] = GetParam();
+  const absl::StatusOr<int64_t> parsed = ParseQuantity(text, unit);
+  if (value < 0) {
+    EXPECT_FALSE(parsed.ok()) << text << " gave " << *parsed;
+    return;
+  }
+  ASSERT_TRUE(parsed.ok()) << parsed.status();
+  EXPECT_EQ(*parsed, value) << text;
+}
+
+constexpr QuantityUnit kM = QuantityUnit::kMilli;
+constexpr QuantityUnit kW = QuantityUnit::kWhole;
+INSTANTIATE_TEST_SUITE_P(
+    Table, QuantityTest,
+    testing::ValuesIn(std::vector<QuantityCase>{
+        {"2", kM, 2000},          {"1500m", kM, 1500},     {"0.1", kM, 100},        {"1.5", kM, 1500},
+        {"100u", kM, 1},          {"1n", kM, 1},           {"0", kM, 0},            {"-0", kM, 0},
+        {"+3", kM, 3000},         {"1Ki", kW, 1024},       {"1.5Gi", kW, 1610612736}, {"1k", kW, 1000},
+        {"2e3", kW, 2000},        {"2E3", kW, 2000},       {"1E", kW, 1000000000000000000}, {"5.", kW, 5},
+        {".5", kM, 500},          {"1m", kW, 1},           {"1e-3", kM, 1},         {"7Ei", kW, 8070450532247928832},
+        {"8Ei", kW, -1},          {"10E", kW, -1},         {"9223372036854775808", kW, -1}, {"", kW, -1},
+        {"-1", kW, -1},           {"1x", kW, -1},          {"1 Gi", kW, -1},        {"Gi", kW, -1},
+        {"1e99", kW, -1},         {"0x10", kW, -1},        {"1..2", kW, -1},        {"99999999999999999999999999999999999999999999", kW, -1},
+    }));
+
+TEST(Quantity, PrintsAsAPersonReads) {
+  EXPECT_EQ(FormatQuantity("cpu", 1500), "1500m");
+  EXPECT_EQ(FormatQuantity("cpu", 2000), "2");
+  EXPECT_EQ(FormatQuantity("memory", int64_t{4} << 30), "4Gi");
+  EXPECT_EQ(FormatQuantity("nvidia.com/gpu", 8), "8");
+}
+
+TEST(ResourceVector, FitsAndCounts) {
+  ResourceNames names;
+  const ResourceVector pod = *names.ToVector({{"cpu", 500}, {"nvidia.com/gpu", 1}});
+  const ResourceVector node = *names.ToVector({{"cpu", 1600}, {"nvidia.com/gpu", 8}, {"memory", 100}});
+  EXPECT_TRUE(pod.FitsIn(node));
+  EXPECT_EQ(pod.TimesIn(node, 100), 3);
+  EXPECT_EQ(pod.TimesIn(node, 2), 2);
+  EXPECT_FALSE(node.FitsIn(pod));
+  EXPECT_EQ(names.Name(node.FirstLacking(pod)), "cpu");
+  EXPECT_FALSE(names.ToVector({{"cpu", kMaxAmount + 1}}).ok());
+}
+
+TEST(ResourceNames, AreBounded) {
+  ResourceNames names;
+  for (size_t i = 0; i < ResourceNames::kMaxNames; ++i) static_cast<void>(names.Intern("r" + std::to_string(i)));
+  EXPECT_FALSE(names.ToVector({{"one-too-many", 1}}).ok());
+}
+
+// SPEC P-3: every operator of required node affinity.
+TEST(NodeAffinity, EveryOperator) {
+  const Labels labels = {{"zone", "a"}, {"gen", "7"}};
+  const auto matches = [&](const char* key, SelectorOperator op, std::vector<std::string> values) {
+    return Matches(NodeSelectorTerm{{{key, op, std::move(values)}}, {}}, "n1", labels);
+  };
+  EXPECT_TRUE(matches("zone", SelectorOperator::kIn, {"b", "a"}));
+  EXPECT_FALSE(matches("zone", SelectorOperator::kIn, {"b"}));
+  EXPECT_TRUE(matches("zone", SelectorOperator::kNotIn, {"b"}));
+  EXPECT_TRUE(matches("absent", SelectorOperator::kNotIn, {"b"}));
+  EXPECT_FALSE(matches("zone", SelectorOperator::kNotIn, {"a"}));
+  EXPECT_TRUE(matches("zone", SelectorOperator::kExists, {}));
+  EXPECT_FALSE(matches("absent", SelectorOperator::kExists, {}));
+  EXPECT_TRUE(matches("absent", SelectorOperator::kDoesNotExist, {}));
+  EXPECT_TRUE(matches("gen", SelectorOperator::kGt, {"6"}));
+  EXPECT_FALSE(matches("gen", SelectorOperator::kGt, {"7"}));
+  EXPECT_TRUE(matches("gen", SelectorOperator::kLt, {"8"}));
+  EXPECT_FALSE(matches("zone", SelectorOperator::kLt, {"8"}));
+  EXPECT_FALSE(Matches(NodeSelectorTerm{}, "n1", labels)) << "an empty term matches nothing";
+  EXPECT_TRUE(Matches(NodeSelectorTerm{{}, {{"metadata.name", SelectorOperator::kIn, {"n1"}}}}, "n1", labels));
+}
+
+TEST(Taints, Tolerations) {
+  const std::vector<Taint> taints = {{"soft", "", TaintEffect::kPreferNoSchedule}, {"gpu", "yes", TaintEffect::kNoSchedule}};
+  EXPECT_EQ(FirstUntolerated(taints, {})->key, "gpu");
+  EXPECT_EQ(FirstUntolerated(taints, {{"gpu", false, "yes", {}}}), nullptr);
+  EXPECT_NE(FirstUntolerated(taints, {{"gpu", false, "no", {}}}), nullptr);
+  EXPECT_EQ(FirstUntolerated(taints, {{"gpu", true, "", TaintEffect::kNoSchedule}}), nullptr);
+  EXPECT_NE(FirstUntolerated(taints, {{"gpu", true, "", TaintEffect::kNoExecute}}), nullptr);
+  EXPECT_EQ(FirstUntolerated(taints, {{"", true, "", {}}}), nullptr);
+}
+
+TEST(HostPorts, Conflict) {
+  const HostPort any{Protocol::kTcp, 80, "0.0.0.0"};
+  EXPECT_TRUE(Conflicts(any, {Protocol::kTcp, 80, "10.0.0.1"}));
+  EXPECT_FALSE(Conflicts(any, {Protocol::kUdp, 80, "10.0.0.1"}));
+  EXPECT_FALSE(Conflicts({Protocol::kTcp, 80, "10.0.0.2"}, {Protocol::kTcp, 80, "10.0.0.1"}));
+}
+
+// SPEC G-9: priority, requeues, creation, name; K-13: half-bound gangs before everything. A total order.
+TEST(QueueOrder, IsG9) {
+  const QueueKey half{true, 0, 5, 99, "z/z"};
+  const QueueKey high{false, 9, 3, 99, "z/z"};
+  const QueueKey fresh{false, 1, 0, 50, "a/b"};
+  const QueueKey older{false, 1, 0, 40, "z/a"};
+  const QueueKey requeued{false, 1, 1, 1, "a/a"};
+  const QueueKey later_name{false, 1, 0, 50, "a/c"};
+  const std::vector<QueueKey> order = {half, high, older, fresh, later_name, requeued};
+  for (size_t i = 0; i < order.size(); ++i) {
+    for (size_t j = 0; j < order.size(); ++j) EXPECT_EQ(order[i] < order[j], i < j) << i << " " << j;
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,136 @@
+#include <gtest/gtest.h>
+
+#include "k8s-extender/dialects/dialects.h"
+
+namespace muster {
+namespace {
+
+Json Parse(const char* text) { return *ParseJson(text, "test"); }
+
+PodDescription Pod(const char* text) {
+  const absl::StatusOr<PodDescription> pod = ParsePod(Parse(text));
+  EXPECT_TRUE(pod.ok()) << pod.status();
+  return pod.ok() ? *pod : PodDescription();
+}
+
+TEST(Dialects, KoordinatorAnnotations) {
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","namespace":"ns","annotations":{
+      "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"4",
+      "gang.scheduling.koordinator.sh/waiting-time":"1h30m","gang.scheduling.koordinator.sh/total-number":"6",
+      "gang.scheduling.koordinator.sh/mode":"NonStrict","gang.scheduling.koordinator.sh/match-policy":"only-waiting",
+      "muster.dev/on-timeout":"requeue","muster.dev/on-member-failure":"all","muster.dev/queue":"research"}}})");
+  EXPECT_EQ(pod.gang.name, "g");
+  const GangDeclaration& said = pod.gang.declaration;
+  EXPECT_EQ(said.min_member, 4);
+  EXPECT_EQ(said.wait_time_ms, 5'400'000);
+  EXPECT_EQ(said.total_number, 6);
+  EXPECT_EQ(said.mode, GangMode::kNonStrict);
+  EXPECT_EQ(said.match_policy, MatchPolicy::kOnlyWaiting);
+  EXPECT_EQ(said.on_timeout, OnTimeout::kRequeue);
+  EXPECT_EQ(said.on_member_failure, OnMemberFailure::kAll);
+  EXPECT_EQ(said.queue, "research");
+  EXPECT_TRUE(said.warnings.empty());
+}
+
+// SPEC D-12: integers and lists where strings are due.
+TEST(Dialects, AwkwardValues) {
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
+      "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":5,
+      "gang.scheduling.koordinator.sh/groups":["default/g"]}}})");
+  EXPECT_EQ(pod.gang.declaration.min_member, 5);
+  EXPECT_EQ(pod.gang.declaration.groups, std::vector<std::string>{"default/g"});
+  EXPECT_TRUE(pod.gang.declaration.warnings.empty()) << pod.gang.declaration.warnings[0];
+}
+
+// SPEC D-8: what cannot be read is repaired or leaves the gang uninitialised, and is always said.
+TEST(Dialects, RepairsAreReported) {
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
+      "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"-1",
+      "gang.scheduling.koordinator.sh/waiting-time":"-5s","gang.scheduling.koordinator.sh/mode":"strict"}}})");
+  EXPECT_NE(pod.gang.declaration.unreadable_minimum.find("\"-1\""), std::string::npos);
+  EXPECT_EQ(pod.gang.declaration.warnings.size(), 2u);
+  EXPECT_FALSE(pod.gang.declaration.wait_time_ms.has_value());
+  EXPECT_FALSE(pod.gang.declaration.mode.has_value());
+}
+
+TEST(Dialects, NamesMustBeSubdomains) {
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
+      "gang.scheduling.koordinator.sh/name":"a/b","gang.scheduling.koordinator.sh/min-available":"1"}}})");
+  EXPECT_EQ(pod.gang.problem.code, ReasonCode::kUninitialised);
+  EXPECT_TRUE(IsSubdomain("a-b.c0"));
+  for (const char* bad : {"", "A", "a_b", "-a", "a-", "a..b", ".a"}) EXPECT_FALSE(IsSubdomain(bad)) << bad;
+}
+
+// SPEC D-14.
+TEST(Dialects, TwoGangsAreAConflict) {
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u",
+      "annotations":{"gang.scheduling.koordinator.sh/name":"one","gang.scheduling.koordinator.sh/min-available":"1"},
+      "labels":{"pod-group.scheduling.sigs.k8s.io":"two"}}})");
+  EXPECT_EQ(pod.gang.problem.code, ReasonCode::kConflict);
+  EXPECT_NE(pod.gang.problem.text.find("one"), std::string::npos);
+  EXPECT_NE(pod.gang.problem.text.find("two"), std::string::npos);
+}
+
+// SPEC D-3, D-13.
+TEST(Dialects, PodGroups) {
+  const Json object = Parse(R"({"metadata":{"name":"g","namespace":"ns","creationTimestamp":"2026-01-02T03:04:05Z",
+      "annotations":{"gang.scheduling.koordinator.sh/mode":"NonStrict"}},
+      "spec":{"minMember":3,"scheduleTimeoutSeconds":90,"minResources":{"cpu":"1500m","memory":"1Gi"}}})");
+  const absl::StatusOr<GangObject> sigs = ParsePodGroup(object, GangDialect::kPodGroupSigs);
+  ASSERT_TRUE(sigs.ok());
+  EXPECT_EQ(sigs->declaration.min_member, 3);
+  EXPECT_EQ(sigs->declaration.wait_time_ms, 90'000);
+  EXPECT_EQ(sigs->declaration.mode, GangMode::kNonStrict);
+  EXPECT_EQ(FormatResources(*sigs->declaration.min_resources), "cpu: 1500m, memory: 1Gi");
+  EXPECT_EQ(sigs->created_ms, 1767323045000);
+  EXPECT_FALSE(sigs->declaration.on_timeout.has_value()) << "fail, by default";
+  EXPECT_EQ(ParsePodGroup(object, GangDialect::kPodGroupX)->declaration.on_timeout, OnTimeout::kRequeue);
+}
+
+TEST(Requests, AsKubeSchedulerComputesThem) {
+  const auto requests = [](const char* spec) { return FormatResources(*EffectiveRequests(Parse(spec))); };
+  EXPECT_EQ(requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"500m"}}}]})"), "cpu: 1500m");
+  EXPECT_EQ(requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
+      "initContainers":[{"resources":{"requests":{"cpu":"3"}}}]})"), "cpu: 3");
+  EXPECT_EQ(requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
+      "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"2"}}}]})"), "cpu: 3");
+  EXPECT_EQ(requests(R"({"containers":[{"resources":{"limits":{"nvidia.com/gpu":"2"}}}],"overhead":{"cpu":"250m"}})"), "cpu: 250m, nvidia.com/gpu: 2");
+  EXPECT_EQ(requests(R"({"resources":{"requests":{"cpu":"4"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})"), "cpu: 4");
+}
+
+TEST(Requests, OverflowIsRefusedNotWrapped) {
+  const absl::StatusOr<ResourceList> sum = EffectiveRequests(Parse(R"({"containers":[
+      {"name":"a","resources":{"requests":{"memory":"8Pi"}}},{"name":"b","resources":{"requests":{"memory":"8Pi"}}}]})"));
+  ASSERT_FALSE(sum.ok());
+  EXPECT_NE(sum.status().message().find("container b"), std::string::npos);
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"-1"}}}]}})");
+  EXPECT_NE(pod.invalid.find("container a.requests.cpu"), std::string::npos) << pod.invalid;
+}
+
+TEST(Pods, BadInputIsNamed) {
+  EXPECT_FALSE(ParsePod(Parse("[]")).ok());
+  EXPECT_EQ(ParsePod(Parse(R"({"metadata":{"name":5,"uid":"u"}})")).status().message(), "Pod.metadata.name: is a number; expected a string");
+  EXPECT_FALSE(ParsePod(Parse(R"({"metadata":{"name":"a/b","uid":"u"}})")).ok());
+  EXPECT_FALSE(ParsePod(Parse(R"({"metadata":{"name":"p"}})")).ok());
+  EXPECT_FALSE(ParseNode(Parse(R"({"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"lots"}}})")).ok());
+  EXPECT_FALSE(ParseJson("{\"a\":", "x").ok());
+}
+
+TEST(Pods, OptInNeedsBothMarkers) {
+  EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1","muster.dev/bind":"1"}}}]}})").invalid, "");
+  EXPECT_NE(Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1"}}}]}})").invalid, "");
+}
+
+TEST(Pods, GatesAndConditions) {
+  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","deletionTimestamp":"2026-01-01T00:00:00Z"},
+      "spec":{"schedulingGates":[{"name":"muster.dev/gang"},{"name":"other"}],"priority":7,"nodeName":"n"},
+      "status":{"phase":"Running","conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3"}]}})");
+  EXPECT_TRUE(pod.our_gate && pod.other_gates && pod.deleting);
+  EXPECT_EQ(pod.priority, 7);
+  EXPECT_EQ(pod.node_name, "n");
+  EXPECT_EQ(pod.phase, PodPhase::kRunning);
+  EXPECT_EQ(pod.unschedulable, "0/3");
+}
+
+}  // namespace
+}  // namespace muster

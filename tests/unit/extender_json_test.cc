@@ -1,0 +1,106 @@
+#include <gtest/gtest.h>
+
+#include "k8s-extender/apiserver/kube_config.h"
+#include "k8s-extender/webhook/extender_json.h"
+#include "service/config/config.h"
+
+namespace muster {
+namespace {
+
+// SPEC K-1: keys as Go writes them, read case-insensitively, nulls accepted, both nodeCacheCapable forms.
+TEST(ExtenderArgs, BothForms) {
+  const absl::StatusOr<ExtenderArgs> names = ParseExtenderArgs(
+      R"({"Pod":{"metadata":{"name":"p","namespace":"ns","uid":"u","managedFields":[{"x":{"uid":"no"}}]}},"Nodes":null,"NodeNames":["a","b"],"New":[1,{"y":2}]})");
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(names->pod_uid, "u");
+  EXPECT_EQ(names->pod_namespace, "ns");
+  EXPECT_EQ(names->node_names, (std::vector<std::string>{"a", "b"}));
+  EXPECT_FALSE(names->whole_nodes);
+  const absl::StatusOr<ExtenderArgs> nodes = ParseExtenderArgs(
+      R"({"pod":{"metadata":{"uid":"u"}},"nodes":{"metadata":{},"items":[{"metadata":{"name":"a"}},{"metadata":{"name":"b"}}]},"nodenames":null})");
+  ASSERT_TRUE(nodes.ok());
+  EXPECT_TRUE(nodes->whole_nodes);
+  EXPECT_EQ(nodes->node_names, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(ExtenderArgs, BadInput) {
+  for (const char* body : {"", "[]", "5", "null", "{", "{}", R"({"Pod":null})", R"({"Pod":{"metadata":{"uid":""}}})", "\xff\xfe"}) {
+    EXPECT_FALSE(ParseExtenderArgs(body).ok()) << body;
+  }
+  EXPECT_FALSE(ParseExtenderArgs("{\"a\":" + std::string(100'000, '[')).ok()) << "depth is bounded";
+}
+
+TEST(BindingArgs, Reads) {
+  const absl::StatusOr<BindingArgs> args = ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})");
+  ASSERT_TRUE(args.ok());
+  EXPECT_EQ(args->node, "n");
+  EXPECT_EQ(ParseBindingArgs(R"({"PodUID":"u"})").status().message(), "ExtenderBindingArgs.Node: is missing; expected a node's name");
+  EXPECT_FALSE(ParseBindingArgs(R"({"PodUID":5,"Node":"n"})").ok());
+}
+
+TEST(Preemption, ReadsAndAnswers) {
+  const absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(
+      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":{"n-0":{"Pods":[{"UID":"v"}],"NumPDBViolations":0},"n-1":{"Pods":null}}})");
+  ASSERT_TRUE(args.ok());
+  ASSERT_EQ(args->candidates.size(), 2u);
+  EXPECT_EQ(args->candidates[0].victim_uids, std::vector<std::string>{"v"});
+  EXPECT_EQ(PreemptionResultJson(PreemptReply{}, args->candidates), R"({"NodeNameToMetaVictims":{}})");
+  EXPECT_EQ(PreemptionResultJson(PreemptReply{{"n-0"}}, args->candidates),
+            R"({"NodeNameToMetaVictims":{"n-0":{"NumPDBViolations":0,"Pods":[{"UID":"v"}]}}})");
+}
+
+TEST(FilterResult, EveryKind) {
+  const OfferedNodes offer({"a", "b"});
+  FilterReply one{FilterReply::Kind::kOneNode, "b", {}, {}};
+  EXPECT_EQ(FilterResultJson(one, offer, false, ""),
+            R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");
+  FilterReply none{FilterReply::Kind::kRefuse, "", {}, {ReasonCode::kNoRoom, "say \"no\"\n"}};
+  const std::string refused = FilterResultJson(none, offer, false, "");
+  const absl::StatusOr<Json> parsed = ParseJson(refused, "answer");
+  ASSERT_TRUE(parsed.ok()) << refused;
+  EXPECT_EQ((*parsed)["FailedAndUnresolvableNodes"]["a"], "muster: say \"no\"\n");
+  EXPECT_EQ((*parsed)["FailedAndUnresolvableNodes"].size(), 2u);
+  FilterReply guarded{FilterReply::Kind::kPass, "", {"a"}, {ReasonCode::kGuarded, "promised"}};
+  EXPECT_EQ(FilterResultJson(guarded, offer, false, ""),
+            R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{"a":"muster: promised"},"Error":""})");
+  const std::string body = R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"},"x":1},{"metadata":{"name":"b"},"x":2}]}})";
+  const absl::StatusOr<Json> whole = ParseJson(FilterResultJson(one, offer, true, body), "answer");
+  EXPECT_EQ((*whole)["Nodes"]["items"].size(), 1u);
+  EXPECT_EQ((*whole)["Nodes"]["items"][0]["x"], 2);
+}
+
+// SPEC S-7: a configuration is validated as a whole, every problem is named.
+TEST(Config, EveryProblemAtOnce) {
+  const absl::StatusOr<Config> config = ParseConfig("listen: {grpc: 0.0.0.0:1, extender: nowhere}\nholds: {max: -1}\ngangs: {waitTime: soon}\nnonsense: 1\n");
+  ASSERT_FALSE(config.ok());
+  for (const char* part : {"listen.grpc", "listen.extender: \"nowhere\"", "holds.max: \"-1\" is not a whole number", "gangs.waitTime: \"soon\"", "nonsense: there is no such setting"}) {
+    EXPECT_NE(config.status().message().find(part), absl::string_view::npos) << part << " in\n" << config.status().message();
+  }
+}
+
+TEST(Config, DocumentedDefaultsAreTheDefaults) {
+  const absl::StatusOr<Config> config = ParseConfig(DocumentedDefaults());
+  ASSERT_TRUE(config.ok()) << config.status();
+  const Config defaults;
+  EXPECT_EQ(config->machine.hold_limit_ms, defaults.machine.hold_limit_ms);
+  EXPECT_EQ(config->machine.answer_limit_ms, defaults.machine.answer_limit_ms);
+  EXPECT_EQ(config->machine.max_holds, defaults.machine.max_holds);
+  EXPECT_EQ(config->machine.plan_idle_ms, defaults.machine.plan_idle_ms);
+  EXPECT_EQ(config->machine.gang.wait_time_ms, defaults.machine.gang.wait_time_ms);
+  EXPECT_EQ(config->admin.port, defaults.admin.port);
+  EXPECT_EQ(config->mailbox_capacity, defaults.mailbox_capacity);
+  EXPECT_EQ(config->calls_per_s, defaults.calls_per_s);
+}
+
+TEST(KubeConfig, ServerUrls) {
+  KubeConfig config;
+  ASSERT_TRUE(ParseServerUrl("https://[::1]:6443", &config).ok());
+  EXPECT_EQ(config.host, "::1");
+  EXPECT_EQ(config.port, 6443);
+  EXPECT_FALSE(ParseServerUrl("tcp://x", &config).ok());
+  EXPECT_FALSE(ParseServerUrl("https://x:99999", &config).ok());
+  EXPECT_FALSE(ParseServerUrl("https://x/path", &config).ok());
+}
+
+}  // namespace
+}  // namespace muster
