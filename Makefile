@@ -32,10 +32,11 @@ test: build
 	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
 
 asan:
-	@$(MAKE) --no-print-directory test PRESET=asan
+	@ASAN_OPTIONS="detect_leaks=1" $(MAKE) --no-print-directory test PRESET=asan
 
 tsan:
-	@$(MAKE) --no-print-directory build PRESET=tsan
+	@$(MAKE) --no-print-directory configure PRESET=tsan
+	@cmake --build build/tsan -j $(JOBS) --target scenario_test extender_http_test informer_test
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp halt_on_error=1" \
 	  ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threads
 

@@ -141,6 +141,7 @@ void Machine::CommitPod(Pod* pod, NodeId node) {
   SetCharge(pod, node, ChargeKind::kUsed);
   SetState(pod, MemberState::kCommitted);
   pod->binding = Binding{BindingPhase::kPending, cluster_.node(node).facts.name, "", 0, kNever};
+  WriteCommit(*pod);
   SendBinding(pod);
 }
 
@@ -183,6 +184,7 @@ void Machine::NoteBound(Pod* pod) {
   if (pod->state == MemberState::kWaiting) {
     EndPodHold(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", pod->facts.node_name, " by somebody else")});
   }
+  ForgetCommit(*pod);
   if (pod->binding.phase == BindingPhase::kPending) {
     pod->binding.phase = as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed;
     pod->binding.next_try_ms = kNever;
@@ -213,6 +215,7 @@ void Machine::NoteBound(Pod* pod) {
 void Machine::BindingFailed(Pod* pod, absl::string_view message) {
   const Reason reason{ReasonCode::kBindFailed, absl::StrCat("pod ", pod->facts.name, " could not be bound to ",
                                                             pod->binding.node, ": ", message)};
+  ForgetCommit(*pod);
   pod->binding.phase = BindingPhase::kFailed;
   pod->binding.reason = std::string(message);
   pod->binding.next_try_ms = kNever;

@@ -11,56 +11,79 @@ namespace muster {
 namespace {
 
 constexpr absl::string_view kGangPrefix = "gang/";
+constexpr absl::string_view kCommitPrefix = "commit/";
 
 }  // namespace
 
-std::string Machine::DurableState(const Gang& gang, const Cluster& cluster) {
+void Machine::WriteRecord(Gang* gang) {
+  const DurableGang now{gang->satisfied, gang->timed_out, gang->held_ms, gang->requeues};
+  if (now == gang->durable) return;
+  gang->durable = now;
+  gang->recorded = true;
   store::v1::GangRecord record;
-  record.set_satisfied(gang.satisfied);
-  record.set_timed_out(gang.timed_out);
-  record.set_held_ms(gang.held_ms);
-  record.set_requeues(gang.requeues);
-  if (gang.plan != nullptr && gang.plan->committed) {
-    for (const Slot& slot : gang.plan->slots) {
-      if (slot.state != SlotState::kCommitted || slot.pod == nullptr) continue;
-      store::v1::CommittedPod* pod = record.add_committed();
-      pod->set_uid(slot.pod->facts.uid);
-      pod->set_node(cluster.node(slot.node).facts.name);
-    }
-  }
-  std::string out;
-  record.SerializeToString(&out);
-  return out;
+  record.set_satisfied(now.satisfied);
+  record.set_timed_out(now.timed_out);
+  record.set_held_ms(now.held_ms);
+  record.set_requeues(now.requeues);
+  std::string value;
+  record.SerializeToString(&value);
+  if (value.empty()) gang->recorded = false;  // everything is at its default: as good as no record
+  out_->records.push_back({absl::StrCat(kGangPrefix, gang->key), std::move(value)});
 }
 
-void Machine::WriteRecord(Gang* gang) {
-  std::string value = DurableState(*gang, cluster_);
-  if (value == gang->durable) return;
-  out_->records.push_back({absl::StrCat(kGangPrefix, gang->key), value});
-  gang->durable = std::move(value);
+void Machine::WriteCommit(const Pod& pod) {
+  store::v1::CommitRecord record;
+  record.set_node(pod.binding.node);
+  std::string value;
+  record.SerializeToString(&value);
+  out_->records.push_back({absl::StrCat(kCommitPrefix, pod.facts.uid), std::move(value)});
+}
+
+void Machine::ForgetCommit(const Pod& pod) {
+  if (pod.binding.phase == BindingPhase::kPending) out_->records.push_back({absl::StrCat(kCommitPrefix, pod.facts.uid), ""});
 }
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   for (const Record& record : records) {
     absl::string_view key = record.key;
-    if (!absl::ConsumePrefix(&key, kGangPrefix)) {
-      return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": unknown type; expected gang/..."));
+    if (absl::ConsumePrefix(&key, kCommitPrefix)) {
+      if (store::v1::CommitRecord parsed; !parsed.ParseFromString(record.value)) {
+        return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable CommitRecord"));
+      }
+      restored_commits_.push_back(record.key);
+      continue;
     }
-    if (store::v1::GangRecord parsed; !parsed.ParseFromString(record.value)) {
+    if (!absl::ConsumePrefix(&key, kGangPrefix)) {
+      return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": unknown type; expected gang/ or commit/"));
+    }
+    store::v1::GangRecord parsed;
+    if (!parsed.ParseFromString(record.value)) {
       return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable GangRecord"));
     }
-    restored_[key] = record.value;
+    restored_[key] = DurableGang{parsed.satisfied(), parsed.timed_out(), parsed.held_ms(), parsed.requeues()};
   }
   return absl::OkStatus();
 }
 
+// Takes the record that an earlier process wrote.
 void Machine::RestoreGang(Gang* gang) {
-  store::v1::GangRecord record;
-  if (!record.ParseFromString(gang->durable)) return;
-  gang->satisfied = record.satisfied();
-  gang->timed_out = record.timed_out();
-  gang->held_ms = record.held_ms();
-  gang->requeues = record.requeues();
+  const auto restored = restored_.find(gang->key);
+  if (restored == restored_.end()) return;
+  gang->durable = restored->second;
+  gang->recorded = true;
+  restored_.erase(restored);
+  gang->satisfied = gang->durable.satisfied;
+  gang->timed_out = gang->durable.timed_out;
+  gang->held_ms = gang->durable.held_ms;
+  gang->requeues = gang->durable.requeues;
+}
+
+// What is bound is a fact by now: the API server says which bindings were made, half-bound gangs are finished (K-13).
+void Machine::ForgetRestored() {
+  for (const std::string& key : restored_commits_) out_->records.push_back({key, ""});
+  restored_commits_.clear();
+  for (const auto& [key, record] : restored_) out_->records.push_back({absl::StrCat(kGangPrefix, key), ""});
+  restored_.clear();
 }
 
 uint64_t Machine::DurableHash() const {

@@ -132,12 +132,7 @@ Gang* Machine::InternGang(absl::string_view name_space, absl::string_view name, 
     gang->created_ms = created_ms;
     gang->rules.min_member = -1;
     gang->reason_since_ms = now_ms_;
-    const auto restored = restored_.find(key);
-    if (restored != restored_.end()) {
-      gang->durable = restored->second;
-      restored_.erase(restored);
-      RestoreGang(gang.get());
-    }
+    RestoreGang(gang.get());
   }
   return gang.get();
 }
@@ -206,7 +201,7 @@ void Machine::On(const RemoveGangObject& command) {
 void Machine::On(const FactsRead&) {
   if (facts_read_) return;
   facts_read_ = true;
-  restored_.clear();
+  ForgetRestored();
   std::vector<std::string> uids;
   for (const auto& [uid, pod] : pods_) uids.push_back(uid);
   std::sort(uids.begin(), uids.end());
@@ -309,6 +304,7 @@ void Machine::FollowFacts(Pod* pod, MemberState now) {
     case MemberState::kSucceeded:
     case MemberState::kFailed:
       EndPodHold(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is being deleted")});
+      ForgetCommit(*pod);
       AnswerHolds(pod, false, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is being deleted")});
       if (now != MemberState::kLeaving || pod->facts.node_name.empty()) ClearCharge(pod, /*gained=*/true);
       FreeSlot(pod);
@@ -357,6 +353,7 @@ void Machine::On(const RemovePod& command) {
                           pod->state == MemberState::kRunning;
   const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was deleted")};
   EndPodHold(pod, gone);
+  ForgetCommit(*pod);
   AnswerHolds(pod, false, gone);
   ClearCharge(pod, /*gained=*/true);
   FreeSlot(pod);

@@ -218,7 +218,9 @@ class Machine {
   // durable.cc
   void WriteRecord(Gang* gang);
   void RestoreGang(Gang* gang);
-  [[nodiscard]] static std::string DurableState(const Gang& gang, const Cluster& cluster);
+  void WriteCommit(const Pod& pod);
+  void ForgetCommit(const Pod& pod);
+  void ForgetRestored();
 
   void Finish(Outcome* outcome);
   [[nodiscard]] PodRef RefOf(const Pod& pod) const;
@@ -229,7 +231,8 @@ class Machine {
   ClassIndex index_;
   absl::flat_hash_map<std::string, std::unique_ptr<Pod>> pods_;
   absl::btree_map<std::string, std::unique_ptr<Gang>> gangs_;
-  absl::flat_hash_map<std::string, std::string> restored_;  // gang key -> record, until its gang appears
+  absl::btree_map<std::string, DurableGang> restored_;  // by gang key, until its gang appears
+  std::vector<std::string> restored_commits_;           // keys of commit records, until the facts are read
 
   absl::btree_set<QueueKey> queue_;
   absl::btree_map<std::string, BlockedGroup> blocked_;

@@ -201,7 +201,7 @@ void Machine::Settle(Gang* gang) {
     gang_timers_.erase({gang->timer_ms, gang->key});
     changed_gangs_.insert(gang->key);
     touched_.erase(gang);
-    if (!gang->durable.empty()) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
+    if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
     gangs_.erase(gang->key);
     return;
   }

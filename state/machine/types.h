@@ -129,6 +129,15 @@ struct Plan {
   return kNever;
 }
 
+// What a gang's record holds (S-2).
+struct DurableGang {
+  bool satisfied = false;
+  bool timed_out = false;
+  int64_t held_ms = 0;
+  int32_t requeues = 0;
+  friend bool operator==(const DurableGang&, const DurableGang&) = default;
+};
+
 struct Gang {
   std::string key;  // "namespace/name"
   std::string name_space;
@@ -162,7 +171,8 @@ struct Gang {
   int64_t reason_since_ms = 0;
   int64_t notify_at_ms = kNever;
   int64_t timer_ms = kNever;
-  std::string durable;                // its record as last written
+  DurableGang durable;                // as last written
+  bool recorded = false;              // the store holds a record of it
 
   [[nodiscard]] MemberSet& in(MemberState state) { return members[static_cast<size_t>(state)]; }
   [[nodiscard]] int32_t count(MemberState state) const {

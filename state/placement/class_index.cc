@@ -36,9 +36,18 @@ void ClassIndex::CatchUp(ClassId cls, PerClass* index) {
     Rebuild(cls, index);
     return;
   }
+  // A node that changed many times is looked at once.
+  changed_.clear();
   for (; index->position < cluster_->log_end(); ++index->position) {
     const ClusterChange& change = cluster_->log_at(index->position);
-    Update(cls, change.node, change.constraints, index);
+    if (static_cast<size_t>(change.node) >= pending_.size()) pending_.resize(static_cast<size_t>(change.node) + 1, 0);
+    uint8_t& pending = pending_[static_cast<size_t>(change.node)];
+    if (pending == 0) changed_.push_back(change.node);
+    pending = static_cast<uint8_t>(pending | (change.constraints ? 3 : 1));
+  }
+  for (const NodeId node : changed_) {
+    Update(cls, node, (pending_[static_cast<size_t>(node)] & 2) != 0, index);
+    pending_[static_cast<size_t>(node)] = 0;
   }
 }
 

@@ -7,6 +7,7 @@
 #define MUSTER_STATE_PLACEMENT_CLASS_INDEX_H_
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -55,6 +56,8 @@ class ClassIndex {
   Cluster* cluster_;
   absl::flat_hash_map<ClassId, std::unique_ptr<PerClass>> classes_;
   int64_t uses_ = 0;
+  std::vector<NodeId> changed_;   // scratch of CatchUp: nodes that changed since,
+  std::vector<uint8_t> pending_;  // and by NodeId whether (1) and whether its constraints did (2)
 };
 
 }  // namespace muster
