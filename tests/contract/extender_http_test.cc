@@ -98,6 +98,16 @@ class ExtenderHttp : public testing::Test {
     if (!result) return httplib::to_string(result.error());
     return (*ParseJson(result->body, "answer"))["Error"].get<std::string>();
   }
+  // Says that everything has been announced, and waits until gang "g" is planned.
+  void FactsAreRead() {
+    ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+    for (int i = 0; i < 500; ++i) {
+      const auto gang = engine_->view()->gangs.Find("default/g");
+      if (gang != nullptr && gang->planned > 0) return;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    FAIL() << "the gang is not planned";
+  }
   int HeldBinds() const { return engine_->view()->held_binds; }
   void WaitHeld(int wanted) {
     for (int i = 0; i < 500 && HeldBinds() != wanted; ++i) absl::SleepFor(absl::Milliseconds(10));
@@ -115,7 +125,7 @@ class ExtenderHttp : public testing::Test {
 TEST_F(ExtenderHttp, AGangMeetsAtTheBarrier) {
   AddNode("n", 8);
   for (int i = 0; i < 8; ++i) AddPod(absl::StrCat("p", i), "g", 8);
-  ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+  FactsAreRead();
   std::vector<std::thread> callers;
   std::atomic<int> bound{0};
   for (int i = 0; i < 8; ++i) {
@@ -139,7 +149,7 @@ TEST_F(ExtenderHttp, AGangMeetsAtTheBarrier) {
 TEST_F(ExtenderHttp, AHoldWhoseClientIsGoneNeverBinds) {
   AddNode("n", 8);
   for (int i = 0; i < 2; ++i) AddPod(absl::StrCat("p", i), "g", 2);
-  ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+  FactsAreRead();
   Filter("p0", {"n"});
   EXPECT_NE(Bind("p0", "n", /*timeout_s=*/1), "") << "the client leaves after a second";
   WaitHeld(0);
@@ -158,7 +168,7 @@ TEST_F(ExtenderHttp, FilterIsUnmovedByManyHolds) {
   AddNode("n", 2 * kHolds);
   for (int i = 0; i <= kHolds; ++i) AddPod(absl::StrCat("p", i), "g", kHolds + 1);
   AddPod("plain", "", 0);
-  ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+  FactsAreRead();
   std::vector<std::thread> callers;
   for (int i = 0; i < kHolds; ++i) {
     Filter(absl::StrCat("p", i), {"n"});
@@ -175,7 +185,7 @@ TEST_F(ExtenderHttp, FilterIsUnmovedByManyHolds) {
 TEST_F(ExtenderHttp, ShutdownAnswersHolds) {
   AddNode("n", 8);
   for (int i = 0; i < 2; ++i) AddPod(absl::StrCat("p", i), "g", 2);
-  ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+  FactsAreRead();
   Filter("p0", {"n"});
   std::thread caller([this] { EXPECT_NE(Bind("p0", "n").find("stopping"), std::string::npos); });
   WaitHeld(1);

@@ -326,7 +326,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
     }
     commits += world.commits();
   }
-  EXPECT_GT(commits, only > 0 ? 0 : 10'000) << "hardly anything was ever bound: the test would prove nothing";
+  EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
   std::printf("%lld bindings decided\n", static_cast<long long>(commits));
 }
 
