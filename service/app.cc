@@ -68,8 +68,9 @@ absl::Status App::Start() {
     metrics_.Decided(verb, outcome, took);
   });
   extender_listener_ = std::make_unique<HttpListener>("listen.extender", ListenerOptions(config_.extender, 256));
-  bind_listener_ = std::make_unique<HttpListener>(
-      "listen.bind", ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024));
+  HttpListenerOptions bind_options = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
+  bind_options.one_request_per_connection = true;
+  bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind_options);
   admin_listener_ = std::make_unique<HttpListener>("listen.admin", ListenerOptions(config_.admin, 64));
   extender_->RegisterDecisions(&extender_listener_->server());
   extender_->RegisterBind(&bind_listener_->server());

@@ -101,7 +101,7 @@ HttpListener::HttpListener(std::string name, HttpListenerOptions options)
   });
   server_->set_tcp_nodelay(true);
   server_->set_payload_max_length(options_.max_body_bytes);
-  server_->set_keep_alive_max_count(static_cast<size_t>(INT_MAX));
+  server_->set_keep_alive_max_count(options_.one_request_per_connection ? 1 : static_cast<size_t>(INT_MAX));
   server_->set_keep_alive_timeout(options_.idle_timeout_s);
   server_->set_read_timeout(30);
   server_->set_write_timeout(30);

@@ -145,6 +145,7 @@ class Bench {
     HttpListenerOptions options;
     options.max_connections = 8000;
     decisions_ = std::make_unique<HttpListener>("decisions", options);
+    options.one_request_per_connection = true;
     binds_ = std::make_unique<HttpListener>("binds", options);
     extender_.RegisterDecisions(&decisions_->server());
     extender_.RegisterBind(&binds_->server());

@@ -52,6 +52,7 @@ class ExtenderHttp : public testing::Test {
     HttpListenerOptions options;
     options.max_body_bytes = 1 << 20;
     decisions_ = std::make_unique<HttpListener>("decisions", options);
+    options.one_request_per_connection = true;
     binds_ = std::make_unique<HttpListener>("binds", options);
     extender_->RegisterDecisions(&decisions_->server());
     extender_->RegisterBind(&binds_->server());
