@@ -64,11 +64,12 @@ absl::Status App::Start() {
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
   engine_ = std::make_unique<Engine>(config_.machine, engine_options, &store_, effects_);
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
-  extender_ = std::make_unique<Extender>(engine_.get(), [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
-    metrics_.Decided(verb, outcome, took);
-  });
+  extender_ =
+      std::make_unique<Extender>(engine_.get(), [this](absl::string_view verb, absl::string_view outcome,
+                                                       absl::Duration took) { metrics_.Decided(verb, outcome, took); });
   extender_listener_ = std::make_unique<HttpListener>("listen.extender", ListenerOptions(config_.extender, 256));
-  HttpListenerOptions bind_options = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
+  HttpListenerOptions bind_options =
+      ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
   bind_options.one_request_per_connection = true;
   bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind_options);
   admin_listener_ = std::make_unique<HttpListener>("listen.admin", ListenerOptions(config_.admin, 64));
@@ -154,12 +155,15 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     set("muster_effects_failed_total", "", "", static_cast<double>(stats.failed));
   }
   if (feed_ == nullptr) return;
-  const auto now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  const auto now_ms =
+      std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+          .count();
   for (const auto& [path, stats] : feed_->stats()) {
     set("muster_informer_synced", "path", path, stats.synced ? 1 : 0);
     set("muster_informer_objects", "path", path, static_cast<double>(stats.objects));
     set("muster_informer_errors_total", "path", path, static_cast<double>(stats.errors));
-    set("muster_informer_lag_seconds", "path", path, stats.synced ? static_cast<double>(now_ms - stats.last_contact_ms) / 1000 : 0);
+    set("muster_informer_lag_seconds", "path", path,
+        stats.synced ? static_cast<double>(now_ms - stats.last_contact_ms) / 1000 : 0);
   }
 }
 

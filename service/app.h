@@ -7,7 +7,6 @@
 #include <thread>
 
 #include "absl/status/status.h"
-#include "absl/synchronization/notification.h"
 #include "k8s-extender/actuator/actuator.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/apiserver/cluster_feed.h"
@@ -16,6 +15,7 @@
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
 #include "service/store/store.h"
+#include "service/sync/sync.h"
 #include "service/telemetry/metrics.h"
 
 namespace muster {
@@ -60,7 +60,7 @@ class App {
   std::unique_ptr<HttpListener> admin_listener_;
   std::unique_ptr<RpcServer> rpc_;
   std::thread feed_starter_;
-  absl::Notification stopping_;
+  Notification stopping_;
 };
 
 }  // namespace muster

@@ -1,9 +1,9 @@
 // musterd: the gang-scheduling decision service.
-#include <CLI/CLI.hpp>
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "service/app.h"
@@ -14,7 +14,8 @@
 namespace {
 
 constexpr char kAbout[] =
-    "musterd decides for kube-scheduler or any other orchestrator whether the pods of a gang may start: permit, wait or\n"
+    "musterd decides for kube-scheduler or any other orchestrator whether the pods of a gang may start: permit, wait "
+    "or\n"
     "reject - where, and why. No gang ever starts in part.\n\n"
     "  musterd --kubeconfig FILE        serve the cluster of a kubeconfig (or, without it, the one this pod runs in)\n"
     "  musterd --demo                   a built-in cluster and a small scheduler: watch a gang wait, then start\n"
@@ -45,7 +46,8 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
     app.Stop();
     return 1;
   }
-  spdlog::info("musterd serves: extender {}, bind {}, gRPC {}, admin {}", app.extender_port(), app.bind_port(), app.grpc_port(), app.admin_port());
+  spdlog::info("musterd serves: extender {}, bind {}, gRPC {}, admin {}", app.extender_port(), app.bind_port(),
+               app.grpc_port(), app.admin_port());
   if (demo) {
     muster::RunDemo(&app, &cluster);
     if (demo_once) {

@@ -15,7 +15,8 @@ constexpr std::chrono::seconds kDeadline(10);
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   if (status.ok()) return absl::OkStatus();
   std::string text = status.error_message();
-  if (status.error_code() == grpc::StatusCode::UNAVAILABLE) text = absl::StrCat("cannot reach musterd at ", server, ": ", text);
+  if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
+    text = absl::StrCat("cannot reach musterd at ", server, ": ", text);
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
 }
 
@@ -23,8 +24,10 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
 
 struct MusterClient::Impl {
   explicit Impl(const std::string& address)
-      : server(address), channel(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())),
-        gangs(v1::GangService::NewStub(channel)), nodes(v1::NodeService::NewStub(channel)) {}
+      : server(address),
+        channel(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())),
+        gangs(v1::GangService::NewStub(channel)),
+        nodes(v1::NodeService::NewStub(channel)) {}
 
   template <typename Response, typename Request, typename Stub, typename Method>
   absl::StatusOr<Response> Call(Stub* stub, Method method, const Request& request) {
@@ -58,7 +61,8 @@ absl::StatusOr<v1::ListGangsResponse> MusterClient::ListGangs(const std::string&
   return impl_->Call<v1::ListGangsResponse>(impl_->gangs.get(), &v1::GangService::Stub::ListGangs, request);
 }
 
-absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::string& name_space, const std::string& name) {
+absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::string& name_space,
+                                                                  const std::string& name) {
   v1::ExplainGangRequest request;
   request.set_namespace_(name_space);
   request.set_name(name);
@@ -66,10 +70,12 @@ absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::str
 }
 
 absl::StatusOr<v1::ListNodesResponse> MusterClient::ListNodes() {
-  return impl_->Call<v1::ListNodesResponse>(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest());
+  return impl_->Call<v1::ListNodesResponse>(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes,
+                                            v1::ListNodesRequest());
 }
 
-absl::Status MusterClient::WatchGangs(const std::string& name_space, const std::function<bool(const v1::GangEvent&)>& event) {
+absl::Status MusterClient::WatchGangs(const std::string& name_space,
+                                      const std::function<bool(const v1::GangEvent&)>& event) {
   grpc::ClientContext context;
   v1::WatchGangsRequest request;
   request.set_namespace_(name_space);

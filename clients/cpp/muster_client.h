@@ -22,10 +22,12 @@ class MusterClient {
   // NotFound when there is no such gang.
   [[nodiscard]] absl::StatusOr<v1::Gang> GetGang(const std::string& name_space, const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListGangsResponse> ListGangs(const std::string& name_space);
-  [[nodiscard]] absl::StatusOr<v1::ExplainGangResponse> ExplainGang(const std::string& name_space, const std::string& name);
+  [[nodiscard]] absl::StatusOr<v1::ExplainGangResponse> ExplainGang(const std::string& name_space,
+                                                                    const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListNodesResponse> ListNodes();
   // Calls `event` for each change until it returns false or the stream ends (no deadline).
-  [[nodiscard]] absl::Status WatchGangs(const std::string& name_space, const std::function<bool(const v1::GangEvent&)>& event);
+  [[nodiscard]] absl::Status WatchGangs(const std::string& name_space,
+                                        const std::function<bool(const v1::GangEvent&)>& event);
 
  private:
   struct Impl;

@@ -1,8 +1,8 @@
 // musterctl: look at gangs and nodes, and ask why a gang waits.
-#include <CLI/CLI.hpp>
 #include <google/protobuf/util/json_util.h>
 #include <yaml-cpp/yaml.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <vector>
@@ -64,15 +64,17 @@ void PrintMessage(const google::protobuf::Message& message, const std::string& o
 }
 
 std::string Members(const muster::v1::Gang& gang) {
-  return absl::StrCat(gang.counts().bound() + gang.counts().binding(), "/", gang.rules().min_member() < 0 ? "?" : absl::StrCat(gang.rules().min_member()));
+  return absl::StrCat(gang.counts().bound() + gang.counts().binding(), "/",
+                      gang.rules().min_member() < 0 ? "?" : absl::StrCat(gang.rules().min_member()));
 }
 
 void PrintGangs(const muster::v1::ListGangsResponse& list) {
   Rows rows = {{"NAMESPACE", "NAME", "PHASE", "BOUND/MIN", "PODS", "PRIORITY", "AGE", "REASON"}};
   for (const auto& gang : list.gangs()) {
-    rows.push_back({gang.namespace_(), gang.name(), gang.phase(), Members(gang), absl::StrCat(gang.counts().children()),
-                    absl::StrCat(gang.priority()), Age(gang.created_unix_ms()),
-                    gang.reason().code() == "None" ? "" : absl::StrCat(gang.reason().code(), ": ", gang.reason().text())});
+    rows.push_back(
+        {gang.namespace_(), gang.name(), gang.phase(), Members(gang), absl::StrCat(gang.counts().children()),
+         absl::StrCat(gang.priority()), Age(gang.created_unix_ms()),
+         gang.reason().code() == "None" ? "" : absl::StrCat(gang.reason().code(), ": ", gang.reason().text())});
   }
   if (rows.size() == 1) {
     std::cout << "no gangs\n";
@@ -87,10 +89,11 @@ void DescribeGang(const muster::v1::Gang& gang) {
       {"Gang:", absl::StrCat(gang.namespace_(), "/", gang.name())},
       {"Declared by:", gang.source()},
       {"Phase:", gang.phase()},
-      {"Reason:", absl::StrCat(gang.reason().text(), " [", gang.reason().code(), "], since ", Age(gang.reason().since_unix_ms()))},
+      {"Reason:",
+       absl::StrCat(gang.reason().text(), " [", gang.reason().code(), "], since ", Age(gang.reason().since_unix_ms()))},
       {"Minimum:", absl::StrCat(rules.min_member(), " of ", rules.total_number())},
-      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ", rules.wait_time_ms() / 1000, " s, then ",
-                              rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
+      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ", rules.wait_time_ms() / 1000,
+                              " s, then ", rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
       {"Queue:", absl::StrCat(rules.queue(), ", priority ", gang.priority(), ", put back ", gang.requeues(), " times")},
   };
   if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
@@ -99,7 +102,8 @@ void DescribeGang(const muster::v1::Gang& gang) {
   Rows rows = {{"MEMBER", "STATE", "NODE", "PRIORITY", "BINDING", "REASON"}};
   for (const auto& member : gang.members()) {
     const auto& binding = member.binding();
-    rows.push_back({member.name(), member.state(), member.node().empty() ? "-" : member.node(), absl::StrCat(member.priority()),
+    rows.push_back({member.name(), member.state(), member.node().empty() ? "-" : member.node(),
+                    absl::StrCat(member.priority()),
                     binding.phase().empty() ? "-" : absl::StrCat(binding.phase(), " (", binding.attempts(), ")"),
                     binding.reason().empty() ? member.reason().text() : binding.reason()});
   }
@@ -119,8 +123,9 @@ void PrintNodes(const muster::v1::ListNodesResponse& list) {
       return found == map.end() ? std::string("0") : found->second;
     };
     for (const std::string& name : names) {
-      rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name, amount(node.allocatable(), name),
-                      amount(node.used(), name), amount(node.reserved(), name), amount(node.free(), name)});
+      rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name,
+                      amount(node.allocatable(), name), amount(node.used(), name), amount(node.reserved(), name),
+                      amount(node.free(), name)});
       first = false;
     }
   }
@@ -143,11 +148,13 @@ void SplitName(std::string* name, std::string* name_space) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App cli("Looks at a running musterd: gangs, nodes, and why a gang waits.\n\n"
-               "  musterctl get gangs -A            every gang with its phase and reason\n"
-               "  musterctl explain gang train      why it waits, since when, what would let it go\n"
-               "  musterctl describe gang train     its rules and every member\n"
-               "  musterctl get nodes               what nodes offer, what is used and what is reserved", "musterctl");
+  CLI::App cli(
+      "Looks at a running musterd: gangs, nodes, and why a gang waits.\n\n"
+      "  musterctl get gangs -A            every gang with its phase and reason\n"
+      "  musterctl explain gang train      why it waits, since when, what would let it go\n"
+      "  musterctl describe gang train     its rules and every member\n"
+      "  musterctl get nodes               what nodes offer, what is used and what is reserved",
+      "musterctl");
   std::string server = "127.0.0.1:9091";
   std::string name_space = "default";
   std::string output = "table";
@@ -156,7 +163,9 @@ int main(int argc, char** argv) {
   cli.add_option("--server", server, "musterd's gRPC address")->envname("MUSTER_SERVER")->capture_default_str();
   cli.require_subcommand(1);
   const auto common = [&](CLI::App* command) {
-    command->add_option("-o,--output", output, "table, json or yaml")->check(CLI::IsMember({"table", "json", "yaml"}))->capture_default_str();
+    command->add_option("-o,--output", output, "table, json or yaml")
+        ->check(CLI::IsMember({"table", "json", "yaml"}))
+        ->capture_default_str();
     command->add_option("-n,--namespace", name_space, "namespace")->capture_default_str();
     return command;
   };

@@ -24,9 +24,7 @@ std::string PodPath(const PodRef& pod, const char* subresource) {
   return absl::StrCat("/api/v1/namespaces/", pod.name_space, "/pods/", pod.name, subresource);
 }
 
-std::string MicroTime(absl::Time time) {
-  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone());
-}
+std::string MicroTime(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()); }
 
 }  // namespace
 
@@ -41,7 +39,7 @@ void Actuator::Start(DecisionPort* port) {
 
 void Actuator::Stop() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
     changed_.SignalAll();
   }
@@ -50,7 +48,7 @@ void Actuator::Stop() {
 }
 
 void Actuator::Carry(std::vector<Effect> effects) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (Effect& effect : effects) {
     if (std::holds_alternative<BindPod>(effect)) {
       bindings_.push_back({std::move(effect)});
@@ -72,13 +70,13 @@ void Actuator::Carry(std::vector<Effect> effects) {
 
 void Actuator::UpdateStatus(const GangView& view) {
   if (!view.has_object) return;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   status_.insert_or_assign(view.key, view);
   changed_.SignalAll();
 }
 
 ActuatorStats Actuator::stats() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   ActuatorStats stats = stats_;
   stats.waiting = bindings_.size() + calls_.size() + later_.size() + events_.size() + status_.size();
   return stats;
@@ -88,7 +86,7 @@ void Actuator::RunWorker() {
   while (true) {
     Work work;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       while (true) {
         while (!later_.empty() && later_.begin()->first <= absl::Now()) {
           calls_.push_back(std::move(later_.begin()->second));
@@ -99,7 +97,7 @@ void Actuator::RunWorker() {
         if (later_.empty()) {
           changed_.Wait(&mutex_);
         } else {
-          changed_.WaitWithDeadline(&mutex_, later_.begin()->first);
+          changed_.WaitWithTimeout(&mutex_, later_.begin()->first - absl::Now());
         }
       }
       std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
@@ -115,7 +113,7 @@ void Actuator::RunWorker() {
 void Actuator::Pace(absl::Time* next, double per_s) {
   absl::Time turn;
   {
-    absl::MutexLock lock(&pace_mutex_);
+    MutexLock lock(&pace_mutex_);
     const absl::Time now = absl::Now();
     turn = std::max(*next, now - absl::Milliseconds(100));  // a small burst is free
     *next = turn + absl::Seconds(1) / per_s;
@@ -136,7 +134,7 @@ void Actuator::Do(Work work) {
     verdict = DoEvict(*evict);
   }
   if (verdict == Verdict::kDone) return;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (verdict == Verdict::kGiveUp || ++work.attempts >= kMaxAttempts || stopping_) {
     ++stats_.failed;
     return;
@@ -153,10 +151,11 @@ void Actuator::DoBind(const BindPod& bind) {
     outcome.result = BindingResult::kRefused;
     outcome.message = "the time in which the binding was safe has passed";
   } else {
-    const Json body = {{"apiVersion", "v1"},
-                       {"kind", "Binding"},
-                       {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.name_space}, {"uid", bind.pod.uid}}},
-                       {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
+    const Json body = {
+        {"apiVersion", "v1"},
+        {"kind", "Binding"},
+        {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.name_space}, {"uid", bind.pod.uid}}},
+        {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
     const absl::StatusOr<KubeResponse> response =
         client_->Send(KubeMethod::kPost, PodPath(bind.pod, "/binding"), body.dump(), std::min(kTimeout, left));
     if (response.ok() && response->status / 100 == 2) {
@@ -171,7 +170,7 @@ void Actuator::DoBind(const BindPod& bind) {
     }
   }
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++(outcome.result == BindingResult::kBound   ? stats_.bound
        : outcome.result == BindingResult::kRetry ? stats_.bind_retries
                                                  : stats_.bind_refused);
@@ -223,23 +222,26 @@ Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const
 
 Actuator::Verdict Actuator::DoCall(const CallPod& call) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++stats_.calls;
   }
   if (!call.remove_gate) {
-    const Json patch = {{"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(absl::Now()))}}}}}};
+    const Json patch = {
+        {"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(absl::Now()))}}}}}};
     return PatchPod(call.pod, KubeMethod::kPatchMerge, patch, "");
   }
   if (!call.nominated_node.empty()) {
     // A hint: if it cannot be set the pod is released all the same.
-    static_cast<void>(PatchPod(call.pod, KubeMethod::kPatchMerge, {{"status", {{"nominatedNodeName", call.nominated_node}}}}, "/status"));
+    static_cast<void>(PatchPod(call.pod, KubeMethod::kPatchMerge,
+                               {{"status", {{"nominatedNodeName", call.nominated_node}}}}, "/status"));
   }
   const Json patch = {{"spec", {{"schedulingGates", {{{"$patch", "delete"}, {"name", keys::kGate}}}}}}};
   return PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "");
 }
 
 Actuator::Verdict Actuator::DoMark(const MarkTimedOut& mark) {
-  return PatchPod(mark.pod, KubeMethod::kPatchMerge, {{"metadata", {{"annotations", {{keys::kKoordTimeout, "true"}}}}}}, "");
+  return PatchPod(mark.pod, KubeMethod::kPatchMerge, {{"metadata", {{"annotations", {{keys::kKoordTimeout, "true"}}}}}},
+                  "");
 }
 
 Actuator::Verdict Actuator::DoEvict(const EvictPod& evict) {
@@ -260,7 +262,7 @@ void Actuator::RunBackground() {
     std::optional<TellPod> tell;
     std::optional<GangView> status;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       while (events_.empty() && status_.empty() && !stopping_) changed_.Wait(&mutex_);
       if (stopping_) return;
       if (!status_.empty()) {
@@ -286,7 +288,7 @@ void Actuator::DoTell(const TellPod& tell) {
   const std::string name = absl::StrFormat("%s.%016x", tell.pod.name.substr(0, 200), hasher.value());
   int count = 0;
   {
-    absl::MutexLock lock(&series_mutex_);
+    MutexLock lock(&series_mutex_);
     if (series_.size() > kMaxSeries) series_.clear();
     count = ++series_[name];
   }
@@ -303,12 +305,18 @@ void Actuator::DoTell(const TellPod& tell) {
                       {"type", tell.warning ? "Warning" : "Normal"},
                       {"note", tell.reason.text.substr(0, kMaxNote)},
                       {"regarding",
-                       {{"apiVersion", "v1"}, {"kind", "Pod"}, {"name", tell.pod.name}, {"namespace", tell.pod.name_space}, {"uid", tell.pod.uid}}}};
+                       {{"apiVersion", "v1"},
+                        {"kind", "Pod"},
+                        {"name", tell.pod.name},
+                        {"namespace", tell.pod.name_space},
+                        {"uid", tell.pod.uid}}}};
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, event.dump(), kTimeout);
   if (!response.ok() || response->status == 201) return;
   if (response->status == 409) {
     const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
-    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), series.dump(), kTimeout).status().IgnoreError();
+    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), series.dump(), kTimeout)
+        .status()
+        .IgnoreError();
     return;
   }
   spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, StatusMessage(*response));
@@ -316,16 +324,12 @@ void Actuator::DoTell(const TellPod& tell) {
 
 // K-11: the PodGroup's status. Counts come from the sets of members (G-10).
 void Actuator::DoStatus(const GangView& view) {
-  Json status = {{"phase", ToString(view.phase).data()},
-                 {"scheduled", view.bound},
-                 {"running", view.running},
-                 {"succeeded", view.succeeded},
-                 {"failed", view.failed},
-                 {"message", view.reason.text}};
+  Json status = {{"phase", ToString(view.phase).data()}, {"scheduled", view.bound}, {"running", view.running},
+                 {"succeeded", view.succeeded},          {"failed", view.failed},   {"message", view.reason.text}};
   status["conditions"] = {{{"type", "TimedOut"}, {"status", view.timed_out ? "True" : "False"}}};
   const std::string body = Json{{"status", status}}.dump();
   {
-    absl::MutexLock lock(&series_mutex_);
+    MutexLock lock(&series_mutex_);
     std::string& last = last_status_[view.key];
     if (last == body) return;
     last = body;
@@ -336,7 +340,7 @@ void Actuator::DoStatus(const GangView& view) {
       absl::StrCat("/apis/", group, "/v1alpha1/namespaces/", view.name_space, "/podgroups/", view.name, "/status");
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPatchMerge, path, body, kTimeout);
   if (response.ok() && (response->status / 100 == 2 || response->status == 404)) return;
-  absl::MutexLock lock(&series_mutex_);
+  MutexLock lock(&series_mutex_);
   last_status_.erase(view.key);
 }
 

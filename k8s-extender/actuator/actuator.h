@@ -12,19 +12,19 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
-#include "absl/synchronization/mutex.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/dialects/json.h"
+#include "service/sync/sync.h"
 #include "state/machine/port.h"
 #include "state/machine/view.h"
 
 namespace muster {
 
 struct ActuatorOptions {
-  int workers = 16;               // connections that bind and call
-  int background_workers = 2;     // connections for events and status
-  size_t max_background = 4096;   // events that wait; past it the oldest is dropped
-  double calls_per_s = 1000;      // K-7: wakes are rate-limited
+  int workers = 16;              // connections that bind and call
+  int background_workers = 2;    // connections for events and status
+  size_t max_background = 4096;  // events that wait; past it the oldest is dropped
+  double calls_per_s = 1000;     // K-7: wakes are rate-limited
   double events_per_s = 20;
 };
 
@@ -33,7 +33,7 @@ struct ActuatorStats {
   uint64_t bind_retries = 0;
   uint64_t bind_refused = 0;
   uint64_t calls = 0;
-  uint64_t failed = 0;            // effects given up after their attempts
+  uint64_t failed = 0;  // effects given up after their attempts
   uint64_t dropped_events = 0;
   size_t waiting = 0;
 };
@@ -77,7 +77,7 @@ class Actuator : public EffectSink {
   const ActuatorOptions options_;
   DecisionPort* port_ = nullptr;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Work> bindings_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> calls_ ABSL_GUARDED_BY(mutex_);
@@ -86,12 +86,12 @@ class Actuator : public EffectSink {
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
-  absl::CondVar changed_;
+  CondVar changed_;
 
-  absl::Mutex pace_mutex_;
+  Mutex pace_mutex_;
   absl::Time next_call_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
   absl::Time next_event_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
-  absl::Mutex series_mutex_;
+  Mutex series_mutex_;
   absl::flat_hash_map<std::string, int> series_ ABSL_GUARDED_BY(series_mutex_);
   absl::flat_hash_map<std::string, std::string> last_status_ ABSL_GUARDED_BY(series_mutex_);
   std::vector<std::thread> threads_;

@@ -95,7 +95,7 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
 
 absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (stopped_) return absl::UnavailableError("stopping");
     if (!idle_.empty()) {
       Connection connection = std::move(idle_.back());
@@ -107,13 +107,13 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
 }
 
 void KubeClient::GiveBack(Connection connection) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!stopped_ && idle_.size() < 64) idle_.push_back(std::move(connection));
 }
 
 std::string KubeClient::Token() {
   if (config_.token_file.empty()) return config_.token;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const absl::Time now = absl::Now();
   if (now - token_read_ > kTokenAge) {
     std::ifstream in(config_.token_file);
@@ -131,17 +131,21 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
   absl::StatusOr<Connection> connection = Take();
   if (!connection.ok()) return connection.status();
   httplib::Headers headers = CommonHeaders();
-  if (const std::string token = Token(); !token.empty()) headers.emplace("Authorization", absl::StrCat("Bearer ", token));
+  if (const std::string token = Token(); !token.empty())
+    headers.emplace("Authorization", absl::StrCat("Bearer ", token));
   const auto micros = absl::ToInt64Microseconds(timeout);
   (*connection)->set_read_timeout(micros / 1'000'000, micros % 1'000'000);
   (*connection)->set_write_timeout(micros / 1'000'000, micros % 1'000'000);
   httplib::Result result = [&] {
     switch (method) {
-      case KubeMethod::kPost: return (*connection)->Post(path, headers, body, "application/json");
-      case KubeMethod::kPatchMerge: return (*connection)->Patch(path, headers, body, "application/merge-patch+json");
+      case KubeMethod::kPost:
+        return (*connection)->Post(path, headers, body, "application/json");
+      case KubeMethod::kPatchMerge:
+        return (*connection)->Patch(path, headers, body, "application/merge-patch+json");
       case KubeMethod::kPatchStrategic:
         return (*connection)->Patch(path, headers, body, "application/strategic-merge-patch+json");
-      case KubeMethod::kGet: break;
+      case KubeMethod::kGet:
+        break;
     }
     return (*connection)->Get(path, headers);
   }();
@@ -150,7 +154,7 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
   KubeResponse response;
   response.status = result->status;
   if (response.status == 401) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     token_read_ = absl::InfinitePast();  // perhaps it was rotated
   }
   if (!absl::SimpleAtoi(result->get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
@@ -165,13 +169,14 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   if (!made.ok()) return made.status();
   const Connection connection = *made;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (stopped_) return absl::UnavailableError("stopping");
     watching_.push_back(connection);
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
   httplib::Headers headers = CommonHeaders();
-  if (const std::string token = Token(); !token.empty()) headers.emplace("Authorization", absl::StrCat("Bearer ", token));
+  if (const std::string token = Token(); !token.empty())
+    headers.emplace("Authorization", absl::StrCat("Bearer ", token));
   KubeResponse response;
   std::string pending;
   const auto head = [&](const httplib::Response& answer) {
@@ -192,7 +197,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   };
   const httplib::Result result = connection->Get(path, headers, head, body);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     watching_.erase(std::remove(watching_.begin(), watching_.end(), connection), watching_.end());
   }
   if (response.status == 0) return TransportError(result.error());
@@ -203,7 +208,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
 void KubeClient::Stop() {
   std::vector<Connection> watching;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopped_ = true;
     watching = watching_;
     idle_.clear();

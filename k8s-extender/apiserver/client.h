@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/kube_config.h"
+#include "service/sync/sync.h"
 
 namespace httplib {
 class ClientImpl;
@@ -56,7 +56,7 @@ class KubeClient {
   [[nodiscard]] std::string Token();
 
   const KubeConfig config_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::vector<Connection> idle_ ABSL_GUARDED_BY(mutex_);
   std::vector<Connection> watching_ ABSL_GUARDED_BY(mutex_);
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;

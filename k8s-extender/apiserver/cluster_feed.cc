@@ -37,21 +37,23 @@ Informer::Handlers ClusterFeed::NodeHandlers() {
                 if (!node.ok()) return LogRefused("node", object, node.status());
                 port_->Announce(UpsertNode{*std::move(node)}).IgnoreError();
               },
-          .remove = [this](const std::string& name, const std::string&) { port_->Announce(RemoveNode{name}).IgnoreError(); },
+          .remove = [this](const std::string& name,
+                           const std::string&) { port_->Announce(RemoveNode{name}).IgnoreError(); },
           .identity = NameOf,
           .synced = [this] { OnSynced(); }};
 }
 
 Informer::Handlers ClusterFeed::PodHandlers() {
-  return {.upsert =
-              [this](const Json& object) {
-                absl::StatusOr<PodDescription> pod = ParsePod(object);
-                if (!pod.ok()) return LogRefused("pod", object, pod.status());
-                port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
-              },
-          .remove = [this](const std::string& uid, const std::string&) { port_->Announce(RemovePod{uid}).IgnoreError(); },
-          .identity = UidOf,
-          .synced = [this] { OnSynced(); }};
+  return {
+      .upsert =
+          [this](const Json& object) {
+            absl::StatusOr<PodDescription> pod = ParsePod(object);
+            if (!pod.ok()) return LogRefused("pod", object, pod.status());
+            port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
+          },
+      .remove = [this](const std::string& uid, const std::string&) { port_->Announce(RemovePod{uid}).IgnoreError(); },
+      .identity = UidOf,
+      .synced = [this] { OnSynced(); }};
 }
 
 Informer::Handlers ClusterFeed::PodGroupHandlers(GangDialect dialect) {
@@ -95,7 +97,8 @@ absl::Status ClusterFeed::Start() {
     const absl::StatusOr<Json> list = ParseJson(response->body, "APIResourceList");
     bool has = false;
     if (list.ok() && Child(*list, "resources").is_array()) {
-      for (const Json& resource : Child(*list, "resources")) has = has || StringOrEmpty(resource, "name") == "podgroups";
+      for (const Json& resource : Child(*list, "resources"))
+        has = has || StringOrEmpty(resource, "name") == "podgroups";
     }
     if (has) Add(absl::StrCat("/apis/", api.group, "/podgroups"), PodGroupHandlers(api.dialect));
   }
@@ -104,14 +107,14 @@ absl::Status ClusterFeed::Start() {
 }
 
 void ClusterFeed::OnSynced() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (++listed_ < informers_.size()) return;
   port_->Announce(FactsRead{}).IgnoreError();
   spdlog::info("the whole cluster has been read; planning begins");
 }
 
 bool ClusterFeed::synced() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return !informers_.empty() && listed_ >= informers_.size();
 }
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "k8s-extender/apiserver/informer.h"
+#include "service/sync/sync.h"
 #include "state/machine/port.h"
 
 namespace muster {
@@ -34,7 +34,7 @@ class ClusterFeed {
   KubeClient* const client_;
   DecisionPort* const port_;
   std::vector<std::unique_ptr<Informer>> informers_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -1,11 +1,11 @@
 #include "k8s-extender/apiserver/informer.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 #include <random>
 #include <set>
-
-#include <spdlog/spdlog.h>
 
 #include "absl/strings/str_cat.h"
 
@@ -20,7 +20,8 @@ constexpr absl::Duration kSilence = absl::Seconds(150);
 constexpr int kMaxFailuresShift = 5;
 
 int64_t SteadyMs() {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
 }
 
 std::string KeyOf(const Json& object) {
@@ -65,8 +66,9 @@ void Informer::Start() {
 void Informer::Stop() {
   if (!thread_.joinable()) return;
   {
-    absl::MutexLock lock(&wait_mutex_);
+    MutexLock lock(&wait_mutex_);
     stop_ = true;
+    stopped_.SignalAll();
   }
   client_->Stop();
   thread_.join();
@@ -95,16 +97,16 @@ void Informer::Fail(const absl::Status& status, int* failures) {
   const int base_ms = 200 << shift;
   const int wait_ms = base_ms / 2 + static_cast<int>(random() % static_cast<unsigned>(base_ms));
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++stats_.errors;
     stats_.last_error = std::string(status.message());
   }
   if (*failures == 1 || *failures % 10 == 0) {
-    spdlog::warn("informer {}: {} (failure {}, next try in {} ms)", path_, std::string(status.message()), *failures, wait_ms);
+    spdlog::warn("informer {}: {} (failure {}, next try in {} ms)", path_, std::string(status.message()), *failures,
+                 wait_ms);
   }
-  absl::MutexLock lock(&wait_mutex_);
-  wait_mutex_.AwaitWithTimeout(absl::Condition(+[](std::atomic<bool>* stop) { return stop->load(); }, &stop_),
-                               absl::Milliseconds(wait_ms));
+  MutexLock lock(&wait_mutex_);
+  if (!stop_) stopped_.WaitWithTimeout(&wait_mutex_, absl::Milliseconds(wait_ms));
 }
 
 absl::Status Informer::List() {
@@ -141,7 +143,7 @@ absl::Status Informer::List() {
   version_ = version;
   bool first = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     first = !stats_.synced;
     stats_.synced = true;
     ++stats_.relists;
@@ -188,7 +190,7 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
   }
   const std::string version = StringOrEmpty(Child(object, "metadata"), "resourceVersion");
   if (!version.empty()) version_ = version;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   ++stats_.events;
   stats_.objects = known_.size();
   stats_.last_contact_ms = SteadyMs();
@@ -208,7 +210,7 @@ void Informer::Upsert(const Json& object) {
 }
 
 InformerStats Informer::stats() const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return stats_;
 }
 

@@ -9,9 +9,9 @@
 #include <string>
 #include <thread>
 
-#include "absl/synchronization/mutex.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/dialects/json.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 
@@ -21,7 +21,7 @@ struct InformerStats {
   uint64_t events = 0;
   uint64_t relists = 0;
   uint64_t errors = 0;
-  int64_t last_contact_ms = 0;   // when the API server was last heard of, steady clock
+  int64_t last_contact_ms = 0;  // when the API server was last heard of, steady clock
   std::string last_error;
 };
 
@@ -57,8 +57,9 @@ class Informer {
   std::map<std::string, std::string> known_;  // "namespace/name" -> identity
   std::string version_;                       // resourceVersion to watch from; empty: list first
   std::atomic<bool> stop_{false};
-  absl::Mutex wait_mutex_;
-  mutable absl::Mutex mutex_;
+  Mutex wait_mutex_;
+  CondVar stopped_;
+  mutable Mutex mutex_;
   InformerStats stats_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

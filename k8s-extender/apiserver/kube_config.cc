@@ -57,7 +57,8 @@ absl::StatusOr<KubeConfig> Read(const YAML::Node& root, std::string context, con
   const std::string user_name = entry["context"]["user"].as<std::string>();
   const YAML::Node named_cluster = Named(root, "clusters", cluster_name);
   const YAML::Node named_user = Named(root, "users", user_name);
-  if (!named_cluster) return absl::InvalidArgumentError(absl::StrCat("clusters: there is none named \"", cluster_name, "\""));
+  if (!named_cluster)
+    return absl::InvalidArgumentError(absl::StrCat("clusters: there is none named \"", cluster_name, "\""));
   if (!named_user) return absl::InvalidArgumentError(absl::StrCat("users: there is none named \"", user_name, "\""));
   const YAML::Node cluster = named_cluster["cluster"];
   const YAML::Node user = named_user["user"];
@@ -69,7 +70,9 @@ absl::StatusOr<KubeConfig> Read(const YAML::Node& root, std::string context, con
   if (user["token"]) config.token = user["token"].as<std::string>();
   if (user["tokenFile"]) config.token_file = user["tokenFile"].as<std::string>();
   if (user["exec"] || user["auth-provider"]) {
-    return absl::InvalidArgumentError(absl::StrCat("users.", user_name, ": exec and auth-provider are not supported; use a token, tokenFile or client certificate"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("users.", user_name,
+                     ": exec and auth-provider are not supported; use a token, tokenFile or client certificate"));
   }
   for (const auto& [node, field, out] : {std::tuple{cluster, "certificate-authority", &config.ca_pem},
                                          std::tuple{user, "client-certificate", &config.client_cert_pem},
@@ -97,8 +100,10 @@ absl::Status ParseServerUrl(const std::string& url, KubeConfig* config) {
   absl::ConsumeSuffix(&rest, "/");
   const size_t colon = rest.rfind(':');
   const bool has_port = colon != absl::string_view::npos && rest.find(']', colon) == absl::string_view::npos;
-  if (has_port && (!absl::SimpleAtoi(rest.substr(colon + 1), &config->port) || config->port <= 0 || config->port > 65535)) {
-    return absl::InvalidArgumentError(absl::StrCat("server: \"", url, "\" has no usable port; expected https://host:port"));
+  if (has_port &&
+      (!absl::SimpleAtoi(rest.substr(colon + 1), &config->port) || config->port <= 0 || config->port > 65535)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("server: \"", url, "\" has no usable port; expected https://host:port"));
   }
   absl::string_view host = has_port ? rest.substr(0, colon) : rest;
   absl::ConsumePrefix(&host, "[");
@@ -117,7 +122,8 @@ absl::StatusOr<KubeConfig> LoadKubeConfig(const std::string& path, const std::st
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   try {
     absl::StatusOr<KubeConfig> config = Read(YAML::Load(*text), context, folder);
-    if (!config.ok()) return absl::InvalidArgumentError(absl::StrCat("kubeconfig ", path, ": ", config.status().message()));
+    if (!config.ok())
+      return absl::InvalidArgumentError(absl::StrCat("kubeconfig ", path, ": ", config.status().message()));
     return config;
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("kubeconfig ", path, ": ", error.what()));
@@ -132,7 +138,8 @@ absl::StatusOr<KubeConfig> InClusterConfig() {
   }
   KubeConfig config;
   config.host = host;
-  if (!absl::SimpleAtoi(port, &config.port)) return absl::InvalidArgumentError(absl::StrCat("KUBERNETES_SERVICE_PORT: \"", port, "\""));
+  if (!absl::SimpleAtoi(port, &config.port))
+    return absl::InvalidArgumentError(absl::StrCat("KUBERNETES_SERVICE_PORT: \"", port, "\""));
   absl::StatusOr<std::string> ca = ReadFile(absl::StrCat(kServiceAccount, "ca.crt"));
   if (!ca.ok()) return ca.status();
   config.ca_pem = *std::move(ca);

@@ -12,15 +12,16 @@ struct KubeConfig {
   bool tls = true;
   std::string host;
   int port = 443;
-  std::string ca_pem;           // empty: the system's certificate authorities
-  bool skip_verify = false;     // insecure-skip-tls-verify
-  std::string token;            // a fixed bearer token
-  std::string token_file;       // read again once a minute: service account tokens are rotated
+  std::string ca_pem;        // empty: the system's certificate authorities
+  bool skip_verify = false;  // insecure-skip-tls-verify
+  std::string token;         // a fixed bearer token
+  std::string token_file;    // read again once a minute: service account tokens are rotated
   std::string client_cert_pem;
   std::string client_key_pem;
 };
 
-// The current context of a kubeconfig file (or `context`, when not empty). InvalidArgument names the file and the field.
+// The current context of a kubeconfig file (or `context`, when not empty). InvalidArgument names the file and the
+// field.
 [[nodiscard]] absl::StatusOr<KubeConfig> LoadKubeConfig(const std::string& path, const std::string& context);
 
 // From KUBERNETES_SERVICE_HOST and the service account's files. NotFound outside a pod.

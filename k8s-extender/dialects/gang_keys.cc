@@ -17,7 +17,8 @@ namespace {
 constexpr size_t kShownValue = 64;
 
 std::string Quoted(absl::string_view value) {
-  return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kShownValue)), value.size() > kShownValue ? "..." : "", "\"");
+  return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kShownValue)), value.size() > kShownValue ? "..." : "",
+                      "\"");
 }
 
 void Repair(GangDeclaration* out, absl::string_view key, absl::string_view value, absl::string_view expected,
@@ -87,7 +88,8 @@ void ReadGroups(absl::string_view key, absl::string_view value, absl::string_vie
   }
   const bool others = std::any_of(out->groups.begin(), out->groups.end(), [&](const auto& id) { return self != id; });
   if (others) {
-    out->warnings.push_back(absl::StrCat(key, ": gang groups are not supported by this version; the gang is scheduled by itself"));
+    out->warnings.push_back(
+        absl::StrCat(key, ": gang groups are not supported by this version; the gang is scheduled by itself"));
   }
 }
 
@@ -182,7 +184,8 @@ absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
   absl::Duration duration;
   if (text.size() > 64 || !absl::ParseDuration(std::string(text), &duration) || duration == absl::InfiniteDuration() ||
       duration == -absl::InfiniteDuration()) {
-    return absl::InvalidArgumentError(absl::StrCat(Quoted(text), " is not a duration; expected one like 3600s or 1h30m"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(Quoted(text), " is not a duration; expected one like 3600s or 1h30m"));
   }
   return absl::ToInt64Milliseconds(duration);
 }
@@ -250,7 +253,8 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
     *field = *std::move(text);
   }
   if (!IsSubdomain(out.name)) {
-    return absl::InvalidArgumentError(absl::StrCat("PodGroup.metadata.name: ", Quoted(out.name), " is not an RFC 1123 subdomain"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("PodGroup.metadata.name: ", Quoted(out.name), " is not an RFC 1123 subdomain"));
   }
   if (out.name_space.empty()) out.name_space = "default";
   out.created_ms = TimeAt(metadata, "creationTimestamp");

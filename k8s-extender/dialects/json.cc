@@ -6,7 +6,8 @@
 namespace muster {
 
 absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
-  // The only exception of the parser is caught here; values are looked at through the helpers below, which do not throw.
+  // The only exception of the parser is caught here; values are looked at through the helpers below, which do not
+  // throw.
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {

@@ -3,10 +3,9 @@
 #define MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-
-#include <nlohmann/json.hpp>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"

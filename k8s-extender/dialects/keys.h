@@ -32,8 +32,8 @@ inline constexpr char kPreemptible[] = "muster.dev/preemptible";
 
 // K-7, K-8.
 inline constexpr char kGate[] = "muster.dev/gang";
-// The resources by which pods opt in (managedResources). kube-scheduler refuses one name in two extender entries, so the
-// decisions and the barrier each have their own, and a pod asks for both.
+// The resources by which pods opt in (managedResources). kube-scheduler refuses one name in two extender entries, so
+// the decisions and the barrier each have their own, and a pod asks for both.
 inline constexpr char kOptInDecide[] = "muster.dev/gang";
 inline constexpr char kOptInBind[] = "muster.dev/bind";
 inline constexpr char kCalled[] = "muster.dev/called";

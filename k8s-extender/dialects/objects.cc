@@ -32,7 +32,8 @@ void TakeLarger(const ResourceList& from, ResourceList* to) {
 // requests, and limits for what has no request (as the API server defaults them).
 absl::StatusOr<ResourceList> ContainerRequests(const Json& container, absl::string_view path) {
   const Json& resources = Child(container, "resources");
-  absl::StatusOr<ResourceList> requests = ParseResourceMap(Child(resources, "requests"), absl::StrCat(path, ".requests"));
+  absl::StatusOr<ResourceList> requests =
+      ParseResourceMap(Child(resources, "requests"), absl::StrCat(path, ".requests"));
   if (!requests.ok()) return requests;
   absl::StatusOr<ResourceList> limits = ParseResourceMap(Child(resources, "limits"), absl::StrCat(path, ".limits"));
   if (!limits.ok()) return limits;
@@ -51,7 +52,8 @@ std::vector<SelectorRequirement> ParseRequirements(const Json& list, bool* unrea
     requirement.op = op.value_or(SelectorOperator::kIn);
     if (const Json& values = Child(entry, "values"); values.is_array()) {
       for (const Json& value : values) {
-        if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) requirement.values.push_back(*text);
+        if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr)
+          requirement.values.push_back(*text);
       }
     }
     out.push_back(std::move(requirement));
@@ -60,7 +62,8 @@ std::vector<SelectorRequirement> ParseRequirements(const Json& list, bool* unrea
 }
 
 void ParseAffinity(const Json& spec, PodDescription* out) {
-  const Json& required = Child(Child(Child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
+  const Json& required =
+      Child(Child(Child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
   if (!required.is_object()) return;
   out->shape.has_affinity = true;
   const Json& terms = Child(required, "nodeSelectorTerms");
@@ -70,7 +73,8 @@ void ParseAffinity(const Json& spec, PodDescription* out) {
     out->shape.affinity.push_back(NodeSelectorTerm{ParseRequirements(Child(term, "matchExpressions"), &unreadable),
                                                    ParseRequirements(Child(term, "matchFields"), &unreadable)});
   }
-  if (unreadable) out->invalid = "spec.affinity.nodeAffinity: an operator is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt";
+  if (unreadable)
+    out->invalid = "spec.affinity.nodeAffinity: an operator is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt";
 }
 
 void ParseTolerations(const Json& spec, PodDescription* out) {
@@ -126,7 +130,8 @@ void ParseStatus(const Json& status, PodDescription* out) {
 absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view path) {
   ResourceList out;
   if (map.is_null()) return out;
-  if (!map.is_object()) return absl::InvalidArgumentError(absl::StrCat(path, ": is a ", TypeName(map), "; expected a map of quantities"));
+  if (!map.is_object())
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a ", TypeName(map), "; expected a map of quantities"));
   for (const auto& [name, value] : map.items()) {
     std::string text;
     if (const auto* string = value.get_ptr<const std::string*>(); string != nullptr) {
@@ -134,12 +139,15 @@ absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view
     } else if (value.is_number()) {
       text = value.dump();
     } else {
-      return absl::InvalidArgumentError(absl::StrCat(path, ".", name, ": is a ", TypeName(value), "; expected a quantity"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ".", name, ": is a ", TypeName(value), "; expected a quantity"));
     }
-    const absl::StatusOr<int64_t> amount = ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
+    const absl::StatusOr<int64_t> amount =
+        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
     if (!amount.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ".", name, ": ", amount.status().message()));
     if (*amount > kMaxAmount) {
-      return absl::InvalidArgumentError(absl::StrCat(path, ".", name, ": ", text, " is more than Muster can count (2^53)"));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ".", name, ": ", text, " is more than Muster can count (2^53)"));
     }
     out[name] = *amount;
   }
@@ -191,12 +199,14 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   for (const auto& [key, field] : {std::pair{"name", &out.name}, {"namespace", &out.name_space}, {"uid", &out.uid}}) {
     absl::StatusOr<std::string> text = StringAt(metadata, key, "Pod.metadata");
     if (!text.ok()) return text.status();
-    if (text->size() > 253) return absl::InvalidArgumentError(absl::StrCat("Pod.metadata.", key, ": longer than 253 bytes"));
+    if (text->size() > 253)
+      return absl::InvalidArgumentError(absl::StrCat("Pod.metadata.", key, ": longer than 253 bytes"));
     *field = *std::move(text);
   }
   if (out.uid.empty()) return absl::InvalidArgumentError("Pod.metadata.uid: is missing; expected the pod's UID");
   if (!IsSubdomain(out.name)) {
-    return absl::InvalidArgumentError(absl::StrCat("Pod.metadata.name: \"", out.name, "\" is not an RFC 1123 subdomain"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Pod.metadata.name: \"", out.name, "\" is not an RFC 1123 subdomain"));
   }
   if (out.name_space.empty()) out.name_space = "default";
   out.created_ms = TimeAt(metadata, "creationTimestamp");
@@ -222,8 +232,9 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
     const bool decides = out.shape.requests.erase(keys::kOptInDecide) > 0;
     const bool binds = out.shape.requests.erase(keys::kOptInBind) > 0;
     if (decides != binds) {
-      out.invalid = absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
-                                 decides ? keys::kOptInBind : keys::kOptInDecide, "; expected both or neither");
+      out.invalid =
+          absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
+                       decides ? keys::kOptInBind : keys::kOptInDecide, "; expected both or neither");
     }
   } else {
     out.invalid = std::string(requests.status().message());
@@ -243,7 +254,8 @@ absl::StatusOr<NodeDescription> ParseNode(const Json& node) {
   absl::StatusOr<std::string> name = StringAt(metadata, "name", "Node.metadata");
   if (!name.ok()) return name.status();
   if (!IsSubdomain(*name)) {
-    return absl::InvalidArgumentError(absl::StrCat("Node.metadata.name: \"", name->substr(0, 64), "\" is not an RFC 1123 subdomain"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("Node.metadata.name: \"", name->substr(0, 64), "\" is not an RFC 1123 subdomain"));
   }
   out.name = *std::move(name);
   out.labels = StringMapAt(metadata, "labels");
@@ -252,10 +264,12 @@ absl::StatusOr<NodeDescription> ParseNode(const Json& node) {
   if (const Json& taints = Child(spec, "taints"); taints.is_array()) {
     for (const Json& entry : taints) {
       const std::optional<TaintEffect> effect = ParseTaintEffect(StringOrEmpty(entry, "effect"));
-      if (effect.has_value()) out.taints.push_back({StringOrEmpty(entry, "key"), StringOrEmpty(entry, "value"), *effect});
+      if (effect.has_value())
+        out.taints.push_back({StringOrEmpty(entry, "key"), StringOrEmpty(entry, "value"), *effect});
     }
   }
-  absl::StatusOr<ResourceList> allocatable = ParseResourceMap(Child(Child(node, "status"), "allocatable"), "Node.status.allocatable");
+  absl::StatusOr<ResourceList> allocatable =
+      ParseResourceMap(Child(Child(node, "status"), "allocatable"), "Node.status.allocatable");
   if (!allocatable.ok()) return allocatable.status();
   out.allocatable = *std::move(allocatable);
   return out;

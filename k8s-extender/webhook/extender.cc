@@ -2,12 +2,13 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/webhook/extender_json.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 namespace {
@@ -17,21 +18,27 @@ constexpr char kJson[] = "application/json; charset=utf-8";
 // kube-scheduler's informer may be a moment ahead of ours: a pod that is not known yet is asked for again this often.
 constexpr absl::Duration kUnknownPauses[] = {absl::Milliseconds(2), absl::Milliseconds(5), absl::Milliseconds(10),
                                              absl::Milliseconds(20), absl::Milliseconds(40)};
-// How often a held call looks whether its client is still there.
+// A held call looks this often whether its client is still there; where there are many, all of them together look at
+// most kLooksPerSecond times a second, so that holding costs the others nothing.
 constexpr absl::Duration kLookForClient = absl::Milliseconds(200);
+constexpr int kLooksPerSecond = 2'000;
 
 absl::string_view OutcomeOf(const FilterReply& reply) {
   switch (reply.kind) {
-    case FilterReply::Kind::kOneNode: return "one-node";
-    case FilterReply::Kind::kRefuse: return "refused";
-    case FilterReply::Kind::kPass: return reply.guarded.empty() ? "passed" : "guarded";
+    case FilterReply::Kind::kOneNode:
+      return "one-node";
+    case FilterReply::Kind::kRefuse:
+      return "refused";
+    case FilterReply::Kind::kPass:
+      return reply.guarded.empty() ? "passed" : "guarded";
   }
   return "";
 }
 
 // One held bind: shared by the engine, which answers it, and the connection, which waits.
 struct HeldCall {
-  absl::Mutex mutex;
+  Mutex mutex;
+  CondVar changed;
   bool answered ABSL_GUARDED_BY(mutex) = false;
   HoldAnswer answer ABSL_GUARDED_BY(mutex);
 };
@@ -56,7 +63,8 @@ void Extender::RegisterDecisions(httplib::Server* server) {
 }
 
 void Extender::RegisterBind(httplib::Server* server) {
-  server->Post("/bind", [this](const httplib::Request& request, httplib::Response& response) { Bind(request, response); });
+  server->Post("/bind",
+               [this](const httplib::Request& request, httplib::Response& response) { Bind(request, response); });
 }
 
 std::string Extender::Filter(const std::string& body, int* http_status) {
@@ -122,12 +130,19 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
     observer_("bind", "bad-request", absl::Now() - start);
     return;
   }
-  auto call = std::make_shared<HeldCall>();
-  const absl::StatusOr<HoldToken> token = port_->Hold(muster::Bind{args->pod_uid, args->node}, [call](const HoldAnswer& answer) {
-    absl::MutexLock lock(&call->mutex);
-    call->answer = answer;
-    call->answered = true;
+  // Counts the call for as long as anything of it lives.
+  const std::shared_ptr<HeldCall> call(new HeldCall, [this](HeldCall* ended) {
+    --held_;
+    delete ended;
   });
+  ++held_;
+  const absl::StatusOr<HoldToken> token =
+      port_->Hold(muster::Bind{args->pod_uid, args->node}, [call](const HoldAnswer& answer) {
+        MutexLock lock(&call->mutex);
+        call->answer = answer;
+        call->answered = true;
+        call->changed.Signal();
+      });
   if (!token.ok()) {
     response.set_content(BindingResultJson(token.status().message()), kJson);
     observer_("bind", "error", absl::Now() - start);
@@ -140,13 +155,17 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
       HoldAnswer answer;
       bool answered = false;
       {
-        absl::MutexLock lock(&call->mutex);
-        call->mutex.AwaitWithTimeout(absl::Condition(&call->answered), kLookForClient);
+        MutexLock lock(&call->mutex);
+        if (!call->answered)
+          call->changed.WaitWithTimeout(&call->mutex,
+                                        std::max(kLookForClient, absl::Seconds(1) * held_.load() / kLooksPerSecond));
         answered = call->answered;
         answer = call->answer;
       }
       if (answered) {
-        const std::string body = BindingResultJson(answer.permitted ? "" : answer.reason.none() ? "not permitted" : answer.reason.text);
+        const std::string body = BindingResultJson(answer.permitted       ? ""
+                                                   : answer.reason.none() ? "not permitted"
+                                                                          : answer.reason.text);
         sink.write(body.data(), body.size());
         sink.done();
         observer_("bind", answer.permitted ? "bound" : "refused", absl::Now() - start);

@@ -5,6 +5,7 @@
 #ifndef MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_
 #define MUSTER_K8S_EXTENDER_WEBHOOK_EXTENDER_H_
 
+#include <atomic>
 #include <functional>
 #include <string>
 
@@ -43,6 +44,7 @@ class Extender {
 
   DecisionPort* const port_;
   const DecisionObserver observer_;
+  std::atomic<int> held_{0};  // calls at the barrier
 };
 
 }  // namespace muster

@@ -63,7 +63,8 @@ class ArgsReader : public nlohmann::json_sax<Json> {
     return true;
   }
   bool At(std::initializer_list<const char*> path) const {
-    return path_.size() == path.size() && std::equal(path.begin(), path.end(), path_.begin(), [](const char* a, const std::string& b) { return b == a; });
+    return path_.size() == path.size() && std::equal(path.begin(), path.end(), path_.begin(),
+                                                     [](const char* a, const std::string& b) { return b == a; });
   }
   bool Fail(std::string why) {
     if (error_.empty()) error_ = std::move(why);
@@ -147,7 +148,8 @@ absl::StatusOr<ExtenderArgs> ParseExtenderArgs(absl::string_view body) {
     return absl::InvalidArgumentError(absl::StrCat("ExtenderArgs: ", reader.error()));
   }
   if (args.pod_uid.empty()) {
-    return absl::InvalidArgumentError("ExtenderArgs.Pod.metadata.uid: is missing; expected the UID of the pod to place");
+    return absl::InvalidArgumentError(
+        "ExtenderArgs.Pod.metadata.uid: is missing; expected the UID of the pod to place");
   }
   return args;
 }
@@ -164,8 +166,10 @@ absl::StatusOr<BindingArgs> ParseBindingArgs(absl::string_view body) {
     if (!text.ok()) return text.status();
     *field = *std::move(text);
   }
-  if (args.pod_uid.empty()) return absl::InvalidArgumentError("ExtenderBindingArgs.PodUID: is missing; expected the pod's UID");
-  if (args.node.empty()) return absl::InvalidArgumentError("ExtenderBindingArgs.Node: is missing; expected a node's name");
+  if (args.pod_uid.empty())
+    return absl::InvalidArgumentError("ExtenderBindingArgs.PodUID: is missing; expected the pod's UID");
+  if (args.node.empty())
+    return absl::InvalidArgumentError("ExtenderBindingArgs.Node: is missing; expected a node's name");
   return args;
 }
 
@@ -173,7 +177,8 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
   const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderPreemptionArgs");
   if (!parsed.ok()) return parsed.status();
   PreemptionArgs args;
-  absl::StatusOr<std::string> uid = TextAt(Child(AnyCase(*parsed, "Pod"), "metadata"), "uid", "ExtenderPreemptionArgs.Pod.metadata");
+  absl::StatusOr<std::string> uid =
+      TextAt(Child(AnyCase(*parsed, "Pod"), "metadata"), "uid", "ExtenderPreemptionArgs.Pod.metadata");
   if (!uid.ok()) return uid.status();
   args.pod_uid = *std::move(uid);
   const Json* map = &AnyCase(*parsed, "NodeNameToMetaVictims");
@@ -204,12 +209,17 @@ OfferedNodes::OfferedNodes(std::vector<std::string> names) : names_(std::move(na
   for (const std::string& name : names_) set_.insert(name);
 }
 
-std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes, absl::string_view body) {
+std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes,
+                             absl::string_view body) {
   std::vector<std::string> kept;
   std::vector<std::string> refused;
   switch (reply.kind) {
-    case FilterReply::Kind::kOneNode: kept.push_back(reply.node); break;
-    case FilterReply::Kind::kRefuse: refused = offer.names(); break;
+    case FilterReply::Kind::kOneNode:
+      kept.push_back(reply.node);
+      break;
+    case FilterReply::Kind::kRefuse:
+      refused = offer.names();
+      break;
     case FilterReply::Kind::kPass:
       for (const std::string& name : offer.names()) {
         (std::binary_search(reply.guarded.begin(), reply.guarded.end(), name) ? refused : kept).push_back(name);
@@ -234,7 +244,8 @@ std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer
 }
 
 std::string FilterErrorJson(absl::string_view message) {
-  std::string out = "{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":";
+  std::string out =
+      "{\"Nodes\":null,\"NodeNames\":null,\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":{},\"Error\":";
   AppendQuoted(absl::StrCat(kRefusalPrefix, message), &out);
   out.push_back('}');
   return out;

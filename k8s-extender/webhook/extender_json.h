@@ -65,7 +65,8 @@ inline constexpr char kRefusalPrefix[] = "muster: ";
 // ExtenderBindingResult; an empty message is success.
 [[nodiscard]] std::string BindingResultJson(absl::string_view error);
 // ExtenderPreemptionResult of those candidates.
-[[nodiscard]] std::string PreemptionResultJson(const PreemptReply& reply, const std::vector<PreemptCandidate>& candidates);
+[[nodiscard]] std::string PreemptionResultJson(const PreemptReply& reply,
+                                               const std::vector<PreemptCandidate>& candidates);
 
 }  // namespace muster
 

@@ -51,7 +51,8 @@ template <typename Set>
 auto ReadDuration(Set set) {
   return [set](const YAML::Node& node, Config* config) -> std::string {
     absl::Duration duration;
-    if (!absl::ParseDuration(Text(node), &duration) || duration < absl::Milliseconds(1) || duration > absl::Hours(24 * 365)) {
+    if (!absl::ParseDuration(Text(node), &duration) || duration < absl::Milliseconds(1) ||
+        duration > absl::Hours(24 * 365)) {
       return "a duration above zero like 30s or 10m";
     }
     set(config) = absl::ToInt64Milliseconds(duration);
@@ -89,8 +90,8 @@ std::string ReadNames(const YAML::Node& node, Config* config) {
 }
 
 std::string ReadPolicy(const YAML::Node& node, Config* config) {
-  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting, MatchPolicy::kWaitingAndRunning,
-                                   MatchPolicy::kWaitingRunningSucceed}) {
+  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
+                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
     if (ToString(policy) != Text(node)) continue;
     config->machine.gang.match_policy = policy;
     return "";
@@ -100,36 +101,58 @@ std::string ReadPolicy(const YAML::Node& node, Config* config) {
 
 const std::vector<Field>& Fields() {
   static const auto* const kFields = new std::vector<Field>{
-      {"log.level", "info", "trace, debug, info, warn or error", ReadText([](Config* c) -> auto& { return c->log_level; })},
-      {"log.format", "json", "json or text", ReadText([](Config* c) -> auto& { return c->log_format; })},
-      {"listen.admin", "127.0.0.1:9090", "/healthz, /readyz, /metrics (read-only)", ReadAddress([](Config* c) -> auto& { return c->admin; })},
-      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only", ReadAddress([](Config* c) -> auto& { return c->grpc; })},
-      {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only", ReadAddress([](Config* c) -> auto& { return c->extender; })},
-      {"listen.bind", "127.0.0.1:8889", "bind, which holds its callers; loopback only", ReadAddress([](Config* c) -> auto& { return c->bind; })},
-      {"kubernetes.enabled", "true", "serve a kube-scheduler", ReadBool([](Config* c) -> auto& { return c->kubernetes; })},
-      {"kubernetes.kubeconfig", "\"\"", "path; empty: the service account of the pod", ReadText([](Config* c) -> auto& { return c->kubeconfig; })},
-      {"kubernetes.context", "\"\"", "context of the kubeconfig; empty: the current one", ReadText([](Config* c) -> auto& { return c->kube_context; })},
+      {"log.level", "info", "trace, debug, info, warn or error",
+       ReadText([](Config* c) -> std::string& { return c->log_level; })},
+      {"log.format", "json", "json or text", ReadText([](Config* c) -> std::string& { return c->log_format; })},
+      {"listen.admin", "127.0.0.1:9090", "/healthz, /readyz, /metrics (read-only)",
+       ReadAddress([](Config* c) -> ListenAddress& { return c->admin; })},
+      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only",
+       ReadAddress([](Config* c) -> ListenAddress& { return c->grpc; })},
+      {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only",
+       ReadAddress([](Config* c) -> ListenAddress& { return c->extender; })},
+      {"listen.bind", "127.0.0.1:8889", "bind, which holds its callers; loopback only",
+       ReadAddress([](Config* c) -> ListenAddress& { return c->bind; })},
+      {"kubernetes.enabled", "true", "serve a kube-scheduler",
+       ReadBool([](Config* c) -> bool& { return c->kubernetes; })},
+      {"kubernetes.kubeconfig", "\"\"", "path; empty: the service account of the pod",
+       ReadText([](Config* c) -> std::string& { return c->kubeconfig; })},
+      {"kubernetes.context", "\"\"", "context of the kubeconfig; empty: the current one",
+       ReadText([](Config* c) -> std::string& { return c->kube_context; })},
       {"kubernetes.schedulerNames", "[default-scheduler]", "pods of other schedulers are never planned", ReadNames},
       {"kubernetes.percentageOfNodesToScore", "0", "as in the scheduler's configuration; 0: its adaptive default",
        ReadInt(0, 100, [](Config* c, int64_t v) { c->machine.percentage_of_nodes = static_cast<int32_t>(v); })},
-      {"kubernetes.nominate", "true", "set nominatedNodeName as a hint when gates are removed", ReadBool([](Config* c) -> auto& { return c->machine.nominate; })},
-      {"kubernetes.workers", "16", "connections that bind and wake pods", ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
-      {"kubernetes.callsPerSecond", "1000", "wake-ups a second at most", ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
-      {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum", ReadDuration([](Config* c) -> auto& { return c->machine.gang.wait_time_ms; })},
+      {"kubernetes.nominate", "true", "set nominatedNodeName as a hint when gates are removed",
+       ReadBool([](Config* c) -> bool& { return c->machine.nominate; })},
+      {"kubernetes.workers", "16", "connections that bind and wake pods",
+       ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
+      {"kubernetes.callsPerSecond", "1000", "wake-ups a second at most",
+       ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
+      {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.gang.wait_time_ms; })},
       {"gangs.matchPolicy", "once-satisfied", "what counts towards the minimum", ReadPolicy},
-      {"gangs.planIdle", "30s", "a plan without a new arrival is given up", ReadDuration([](Config* c) -> auto& { return c->machine.plan_idle_ms; })},
-      {"gangs.repair", "30s", "a failed binding's place is kept", ReadDuration([](Config* c) -> auto& { return c->machine.repair_ms; })},
-      {"gangs.learnedRefusal", "60s", "a node that kube-scheduler refuses is avoided", ReadDuration([](Config* c) -> auto& { return c->machine.learned_refusal_ms; })},
-      {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's", ReadBool([](Config* c) -> auto& { return c->machine.one_priority; })},
-      {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's", ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
-      {"holds.limit", "20s", "the longest a bind is held", ReadDuration([](Config* c) -> auto& { return c->machine.hold_limit_ms; })},
-      {"holds.answerWithin", "45s", "nothing is bound later than this after its call; below the bind extender's httpTimeout", ReadDuration([](Config* c) -> auto& { return c->machine.answer_limit_ms; })},
-      {"engine.mailbox", "16384", "commands that may wait before callers are told \"overloaded\"", ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
+      {"gangs.planIdle", "30s", "a plan without a new arrival is given up",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.plan_idle_ms; })},
+      {"gangs.repair", "30s", "a failed binding's place is kept",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.repair_ms; })},
+      {"gangs.learnedRefusal", "60s", "a node that kube-scheduler refuses is avoided",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.learned_refusal_ms; })},
+      {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's",
+       ReadBool([](Config* c) -> bool& { return c->machine.one_priority; })},
+      {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's",
+       ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
+      {"holds.limit", "20s", "the longest a bind is held",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.hold_limit_ms; })},
+      {"holds.answerWithin", "45s",
+       "nothing is bound later than this after its call; below the bind extender's httpTimeout",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.answer_limit_ms; })},
+      {"engine.mailbox", "16384", "commands that may wait before callers are told \"overloaded\"",
+       ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
   };
   return *kFields;
 }
 
-void Walk(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves, std::vector<std::string>* problems) {
+void Walk(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves,
+          std::vector<std::string>* problems) {
   if (!node.IsMap()) {
     (*leaves)[path] = node;
     return;
@@ -142,7 +165,9 @@ void Walk(const YAML::Node& node, const std::string& path, std::map<std::string,
   }
 }
 
-bool IsLoopback(const std::string& host) { return host == "localhost" || host == "::1" || absl::StartsWith(host, "127."); }
+bool IsLoopback(const std::string& host) {
+  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
+}
 
 }  // namespace
 
@@ -179,7 +204,8 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
     }
     const std::string expected = field->read(node, &config);
     if (!expected.empty()) {
-      problems.push_back(absl::StrCat(path, ": ", node.IsScalar() ? absl::StrCat("\"", node.Scalar(), "\"") : "this", " is not ", expected));
+      problems.push_back(absl::StrCat(path, ": ", node.IsScalar() ? absl::StrCat("\"", node.Scalar(), "\"") : "this",
+                                      " is not ", expected));
     }
   }
   const std::vector<std::string> as_a_whole = Problems(config);
@@ -198,21 +224,27 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
 
 std::vector<std::string> Problems(const Config& config) {
   std::vector<std::string> out;
-  for (const auto& [name, address] : {std::pair{"listen.grpc", config.grpc}, {"listen.extender", config.extender}, {"listen.bind", config.bind}}) {
+  for (const auto& [name, address] :
+       {std::pair{"listen.grpc", config.grpc}, {"listen.extender", config.extender}, {"listen.bind", config.bind}}) {
     if (!IsLoopback(address.host)) {
-      out.push_back(absl::StrCat(name, ": \"", address.host, "\" is not a loopback address; this door has no TLS, so it listens on 127.0.0.1 only"));
+      out.push_back(
+          absl::StrCat(name, ": \"", address.host,
+                       "\" is not a loopback address; this door has no TLS, so it listens on 127.0.0.1 only"));
     }
   }
   for (const char* level : {"trace", "debug", "info", "warn", "error"}) {
     if (config.log_level == level) break;
-    if (absl::string_view(level) == "error") out.push_back(absl::StrCat("log.level: \"", config.log_level, "\" is not trace, debug, info, warn or error"));
+    if (absl::string_view(level) == "error")
+      out.push_back(absl::StrCat("log.level: \"", config.log_level, "\" is not trace, debug, info, warn or error"));
   }
   if (config.log_format != "json" && config.log_format != "text") {
     out.push_back(absl::StrCat("log.format: \"", config.log_format, "\" is not json or text"));
   }
   if (config.machine.answer_limit_ms < config.machine.hold_limit_ms + 15'000) {
-    out.push_back(absl::StrCat("holds.answerWithin: ", config.machine.answer_limit_ms / 1000, " s is too short; expected at least holds.limit + 15 s (",
-                               config.machine.hold_limit_ms / 1000 + 15, " s), so that every binding of a gang can be sent"));
+    out.push_back(absl::StrCat("holds.answerWithin: ", config.machine.answer_limit_ms / 1000,
+                               " s is too short; expected at least holds.limit + 15 s (",
+                               config.machine.hold_limit_ms / 1000 + 15,
+                               " s), so that every binding of a gang can be sent"));
   }
   return out;
 }

@@ -19,8 +19,8 @@ struct Config {
   // log
   std::string log_level = "info";
   std::string log_format = "json";
-  // Listeners. The extender and gRPC doors have no TLS in this version and so listen on loopback only; the admin door is
-  // read-only and may listen anywhere.
+  // Listeners. The extender and gRPC doors have no TLS in this version and so listen on loopback only; the admin door
+  // is read-only and may listen anywhere.
   ListenAddress admin{"127.0.0.1", 9090};
   ListenAddress grpc{"127.0.0.1", 9091};
   ListenAddress extender{"127.0.0.1", 8888};

@@ -16,13 +16,15 @@ namespace muster {
 
 DemoCluster::~DemoCluster() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     stopping_ = true;
+    changed_.SignalAll();
   }
   if (scheduler_.joinable()) scheduler_.join();
+  if (carrier_.joinable()) carrier_.join();
   std::vector<std::thread> binds;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     binds.swap(binds_);
   }
   for (std::thread& bind : binds) bind.join();
@@ -33,37 +35,43 @@ void DemoCluster::Start(DecisionPort* port, int extender_port, int bind_port) {
   extender_port_ = extender_port;
   bind_port_ = bind_port;
   scheduler_ = std::thread([this] { RunScheduler(); });
+  carrier_ = std::thread([this] { RunEffects(); });
 }
 
 void DemoCluster::AddNode(const std::string& name, int gpus) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     nodes_.push_back(name);
   }
-  const Json node = {{"metadata", {{"name", name}}},
-                     {"status", {{"allocatable", {{"cpu", "64"}, {"memory", "512Gi"}, {"pods", "110"}, {"nvidia.com/gpu", gpus}}}}}};
+  const Json node = {
+      {"metadata", {{"name", name}}},
+      {"status", {{"allocatable", {{"cpu", "64"}, {"memory", "512Gi"}, {"pods", "110"}, {"nvidia.com/gpu", gpus}}}}}};
   port_->Announce(UpsertNode{*ParseNode(node)}).IgnoreError();
 }
 
 void DemoCluster::AddPod(const std::string& name, const std::string& gang, int min, int gpus) {
-  absl::MutexLock lock(&mutex_);
-  pods_[name] = {{"metadata",
-                  {{"name", name},
-                   {"namespace", "default"},
-                   {"uid", absl::StrCat("uid-", name)},
-                   {"creationTimestamp", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone())},
-                   {"annotations",
-                    {{"gang.scheduling.koordinator.sh/name", gang}, {"gang.scheduling.koordinator.sh/min-available", absl::StrCat(min)}}}}},
-                 {"spec",
-                  {{"schedulerName", "default-scheduler"},
-                   {"containers", {{{"name", "main"}, {"resources", {{"requests", {{"nvidia.com/gpu", absl::StrCat(gpus)}, {"cpu", "1"}}}}}}}}}},
-                 {"status", {{"phase", "Pending"}}}};
+  MutexLock lock(&mutex_);
+  pods_[name] = {
+      {"metadata",
+       {{"name", name},
+        {"namespace", "default"},
+        {"uid", absl::StrCat("uid-", name)},
+        {"creationTimestamp", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone())},
+        {"annotations",
+         {{"gang.scheduling.koordinator.sh/name", gang},
+          {"gang.scheduling.koordinator.sh/min-available", absl::StrCat(min)}}}}},
+      {"spec",
+       {{"schedulerName", "default-scheduler"},
+        {"containers",
+         {{{"name", "main"}, {"resources", {{"requests", {{"nvidia.com/gpu", absl::StrCat(gpus)}, {"cpu", "1"}}}}}}}}}},
+      {"status", {{"phase", "Pending"}}}};
   AnnouncePod(name);
   queue_.push_back(name);
+  changed_.SignalAll();
 }
 
 void DemoCluster::DeletePod(const std::string& name) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   pods_.erase(name);
   port_->Announce(RemovePod{absl::StrCat("uid-", name)}).IgnoreError();
 }
@@ -73,30 +81,38 @@ void DemoCluster::AnnouncePod(const std::string& name) {
   if (pod.ok()) port_->Announce(UpsertPod{*pod}).IgnoreError();
 }
 
+// The engine's thread must not wait: what is announced back goes through a thread of its own.
 void DemoCluster::Carry(std::vector<Effect> effects) {
-  // The engine's thread must not wait: what is announced back goes through a thread of its own.
-  std::thread([this, effects = std::move(effects)] {
-    absl::MutexLock lock(&mutex_);
-    for (const Effect& effect : effects) {
-      if (const auto* bind = std::get_if<muster::BindPod>(&effect)) {
-        pods_[bind->pod.name]["spec"]["nodeName"] = bind->node;
-        pods_[bind->pod.name]["status"]["phase"] = "Running";
-        port_->Announce(BindingOutcome{bind->pod.uid, bind->node, BindingResult::kBound, ""}).IgnoreError();
-        AnnouncePod(bind->pod.name);
-      } else if (const auto* call = std::get_if<CallPod>(&effect)) {
-        queue_.push_back(call->pod.name);
-      }
+  MutexLock lock(&mutex_);
+  std::move(effects.begin(), effects.end(), std::back_inserter(effects_));
+  changed_.SignalAll();
+}
+
+void DemoCluster::RunEffects() {
+  MutexLock lock(&mutex_);
+  while (true) {
+    while (effects_.empty() && !stopping_) changed_.Wait(&mutex_);
+    if (stopping_) return;
+    const Effect effect = std::move(effects_.front());
+    effects_.pop_front();
+    if (const auto* bind = std::get_if<muster::BindPod>(&effect)) {
+      pods_[bind->pod.name]["spec"]["nodeName"] = bind->node;
+      pods_[bind->pod.name]["status"]["phase"] = "Running";
+      port_->Announce(BindingOutcome{bind->pod.uid, bind->node, BindingResult::kBound, ""}).IgnoreError();
+      AnnouncePod(bind->pod.name);
+    } else if (const auto* call = std::get_if<CallPod>(&effect)) {
+      queue_.push_back(call->pod.name);
+      changed_.SignalAll();
     }
-  }).detach();
+  }
 }
 
 void DemoCluster::RunScheduler() {
   while (true) {
     std::string name;
     {
-      absl::MutexLock lock(&mutex_);
-      const auto ready = [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_ || !queue_.empty(); };
-      mutex_.Await(absl::Condition(&ready));
+      MutexLock lock(&mutex_);
+      while (!stopping_ && queue_.empty()) changed_.Wait(&mutex_);
       if (stopping_) return;
       name = queue_.front();
       queue_.pop_front();
@@ -104,7 +120,7 @@ void DemoCluster::RunScheduler() {
       ++busy_;
     }
     Schedule(name);
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     --busy_;
   }
 }
@@ -112,7 +128,7 @@ void DemoCluster::RunScheduler() {
 void DemoCluster::Schedule(const std::string& name) {
   Json args;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     args = {{"Pod", pods_[name]}, {"Nodes", nullptr}, {"NodeNames", nodes_}};
   }
   httplib::Client client("127.0.0.1", extender_port_);
@@ -120,7 +136,7 @@ void DemoCluster::Schedule(const std::string& name) {
   if (!result || result->status != 200) return;
   const absl::StatusOr<Json> answer = ParseJson(result->body, "answer");
   const Json& names = Child(*answer, "NodeNames");
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!names.is_array() || names.empty()) {
     const Json& failed = Child(*answer, "FailedAndUnresolvableNodes");
     const std::string why = failed.empty() ? StringOrEmpty(*answer, "Error") : failed.begin()->get<std::string>();
@@ -134,16 +150,17 @@ void DemoCluster::Schedule(const std::string& name) {
 
 void DemoCluster::BindPodOver(const std::string& name, const std::string& node) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     log_.push_back(absl::StrCat("bind   ", name, " on ", node, " ... held at the barrier"));
   }
   httplib::Client client("127.0.0.1", bind_port_);
   client.set_read_timeout(60);
-  const Json args = {{"PodName", name}, {"PodNamespace", "default"}, {"PodUID", absl::StrCat("uid-", name)}, {"Node", node}};
+  const Json args = {
+      {"PodName", name}, {"PodNamespace", "default"}, {"PodUID", absl::StrCat("uid-", name)}, {"Node", node}};
   const httplib::Result result = client.Post("/bind", args.dump(), "application/json");
   const absl::StatusOr<Json> answer = ParseJson(result ? result->body : "", "answer");
   const std::string error = answer.ok() ? StringOrEmpty(*answer, "Error") : "no answer";
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   log_.push_back(absl::StrCat("bind   ", name, " on ", node, " -> ", error.empty() ? "bound" : error));
   if (!error.empty() && !stopping_) queue_.push_back(name);
 }
@@ -151,19 +168,19 @@ void DemoCluster::BindPodOver(const std::string& name, const std::string& node) 
 void DemoCluster::WaitQuiet() {
   for (int quiet = 0; quiet < 4;) {
     absl::SleepFor(absl::Milliseconds(50));
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     quiet = queue_.empty() && busy_ == 0 ? quiet + 1 : 0;
   }
 }
 
 std::string DemoCluster::NodeOf(const std::string& pod) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   const auto found = pods_.find(pod);
   return found == pods_.end() ? "" : StringOrEmpty(Child(found->second, "spec"), "nodeName");
 }
 
 std::vector<std::string> DemoCluster::TakeLog() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return std::exchange(log_, {});
 }
 
@@ -200,21 +217,23 @@ void RunDemo(App* app, DemoCluster* cluster) {
   Explain(app, "train");
 
   cluster->AddPod("train-3", "train", 4, 4);
-  Step(cluster, "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
+  Step(cluster,
+       "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
   Explain(app, "train");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("large-", i), "large", 3, 8);
   Step(cluster, "3. Gang \"large\" needs three whole nodes, one is free: it WAITS and takes none of them.");
   Explain(app, "large");
 
-  std::printf("\nTry, in another terminal:\n"
-              "    build/release/musterctl get gangs\n"
-              "    build/release/musterctl explain gang large\n"
-              "    build/release/musterctl describe gang train\n"
-              "    build/release/musterctl get nodes\n"
-              "    curl http://127.0.0.1:%d/metrics\n"
-              "Ctrl-C ends it.\n",
-              app->admin_port());
+  std::printf(
+      "\nTry, in another terminal:\n"
+      "    build/release/musterctl get gangs\n"
+      "    build/release/musterctl explain gang large\n"
+      "    build/release/musterctl describe gang train\n"
+      "    build/release/musterctl get nodes\n"
+      "    curl http://127.0.0.1:%d/metrics\n"
+      "Ctrl-C ends it.\n",
+      app->admin_port());
   std::fflush(stdout);
 }
 

@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "k8s-extender/dialects/json.h"
+#include "service/sync/sync.h"
 #include "state/machine/port.h"
 
 namespace muster {
@@ -38,6 +38,7 @@ class DemoCluster : public EffectSink {
 
  private:
   void RunScheduler();
+  void RunEffects();
   void Schedule(const std::string& name);
   void BindPodOver(const std::string& name, const std::string& node);
   void AnnouncePod(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -45,14 +46,17 @@ class DemoCluster : public EffectSink {
   DecisionPort* port_ = nullptr;
   int extender_port_ = 0;
   int bind_port_ = 0;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Json> pods_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::string> nodes_ ABSL_GUARDED_BY(mutex_);
+  CondVar changed_;
   std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);  // pods to schedule
+  std::deque<Effect> effects_ ABSL_GUARDED_BY(mutex_);     // to carry out
   int busy_ ABSL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> log_ ABSL_GUARDED_BY(mutex_);
   std::thread scheduler_;
+  std::thread carrier_;
   std::vector<std::thread> binds_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 
@@ -21,7 +21,8 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
 
 Engine::~Engine() { Stop(); }
 
-// Milliseconds since 1970 as they were at the start, moved on by the steady clock: jumps of the wall clock move nothing.
+// Milliseconds since 1970 as they were at the start, moved on by the steady clock: jumps of the wall clock move
+// nothing.
 int64_t Engine::NowMs() const {
   return started_ms_ +
          std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_).count();
@@ -31,7 +32,7 @@ absl::Status Engine::Start() {
   absl::StatusOr<std::vector<Record>> records = store_->Load();
   if (!records.ok()) return records.status();
   if (absl::Status loaded = machine_.Load(*records); !loaded.ok()) return loaded;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   running_ = true;
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
@@ -39,19 +40,19 @@ absl::Status Engine::Start() {
 
 void Engine::Stop() {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!running_) return;
     stopping_ = true;
     filled_.SignalAll();
     drained_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   running_ = false;
 }
 
 absl::Status Engine::Submit(Item item, bool wait) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   while (running_ && !stopping_ && mailbox_.size() >= options_.mailbox_capacity) {
     if (!wait) {
       ++rejected_;
@@ -69,21 +70,26 @@ absl::Status Engine::Submit(Item item, bool wait) {
 absl::StatusOr<Reply> Engine::Ask(Command command) {
   // Shared with the callback, which may outlive a caller that was told "unavailable".
   struct Wait {
-    absl::Notification done;
+    Notification done;
     absl::StatusOr<Reply> reply = absl::UnavailableError("Muster is stopping");
   };
   auto wait = std::make_shared<Wait>();
-  Item item{.command = std::move(command), .read = nullptr, .done = [wait](absl::StatusOr<Reply> reply) {
-              wait->reply = std::move(reply);
-              wait->done.Notify();
-            }, .answered = nullptr};
+  Item item{.command = std::move(command),
+            .read = nullptr,
+            .done =
+                [wait](absl::StatusOr<Reply> reply) {
+                  wait->reply = std::move(reply);
+                  wait->done.Notify();
+                },
+            .answered = nullptr};
   if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
   wait->done.WaitForNotification();
   return std::move(wait->reply);
 }
 
 absl::Status Engine::Announce(Command command) {
-  return Submit(Item{.command = std::move(command), .read = nullptr, .done = nullptr, .answered = nullptr}, /*wait=*/true);
+  return Submit(Item{.command = std::move(command), .read = nullptr, .done = nullptr, .answered = nullptr},
+                /*wait=*/true);
 }
 
 absl::StatusOr<HoldToken> Engine::Hold(Bind bind, HoldCallback answered) {
@@ -95,8 +101,11 @@ absl::StatusOr<HoldToken> Engine::Hold(Bind bind, HoldCallback answered) {
 }
 
 absl::Status Engine::Query(std::function<void(const Machine&)> read) {
-  auto done = std::make_shared<absl::Notification>();
-  Item item{.command = Tick{}, .read = std::move(read), .done = [done](const absl::StatusOr<Reply>&) { done->Notify(); }, .answered = nullptr};
+  auto done = std::make_shared<Notification>();
+  Item item{.command = Tick{},
+            .read = std::move(read),
+            .done = [done](const absl::StatusOr<Reply>&) { done->Notify(); },
+            .answered = nullptr};
   if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
   done->WaitForNotification();
   return absl::OkStatus();
@@ -107,7 +116,7 @@ void Engine::Run() {
   while (true) {
     bool stop = false;
     {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       while (mailbox_.empty() && !stopping_ && !machine_.PlanningDue()) {
         const int64_t due = machine_.NextDeadline();
         const int64_t now = NowMs();
@@ -225,26 +234,26 @@ void Engine::Publish() {
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());
   {
-    absl::MutexLock lock(&view_mutex_);
+    MutexLock lock(&view_mutex_);
     view_ = std::move(next);
   }
-  absl::MutexLock lock(&listeners_mutex_);
+  MutexLock lock(&listeners_mutex_);
   for (auto& [id, listener] : listeners_) listener(change);
 }
 
 std::shared_ptr<const ReadView> Engine::view() const {
-  absl::MutexLock lock(&view_mutex_);
+  MutexLock lock(&view_mutex_);
   return view_;
 }
 
 int Engine::Listen(Listener listener) {
-  absl::MutexLock lock(&listeners_mutex_);
+  MutexLock lock(&listeners_mutex_);
   listeners_.emplace(next_listener_, std::move(listener));
   return next_listener_++;
 }
 
 void Engine::Unlisten(int id) {
-  absl::MutexLock lock(&listeners_mutex_);
+  MutexLock lock(&listeners_mutex_);
   listeners_.erase(id);
 }
 
@@ -253,7 +262,7 @@ EngineStats Engine::stats() const {
   stats.commands = commands_;
   stats.batches = batches_;
   stats.store_failing = store_failing_;
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   stats.mailbox_depth = mailbox_.size();
   stats.rejected = rejected_;
   return stats;

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/synchronization/mutex.h"
 #include "service/engine/read_view.h"
 #include "service/store/store.h"
+#include "service/sync/sync.h"
 #include "state/machine/machine.h"
 #include "state/machine/port.h"
 
@@ -31,8 +31,8 @@ struct EngineStats {
   size_t mailbox_depth = 0;
   uint64_t commands = 0;
   uint64_t batches = 0;
-  uint64_t rejected = 0;      // told "overloaded"
-  bool store_failing = false; // the last commit failed; answers wait for it
+  uint64_t rejected = 0;       // told "overloaded"
+  bool store_failing = false;  // the last commit failed; answers wait for it
 };
 
 // Thread-safe. Stop (or destroy) it before the store and the effect sink.
@@ -86,17 +86,17 @@ class Engine : public DecisionPort {
   const std::chrono::steady_clock::time_point started_;
   const int64_t started_ms_;
 
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
   std::deque<Item> mailbox_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t rejected_ ABSL_GUARDED_BY(mutex_) = 0;
-  absl::CondVar filled_;
-  absl::CondVar drained_;
+  CondVar filled_;
+  CondVar drained_;
 
-  mutable absl::Mutex view_mutex_;
+  mutable Mutex view_mutex_;
   std::shared_ptr<const ReadView> view_ ABSL_GUARDED_BY(view_mutex_);
-  absl::Mutex listeners_mutex_;
+  Mutex listeners_mutex_;
   absl::flat_hash_map<int, Listener> listeners_ ABSL_GUARDED_BY(listeners_mutex_);
   int next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
 

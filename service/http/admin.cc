@@ -7,7 +7,8 @@
 namespace muster {
 
 void RegisterAdmin(httplib::Server* server, AdminSources sources) {
-  server->Get("/healthz", [](const httplib::Request&, httplib::Response& response) { response.set_content("ok\n", "text/plain"); });
+  server->Get("/healthz",
+              [](const httplib::Request&, httplib::Response& response) { response.set_content("ok\n", "text/plain"); });
   server->Get("/readyz", [not_ready = sources.not_ready](const httplib::Request&, httplib::Response& response) {
     const std::string why = not_ready();
     response.status = why.empty() ? 200 : 503;

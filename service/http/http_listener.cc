@@ -6,11 +6,12 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include <chrono>
 #include <functional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 namespace {
@@ -28,25 +29,31 @@ class ConnectionCount {
  public:
   explicit ConnectionCount(size_t limit) : limit_(limit) {}
   void Enter() {
-    absl::MutexLock lock(&mutex_);
-    mutex_.Await(absl::Condition(this, &ConnectionCount::HasPlace));
+    MutexLock lock(&mutex_);
+    while (running_ >= limit_) changed_.Wait(&mutex_);
     ++running_;
   }
   void Leave() {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     --running_;
+    changed_.SignalAll();
   }
   [[nodiscard]] bool WaitIdle(absl::Duration patience) {
-    absl::MutexLock lock(&mutex_);
-    return mutex_.AwaitWithTimeout(absl::Condition(this, &ConnectionCount::Idle), patience);
+    MutexLock lock(&mutex_);
+    const std::chrono::steady_clock::time_point end =
+        std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
+    while (running_ > 0) {
+      const absl::Duration left = absl::FromChrono(end - std::chrono::steady_clock::now());
+      if (left <= absl::ZeroDuration()) return false;
+      changed_.WaitWithTimeout(&mutex_, left);
+    }
+    return true;
   }
 
  private:
-  bool HasPlace() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_ < limit_; }
-  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return running_ == 0; }
-
   const size_t limit_;
-  absl::Mutex mutex_;
+  Mutex mutex_;
+  CondVar changed_;
   size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
@@ -90,7 +97,9 @@ class ThreadPerConnection : public httplib::TaskQueue {
 }  // namespace
 
 HttpListener::HttpListener(std::string name, HttpListenerOptions options)
-    : name_(std::move(name)), options_(std::move(options)), connections_(std::make_shared<ConnectionCount>(options_.max_connections)),
+    : name_(std::move(name)),
+      options_(std::move(options)),
+      connections_(std::make_shared<ConnectionCount>(options_.max_connections)),
       server_(std::make_unique<httplib::Server>()) {
   server_->new_task_queue = [count = connections_] { return new ThreadPerConnection(count); };
   server_->set_socket_options([this](socket_t socket) {

@@ -2,8 +2,8 @@
 //
 // cpp-httplib as Debian builds it listens with a backlog of 5 and without TCP_NODELAY, and runs whole connections on a
 // small pool, where held calls would starve the others. Here every connection has a small-stack thread, their number is
-// bounded (further connections wait in the kernel's backlog), and the socket is set up for bursts. cpp-httplib looks at an
-// idle kept-alive connection a hundred times a second: where thousands of calls end together, as held binds do, each
+// bounded (further connections wait in the kernel's backlog), and the socket is set up for bursts. cpp-httplib looks at
+// an idle kept-alive connection a hundred times a second: where thousands of calls end together, as held binds do, each
 // connection is closed with its answer instead.
 #ifndef MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
 #define MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
@@ -25,11 +25,11 @@ class ConnectionCount;
 
 struct HttpListenerOptions {
   std::string host = "127.0.0.1";
-  int port = 0;                          // 0: any free port
+  int port = 0;  // 0: any free port
   size_t max_connections = 512;
-  size_t max_body_bytes = 32 << 20;      // longer bodies are answered 413
+  size_t max_body_bytes = 32 << 20;         // longer bodies are answered 413
   bool one_request_per_connection = false;  // close after the answer: see HttpListener
-  int idle_timeout_s = 120;              // longer than Go's clients keep idle connections (90 s)
+  int idle_timeout_s = 120;                 // longer than Go's clients keep idle connections (90 s)
 };
 
 class HttpListener {

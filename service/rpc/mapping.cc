@@ -85,7 +85,8 @@ v1::Node ToMessage(const NodeView& view) {
 }
 
 std::string ExplainText(const GangView& view, int64_t now_ms) {
-  const std::string since = absl::StrCat(absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - view.reason_since_ms) / 1000))));
+  const std::string since =
+      absl::StrCat(absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - view.reason_since_ms) / 1000))));
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");
@@ -97,7 +98,8 @@ std::string ExplainText(const GangView& view, int64_t now_ms) {
   }
   if (!view.would_help.empty()) absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
   if (view.planned > 0) {
-    absl::StrAppend(&out, " Of its wait time of ", view.rules.wait_time_ms / 1000, " s, ", view.wait_left_ms / 1000, " s are left.");
+    absl::StrAppend(&out, " Of its wait time of ", view.rules.wait_time_ms / 1000, " s, ", view.wait_left_ms / 1000,
+                    " s are left.");
   }
   for (const std::string& warning : view.warnings) absl::StrAppend(&out, "\nWarning: ", warning, ".");
   return out;

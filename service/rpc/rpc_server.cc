@@ -43,13 +43,16 @@ grpc::Status ReadGang(Engine* engine, const std::string& name_space, const std::
   return grpc::Status::OK;
 }
 
-bool InNamespace(const std::string& wanted, const std::string& name_space) { return wanted.empty() || wanted == name_space; }
+bool InNamespace(const std::string& wanted, const std::string& name_space) {
+  return wanted.empty() || wanted == name_space;
+}
 
 class GangServiceImpl : public v1::GangService::CallbackService {
  public:
   explicit GangServiceImpl(Engine* engine) : engine_(engine) {}
 
-  grpc::ServerUnaryReactor* GetGang(grpc::CallbackServerContext* context, const v1::GetGangRequest* request, v1::Gang* response) override {
+  grpc::ServerUnaryReactor* GetGang(grpc::CallbackServerContext* context, const v1::GetGangRequest* request,
+                                    v1::Gang* response) override {
     GangView view;
     const grpc::Status status = ReadGang(engine_, request->namespace_(), request->name(), &view);
     if (status.ok()) *response = ToMessage(view);
@@ -72,7 +75,8 @@ class GangServiceImpl : public v1::GangService::CallbackService {
     }
     return Finish(context, status);
   }
-  grpc::ServerWriteReactor<v1::GangEvent>* WatchGangs(grpc::CallbackServerContext*, const v1::WatchGangsRequest* request) override {
+  grpc::ServerWriteReactor<v1::GangEvent>* WatchGangs(grpc::CallbackServerContext*,
+                                                      const v1::WatchGangsRequest* request) override {
     const std::string wanted = request->namespace_();
     const auto snapshot = [wanted](const ReadView& view) {
       std::vector<v1::GangEvent> out;
@@ -105,7 +109,8 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
  public:
   explicit NodeServiceImpl(Engine* engine) : engine_(engine) {}
 
-  grpc::ServerUnaryReactor* GetNode(grpc::CallbackServerContext* context, const v1::GetNodeRequest* request, v1::Node* response) override {
+  grpc::ServerUnaryReactor* GetNode(grpc::CallbackServerContext* context, const v1::GetNodeRequest* request,
+                                    v1::Node* response) override {
     if (request->name().empty()) return Finish(context, Missing("name"));
     const auto node = engine_->view()->nodes.Find(request->name());
     if (node == nullptr) {
@@ -114,11 +119,13 @@ class NodeServiceImpl : public v1::NodeService::CallbackService {
     *response = ToMessage(*node);
     return Finish(context, grpc::Status::OK);
   }
-  grpc::ServerUnaryReactor* ListNodes(grpc::CallbackServerContext* context, const v1::ListNodesRequest*, v1::ListNodesResponse* response) override {
+  grpc::ServerUnaryReactor* ListNodes(grpc::CallbackServerContext* context, const v1::ListNodesRequest*,
+                                      v1::ListNodesResponse* response) override {
     for (const auto& node : engine_->view()->nodes.All()) *response->add_nodes() = ToMessage(*node);
     return Finish(context, grpc::Status::OK);
   }
-  grpc::ServerWriteReactor<v1::NodeEvent>* WatchNodes(grpc::CallbackServerContext*, const v1::WatchNodesRequest*) override {
+  grpc::ServerWriteReactor<v1::NodeEvent>* WatchNodes(grpc::CallbackServerContext*,
+                                                      const v1::WatchNodesRequest*) override {
     const auto snapshot = [](const ReadView& view) {
       std::vector<v1::NodeEvent> out;
       for (const auto& node : view.nodes.All()) *out.emplace_back().mutable_upserted() = ToMessage(*node);

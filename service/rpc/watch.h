@@ -1,5 +1,5 @@
-// A watch stream: everything that exists, a `synced` mark, then changes. What waits for a slow reader is bounded; past the
-// bound the reader is told to start over and gets everything again.
+// A watch stream: everything that exists, a `synced` mark, then changes. What waits for a slow reader is bounded; past
+// the bound the reader is told to start over and gets everything again.
 #ifndef MUSTER_SERVICE_RPC_WATCH_H_
 #define MUSTER_SERVICE_RPC_WATCH_H_
 
@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/synchronization/mutex.h"
 #include "service/engine/engine.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 
@@ -24,20 +24,20 @@ class WatchReactor : public grpc::ServerWriteReactor<Event> {
   WatchReactor(Engine* engine, Snapshot snapshot, Translate translate)
       : engine_(engine), snapshot_(std::move(snapshot)), translate_(std::move(translate)) {
     listener_ = engine_->Listen([this](const ViewChange& change) { OnChange(change); });
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     Restart(/*again=*/false);
     Next();
   }
 
   void OnWriteDone(bool ok) override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     writing_ = false;
     queue_.pop_front();
     if (!ok) return End();
     Next();
   }
   void OnCancel() override {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (!writing_) End();
     cancelled_ = true;
   }
@@ -50,7 +50,7 @@ class WatchReactor : public grpc::ServerWriteReactor<Event> {
   static constexpr size_t kMaxWaiting = 4096;
 
   void OnChange(const ViewChange& change) ABSL_LOCKS_EXCLUDED(mutex_) {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (change.version <= version_ || ended_) return;
     version_ = change.version;
     if (queue_.size() > kMaxWaiting) {
@@ -82,7 +82,7 @@ class WatchReactor : public grpc::ServerWriteReactor<Event> {
   const Snapshot snapshot_;
   const Translate translate_;
   int listener_ = 0;
-  absl::Mutex mutex_;
+  Mutex mutex_;
   std::deque<Event> queue_ ABSL_GUARDED_BY(mutex_);
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;

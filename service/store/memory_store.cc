@@ -3,7 +3,7 @@
 namespace muster {
 
 absl::Status MemoryStore::Commit(const std::vector<Record>& records) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const Record& record : records) {
     if (record.value.empty()) {
       records_.erase(record.key);
@@ -15,7 +15,7 @@ absl::Status MemoryStore::Commit(const std::vector<Record>& records) {
 }
 
 absl::StatusOr<std::vector<Record>> MemoryStore::Load() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::vector<Record> out;
   for (const auto& [key, value] : records_) out.push_back({key, value});
   return out;

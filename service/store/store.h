@@ -7,7 +7,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/synchronization/mutex.h"
+#include "service/sync/sync.h"
 #include "state/machine/effects.h"
 
 namespace muster {
@@ -30,7 +30,7 @@ class MemoryStore : public Store {
   absl::StatusOr<std::vector<Record>> Load() override;
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   absl::btree_map<std::string, std::string> records_ ABSL_GUARDED_BY(mutex_);
 };
 

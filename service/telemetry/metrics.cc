@@ -38,10 +38,14 @@ const std::map<std::string, std::string>& GaugeHelp() {
 
 struct Metrics::Impl {
   prometheus::Registry registry;
-  prometheus::Family<prometheus::Counter>& decisions =
-      prometheus::BuildCounter().Name("muster_decisions_total").Help("Decisions by verb and outcome").Register(registry);
-  prometheus::Family<prometheus::Histogram>& seconds =
-      prometheus::BuildHistogram().Name("muster_decision_seconds").Help("How long decisions took, by verb").Register(registry);
+  prometheus::Family<prometheus::Counter>& decisions = prometheus::BuildCounter()
+                                                           .Name("muster_decisions_total")
+                                                           .Help("Decisions by verb and outcome")
+                                                           .Register(registry);
+  prometheus::Family<prometheus::Histogram>& seconds = prometheus::BuildHistogram()
+                                                           .Name("muster_decision_seconds")
+                                                           .Help("How long decisions took, by verb")
+                                                           .Register(registry);
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}

@@ -15,7 +15,8 @@ namespace muster {
 class Metrics {
  public:
   // Sets one gauge of the present scrape.
-  using SetGauge = std::function<void(absl::string_view name, absl::string_view label_name, absl::string_view label_value, double value)>;
+  using SetGauge = std::function<void(absl::string_view name, absl::string_view label_name,
+                                      absl::string_view label_value, double value)>;
 
   Metrics();
   ~Metrics();

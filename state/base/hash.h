@@ -4,6 +4,7 @@
 #define MUSTER_STATE_BASE_HASH_H_
 
 #include <cstdint>
+
 #include "absl/strings/string_view.h"
 
 namespace muster {

@@ -57,7 +57,8 @@ void Machine::On(const Bind& command) {
     pod->refused = true;
     pod->called = false;
     const Reason why = WaitReason(*gang);
-    return refuse(ReasonCode::kWithdrawn, absl::StrCat("gang ", gang->key, " has no plan for this pod now: ", why.text));
+    return refuse(ReasonCode::kWithdrawn,
+                  absl::StrCat("gang ", gang->key, " has no plan for this pod now: ", why.text));
   }
   // A pod without a quorum to wait for: bound at once.
   pod->holds.push_back(command.token);
@@ -101,12 +102,15 @@ Reason Machine::VerifyPlan(const Gang& gang) const {
   if (Reason gate = GateReason(gang); !gate.none()) return gate;
   for (const Slot& slot : gang.plan->slots) {
     const Pod& pod = *slot.pod;
-    if (pod.facts.deleting || pod.cls != slot.cls) return {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " changed")};
+    if (pod.facts.deleting || pod.cls != slot.cls)
+      return {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " changed")};
     if (pod.answer_by_ms - now_ms_ < kCommitSpareMs) {
-      return {ReasonCode::kHoldExpired, absl::StrCat("the call for pod ", pod.facts.name, " is too old to bind it safely")};
+      return {ReasonCode::kHoldExpired,
+              absl::StrCat("the call for pod ", pod.facts.name, " is too old to bind it safely")};
     }
     if (cluster_.FindObstacle(slot.node, slot.cls) != Obstacle::kNone || cluster_.ReservationsExceed(slot.node)) {
-      return {ReasonCode::kWithdrawn, absl::StrCat("node ", cluster_.node(slot.node).facts.name, " can no longer take its members")};
+      return {ReasonCode::kWithdrawn,
+              absl::StrCat("node ", cluster_.node(slot.node).facts.name, " can no longer take its members")};
     }
   }
   return {};
@@ -182,7 +186,8 @@ void Machine::NoteBound(Pod* pod) {
   const NodeId node = cluster_.InternNode(pod->facts.node_name);
   const bool as_asked = pod->binding.phase == BindingPhase::kPending && pod->binding.node == pod->facts.node_name;
   if (pod->state == MemberState::kWaiting) {
-    EndPodHold(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", pod->facts.node_name, " by somebody else")});
+    EndPodHold(pod, {ReasonCode::kGone,
+                     absl::StrCat("the pod was bound to node ", pod->facts.node_name, " by somebody else")});
   }
   ForgetCommit(*pod);
   if (pod->binding.phase == BindingPhase::kPending) {
@@ -202,7 +207,9 @@ void Machine::NoteBound(Pod* pod) {
       NoteMemberLoss(gang);
     }
   }
-  AnswerHolds(pod, as_asked, as_asked ? Reason() : Reason{ReasonCode::kGone, absl::StrCat("the pod is bound to node ", pod->facts.node_name)});
+  AnswerHolds(
+      pod, as_asked,
+      as_asked ? Reason() : Reason{ReasonCode::kGone, absl::StrCat("the pod is bound to node ", pod->facts.node_name)});
   SetCharge(pod, node, ChargeKind::kUsed);
   ReverifyNode(node);
   SettlePodTimer(pod);
@@ -310,7 +317,8 @@ void Machine::On(const Shutdown&) {
   for (auto& [key, gang] : gangs_) all.push_back(gang.get());
   for (Gang* gang : all) {
     const MemberSet waiting = gang->in(MemberState::kWaiting);
-    for (Pod* pod : waiting) EndPodHold(pod, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"});
+    for (Pod* pod : waiting)
+      EndPodHold(pod, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"});
   }
 }
 

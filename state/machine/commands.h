@@ -5,12 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
 #include "state/machine/types.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"
@@ -104,8 +104,9 @@ struct Tick {};
 // Answers every hold that is not committed (graceful shutdown).
 struct Shutdown {};
 
-using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, FactsRead,
-                             Filter, Bind, EndHold, Preempt, PreFilter, Permit, BindingOutcome, PlanRound, Tick, Shutdown>;
+using Command =
+    std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, FactsRead, Filter,
+                 Bind, EndHold, Preempt, PreFilter, Permit, BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 

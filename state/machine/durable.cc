@@ -40,7 +40,8 @@ void Machine::WriteCommit(const Pod& pod) {
 }
 
 void Machine::ForgetCommit(const Pod& pod) {
-  if (pod.binding.phase == BindingPhase::kPending) out_->records.push_back({absl::StrCat(kCommitPrefix, pod.facts.uid), ""});
+  if (pod.binding.phase == BindingPhase::kPending)
+    out_->records.push_back({absl::StrCat(kCommitPrefix, pod.facts.uid), ""});
 }
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
@@ -54,7 +55,8 @@ absl::Status Machine::Load(const std::vector<Record>& records) {
       continue;
     }
     if (!absl::ConsumePrefix(&key, kGangPrefix)) {
-      return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": unknown type; expected gang/ or commit/"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("record \"", record.key, "\": unknown type; expected gang/ or commit/"));
     }
     store::v1::GangRecord parsed;
     if (!parsed.ParseFromString(record.value)) {
@@ -171,7 +173,8 @@ absl::Status Machine::CheckInvariants() const {
         }
       }
     }
-    if (!gang->queued.has_value() && !gang->blocked_signature.empty()) return broken(absl::StrCat(key, " is blocked, not queued"));
+    if (!gang->queued.has_value() && !gang->blocked_signature.empty())
+      return broken(absl::StrCat(key, " is blocked, not queued"));
     if (gang->plan == nullptr) continue;
     promised += static_cast<int32_t>(gang->plan->slots.size());
     int32_t held = 0;
@@ -192,7 +195,8 @@ absl::Status Machine::CheckInvariants() const {
         ++open;
       }
     }
-    if (held != gang->plan->held) return broken(absl::StrCat(key, " counts ", gang->plan->held, " held slots, has ", held));
+    if (held != gang->plan->held)
+      return broken(absl::StrCat(key, " counts ", gang->plan->held, " held slots, has ", held));
     holds += held;
     if (!gang->plan->committed && gang->plan->slots.size() != static_cast<size_t>(Missing(*gang) + 0)) {
       return broken(absl::StrCat(key, " has ", gang->plan->slots.size(), " slots and misses ", Missing(*gang)));
@@ -212,7 +216,8 @@ absl::Status Machine::CheckInvariants() const {
   }
   if (with_gang != in_gangs) return broken("member sets and pods disagree");
   if (holds != held_binds_) return broken(absl::StrCat("counts ", held_binds_, " held binds, has ", holds));
-  if (promised != promised_holds_) return broken(absl::StrCat("counts ", promised_holds_, " promised holds, has ", promised));
+  if (promised != promised_holds_)
+    return broken(absl::StrCat("counts ", promised_holds_, " promised holds, has ", promised));
   for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
     const Node& node = cluster_.node(id);
     const auto& [used, reserved, used_pods, reserved_pods] = expected[static_cast<size_t>(id)];
@@ -220,7 +225,8 @@ absl::Status Machine::CheckInvariants() const {
         node.reserved_pods != reserved_pods) {
       return broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
     }
-    if (cluster_.ReservationsExceed(id)) return broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
+    if (cluster_.ReservationsExceed(id))
+      return broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
   }
   return absl::OkStatus();
 }

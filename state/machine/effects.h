@@ -27,8 +27,8 @@ struct BindPod {  // create the binding; report with BindingOutcome
 };
 struct CallPod {  // make the scheduler look at the pod again (K-7)
   PodRef pod;
-  bool remove_gate = false;     // by taking our scheduling gate away; otherwise by an annotation
-  std::string nominated_node;   // a hint to set first; empty: none
+  bool remove_gate = false;    // by taking our scheduling gate away; otherwise by an annotation
+  std::string nominated_node;  // a hint to set first; empty: none
   int64_t plan = 0;
 };
 struct MarkTimedOut {  // G-6: gang.scheduling.koordinator.sh/timeout=true

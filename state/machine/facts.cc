@@ -58,9 +58,9 @@ void Machine::On(const UpsertPod& command) {
   if (found != pods_.end()) {
     Pod* pod = found->second.get();
     if (pod->facts.name != facts.name || pod->facts.name_space != facts.name_space) {
-      out_->status = absl::InvalidArgumentError(
-          absl::StrCat("pod uid ", facts.uid, ": is ", pod->facts.name_space, "/", pod->facts.name, ", announced again as ",
-                       facts.name_space, "/", facts.name, "; a UID belongs to one pod"));
+      out_->status = absl::InvalidArgumentError(absl::StrCat("pod uid ", facts.uid, ": is ", pod->facts.name_space, "/",
+                                                             pod->facts.name, ", announced again as ", facts.name_space,
+                                                             "/", facts.name, "; a UID belongs to one pod"));
       return;
     }
     ChangePod(pod, facts);
@@ -144,7 +144,8 @@ void Machine::AdoptDeclaration(Gang* gang, const Pod& pod) {
   for (const std::string& warning : said.warnings) Warn(gang, absl::StrCat("pod ", pod.facts.name, ": ", warning));
   const bool readable = said.unreadable_minimum.empty();
   if (!readable) {
-    if (gang->unreadable.empty()) gang->unreadable = absl::StrCat("pod ", pod.facts.name, ": ", said.unreadable_minimum);
+    if (gang->unreadable.empty())
+      gang->unreadable = absl::StrCat("pod ", pod.facts.name, ": ", said.unreadable_minimum);
     Warn(gang, absl::StrCat("pod ", pod.facts.name, ": ", said.unreadable_minimum));
     return;
   }
@@ -349,8 +350,8 @@ void Machine::On(const RemovePod& command) {
   if (found == pods_.end()) return;
   Pod* pod = found->second.get();
   Gang* gang = pod->gang;
-  const bool was_active = pod->state == MemberState::kCommitted || pod->state == MemberState::kBound ||
-                          pod->state == MemberState::kRunning;
+  const bool was_active =
+      pod->state == MemberState::kCommitted || pod->state == MemberState::kBound || pod->state == MemberState::kRunning;
   const Reason gone{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was deleted")};
   EndPodHold(pod, gone);
   ForgetCommit(*pod);

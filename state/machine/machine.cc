@@ -8,24 +8,36 @@ namespace muster {
 
 absl::string_view ToString(BindingPhase phase) {
   switch (phase) {
-    case BindingPhase::kNone: return "None";
-    case BindingPhase::kPending: return "Pending";
-    case BindingPhase::kSucceeded: return "Succeeded";
-    case BindingPhase::kFailed: return "Failed";
+    case BindingPhase::kNone:
+      return "None";
+    case BindingPhase::kPending:
+      return "Pending";
+    case BindingPhase::kSucceeded:
+      return "Succeeded";
+    case BindingPhase::kFailed:
+      return "Failed";
   }
   return "";
 }
 
 absl::string_view ToString(MemberState state) {
   switch (state) {
-    case MemberState::kPending: return "Pending";
-    case MemberState::kWaiting: return "Waiting";
-    case MemberState::kCommitted: return "Binding";
-    case MemberState::kBound: return "Bound";
-    case MemberState::kRunning: return "Running";
-    case MemberState::kSucceeded: return "Succeeded";
-    case MemberState::kFailed: return "Failed";
-    case MemberState::kLeaving: return "Leaving";
+    case MemberState::kPending:
+      return "Pending";
+    case MemberState::kWaiting:
+      return "Waiting";
+    case MemberState::kCommitted:
+      return "Binding";
+    case MemberState::kBound:
+      return "Bound";
+    case MemberState::kRunning:
+      return "Running";
+    case MemberState::kSucceeded:
+      return "Succeeded";
+    case MemberState::kFailed:
+      return "Failed";
+    case MemberState::kLeaving:
+      return "Leaving";
   }
   return "";
 }

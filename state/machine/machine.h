@@ -1,9 +1,9 @@
 // The decision core: a deterministic state machine.
 //
 // Every change is a command handed to Apply with its time; Apply returns an immediate reply, the records to make
-// durable, the held calls that ended, and the effects to carry out. Whoever drives the machine makes the records durable
-// *before* answers and effects leave (DESIGN.md, "Order"). The same commands at the same times give the same state hash
-// on any machine: there is no clock, no randomness, no thread and no I/O in here.
+// durable, the held calls that ended, and the effects to carry out. Whoever drives the machine makes the records
+// durable *before* answers and effects leave (DESIGN.md, "Order"). The same commands at the same times give the same
+// state hash on any machine: there is no clock, no randomness, no thread and no I/O in here.
 //
 // Not thread-safe: one writer. Invariants (checked by CheckInvariants):
 //  - a node's used and reserved amounts are the sum of what pods and slots are charged;
@@ -18,13 +18,13 @@
 #include <memory>
 #include <set>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 #include "state/machine/commands.h"
 #include "state/machine/effects.h"
 #include "state/machine/types.h"

@@ -73,8 +73,10 @@ std::vector<Candidates> Machine::CandidateRuns(const Gang& gang) const {
 }
 
 std::string Machine::Signature(const Gang& gang) const {
-  std::string out = absl::StrCat(Missing(gang), "/", GangPriority(gang), "/", FormatResources(gang.rules.min_resources));
-  for (const Candidates& run : CandidateRuns(gang)) absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
+  std::string out =
+      absl::StrCat(Missing(gang), "/", GangPriority(gang), "/", FormatResources(gang.rules.min_resources));
+  for (const Candidates& run : CandidateRuns(gang))
+    absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
   return out;
 }
 
@@ -98,8 +100,9 @@ bool Machine::TryPlan(Gang* gang) {
   }
   if (promised_holds_ + needed > settings_.max_holds) {
     Block(gang, kNoClass, /*holds=*/true,
-          Reason{ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
-                                                         settings_.max_holds, " there are")});
+          Reason{ReasonCode::kTooManyHolds,
+                 absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ", settings_.max_holds,
+                              " there are")});
     return false;
   }
   if (!gang->rules.min_resources.empty()) {
@@ -122,8 +125,8 @@ bool Machine::TryPlan(Gang* gang) {
     ChargeNominated();
     const ClassId lacking = result.lacking;
     Block(gang, lacking, /*holds=*/false,
-          Reason{ReasonCode::kNoRoom, absl::StrCat("room for ", result.placed_pods, " of ", needed, " members; ",
-                                                   result.explanation)});
+          Reason{ReasonCode::kNoRoom,
+                 absl::StrCat("room for ", result.placed_pods, " of ", needed, " members; ", result.explanation)});
     return false;
   }
   for (const Statement::Operation& operation : statement.operations()) {
@@ -172,7 +175,8 @@ void Machine::AdoptPlan(Gang* gang, std::vector<Statement::Operation> operations
   plan->next_wake_ms = NextWake(*plan, now_ms_);
   for (const Statement::Operation& operation : operations) {
     Promised(gang, operation.node, operation.cls, operation.pods);
-    for (int32_t i = 0; i < operation.pods; ++i) plan->slots.push_back({operation.cls, operation.node, SlotState::kFree});
+    for (int32_t i = 0; i < operation.pods; ++i)
+      plan->slots.push_back({operation.cls, operation.node, SlotState::kFree});
   }
   promised_holds_ += static_cast<int32_t>(plan->slots.size());
   gang->plan = std::move(plan);

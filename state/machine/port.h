@@ -34,9 +34,9 @@ class DecisionPort {
   // Announces a fact; waits while the mailbox is full, so that facts are never lost. Unavailable: stopping.
   virtual absl::Status Announce(Command command) = 0;
 
-  // Starts a held call. `answered` is called exactly once, from the engine's thread, when it ends (also when this returns
-  // OK and the process stops). Returns the token with which EndHold can end it early. ResourceExhausted or Unavailable:
-  // nothing started and `answered` will not be called.
+  // Starts a held call. `answered` is called exactly once, from the engine's thread, when it ends (also when this
+  // returns OK and the process stops). Returns the token with which EndHold can end it early. ResourceExhausted or
+  // Unavailable: nothing started and `answered` will not be called.
   [[nodiscard]] virtual absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) = 0;
 };
 

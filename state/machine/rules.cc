@@ -21,8 +21,8 @@ Reason Machine::PodReason(const Pod& pod) const {
     const Pod* first = nullptr;
     for (const MemberSet& set : pod.gang->members) {
       for (const Pod* other : set) {
-        if (first == nullptr || std::tie(other->facts.created_ms, other->facts.uid) <
-                                    std::tie(first->facts.created_ms, first->facts.uid)) {
+        if (first == nullptr ||
+            std::tie(other->facts.created_ms, other->facts.uid) < std::tie(first->facts.created_ms, first->facts.uid)) {
           first = other;
         }
       }
@@ -53,9 +53,12 @@ int32_t Machine::TowardsMinimum(const Gang& gang) const {
   const int32_t waiting = gang.count(MemberState::kWaiting);
   switch (gang.rules.match_policy) {
     case MatchPolicy::kOnceSatisfied:
-    case MatchPolicy::kOnlyWaiting: return waiting;
-    case MatchPolicy::kWaitingAndRunning: return waiting + gang.active();
-    case MatchPolicy::kWaitingRunningSucceed: return waiting + gang.active() + gang.count(MemberState::kSucceeded);
+    case MatchPolicy::kOnlyWaiting:
+      return waiting;
+    case MatchPolicy::kWaitingAndRunning:
+      return waiting + gang.active();
+    case MatchPolicy::kWaitingRunningSucceed:
+      return waiting + gang.active() + gang.count(MemberState::kSucceeded);
   }
   return waiting;
 }
@@ -95,8 +98,8 @@ QueueKey Machine::KeyOf(const Gang& gang) const {
 Reason Machine::ChildrenReason(const Gang& gang) const {
   const int32_t children = CountedChildren(gang);
   if (children >= gang.rules.min_member) return {};
-  const int32_t gated = static_cast<int32_t>(absl::c_count_if(
-      gang.members[static_cast<size_t>(MemberState::kPending)], [](const Pod* pod) { return pod->facts.other_gates; }));
+  const int32_t gated = static_cast<int32_t>(absl::c_count_if(gang.members[static_cast<size_t>(MemberState::kPending)],
+                                                              [](const Pod* pod) { return pod->facts.other_gates; }));
   std::string text = absl::StrCat(children, " of ", gang.rules.min_member, " pods exist");
   if (gated > 0) absl::StrAppend(&text, " (", gated, " more held by another scheduling gate)");
   return {ReasonCode::kNotEnoughPods, std::move(text)};
@@ -104,8 +107,9 @@ Reason Machine::ChildrenReason(const Gang& gang) const {
 
 Reason Machine::StructureReason(const Gang& gang) const {
   if (gang.objects.size() > 1) {
-    return {ReasonCode::kConflict, absl::StrCat("declared twice: by ", ToString(gang.objects.begin()->first), " and by ",
-                                                ToString(gang.objects.rbegin()->first), "; delete one of them")};
+    return {ReasonCode::kConflict,
+            absl::StrCat("declared twice: by ", ToString(gang.objects.begin()->first), " and by ",
+                         ToString(gang.objects.rbegin()->first), "; delete one of them")};
   }
   if (gang.rules.min_member < 0) {
     if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
@@ -116,13 +120,13 @@ Reason Machine::StructureReason(const Gang& gang) const {
     if (gang.objects.empty() && gang.refers_to_object) {
       return {ReasonCode::kUnknownGang, absl::StrCat("PodGroup ", gang.key, " does not exist yet")};
     }
-    return {ReasonCode::kUninitialised,
-            "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
+    return {
+        ReasonCode::kUninitialised,
+        "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
   }
   if (gang.timed_out) {
-    return {ReasonCode::kTimedOut,
-            absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
-                         " s ran out before the gang could start; delete its pods to free it")};
+    return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
+                                                " s ran out before the gang could start; delete its pods to free it")};
   }
   if (gang.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
   return {};

@@ -52,8 +52,8 @@ void Machine::OnGangTimer(Gang* gang) {
     return;
   }
   if (!plan->committed && plan->last_arrival_ms + settings_.plan_idle_ms <= now_ms_) {
-    const int32_t arrived = static_cast<int32_t>(
-        std::count_if(plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod != nullptr && s.pod->arrived; }));
+    const int32_t arrived = static_cast<int32_t>(std::count_if(
+        plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod != nullptr && s.pod->arrived; }));
     if (gang->root_cause.empty()) {
       gang->root_cause = absl::StrCat(arrived, " of ", plan->slots.size(), " members came within ",
                                       settings_.plan_idle_ms / 1000, " s");
@@ -115,8 +115,8 @@ void Machine::OnPodTimer(Pod* pod) {
   SettlePodTimer(pod);
 }
 
-// Pods behind our gate carry no scheduler message, and pods that kube-scheduler's own filters refuse carry only its half of
-// the story: an event says why their gang waits, once per reason.
+// Pods behind our gate carry no scheduler message, and pods that kube-scheduler's own filters refuse carry only its
+// half of the story: an event says why their gang waits, once per reason.
 void Machine::NotifyMembers(Gang* gang) {
   gang->notify_at_ms = kNever;
   const Reason reason = WaitReason(*gang);
@@ -127,8 +127,10 @@ void Machine::NotifyMembers(Gang* gang) {
     case ReasonCode::kPlanned:
     case ReasonCode::kBarrier:
     case ReasonCode::kBinding:
-    case ReasonCode::kSatisfied: return;  // under way: nothing to tell
-    default: break;
+    case ReasonCode::kSatisfied:
+      return;  // under way: nothing to tell
+    default:
+      break;
   }
   for (Pod* pod : gang->in(MemberState::kPending)) {
     const bool silent = pod->facts.our_gate || SaysNothingOfUs(*pod);

@@ -36,7 +36,7 @@ enum class MemberState : uint8_t {
   kRunning,
   kSucceeded,
   kFailed,
-  kLeaving,    // being deleted; still holds its node's capacity if it has one
+  kLeaving,  // being deleted; still holds its node's capacity if it has one
 };
 inline constexpr size_t kMemberStates = 8;
 
@@ -65,16 +65,16 @@ struct Pod {
   NodeId charged_node = kNoNode;
   ChargeKind charge_kind = ChargeKind::kUsed;
 
-  int32_t slot = -1;              // index into gang->plan->slots
-  std::vector<HoldToken> holds;   // calls that wait for this pod's outcome
+  int32_t slot = -1;             // index into gang->plan->slots
+  std::vector<HoldToken> holds;  // calls that wait for this pod's outcome
   NodeId hold_node = kNoNode;
-  int64_t hold_until_ms = kNever;     // then the hold ends by its own bound (K-5)
-  int64_t answer_by_ms = kNever;      // then the caller has given up: nothing may be bound after it
+  int64_t hold_until_ms = kNever;  // then the hold ends by its own bound (K-5)
+  int64_t answer_by_ms = kNever;   // then the caller has given up: nothing may be bound after it
   Binding binding;
 
-  bool refused = false;           // kube-scheduler has parked it: it comes back only when called (K-7)
-  bool called = false;            // was called since
-  bool arrived = false;           // entered the barrier under the present plan
+  bool refused = false;                 // kube-scheduler has parked it: it comes back only when called (K-7)
+  bool called = false;                  // was called since
+  bool arrived = false;                 // entered the barrier under the present plan
   ReasonCode told = ReasonCode::kNone;  // the last code that an event told this pod's owner
   int64_t timer_ms = kNever;
 };
@@ -111,14 +111,14 @@ struct Plan {
   int64_t created_ms = 0;
   int64_t last_arrival_ms = 0;
   std::vector<Slot> slots;
-  int32_t lowest_priority = 0;     // of the members it was made for
+  int32_t lowest_priority = 0;  // of the members it was made for
   int32_t held = 0;
-  int32_t bound = 0;               // committed slots whose binding succeeded
+  int32_t bound = 0;  // committed slots whose binding succeeded
   bool committed = false;
   int64_t repair_until_ms = kNever;  // G-13: until then a failed member's slot is kept
   int64_t wake_base_ms = 0;          // members that did not come are called again 2, 4 and 8 s after this (K-7)
   int64_t next_wake_ms = kNever;
-  int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
+  int32_t absences = 0;  // complete offers that lacked every slot's node (K-6)
 };
 
 // When members are called again after `now_ms`; kNever when they were called often enough.
@@ -152,9 +152,9 @@ struct Gang {
   int64_t created_ms = 0;
 
   std::array<MemberSet, kMemberStates> members;
-  std::optional<QueueKey> queued;      // its place in the list of gangs to try
-  std::string blocked_signature;       // non-empty: waits in the group of gangs that failed alike (P-9)
-  Reason blocked;                      // why it could not be planned
+  std::optional<QueueKey> queued;  // its place in the list of gangs to try
+  std::string blocked_signature;   // non-empty: waits in the group of gangs that failed alike (P-9)
+  Reason blocked;                  // why it could not be planned
 
   bool satisfied = false;
   bool timed_out = false;
@@ -163,16 +163,16 @@ struct Gang {
   bool holding_by_plan = false;       // it holds by a plan (adds up) rather than by Permit calls (starts anew)
   int64_t held_ms = 0;                // G-6: what earlier plans held
   int32_t requeues = 0;
-  int64_t retry_at_ms = 0;            // back-off
+  int64_t retry_at_ms = 0;  // back-off
   std::unique_ptr<Plan> plan;
-  std::string root_cause;             // G-3: what kept a member off every node
+  std::string root_cause;  // G-3: what kept a member off every node
 
-  Reason reason;                      // why it waits now, as last published
+  Reason reason;  // why it waits now, as last published
   int64_t reason_since_ms = 0;
   int64_t notify_at_ms = kNever;
   int64_t timer_ms = kNever;
-  DurableGang durable;                // as last written
-  bool recorded = false;              // the store holds a record of it
+  DurableGang durable;    // as last written
+  bool recorded = false;  // the store holds a record of it
 
   [[nodiscard]] MemberSet& in(MemberState state) { return members[static_cast<size_t>(state)]; }
   [[nodiscard]] int32_t count(MemberState state) const {

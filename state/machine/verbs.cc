@@ -103,7 +103,8 @@ FilterReply Machine::FilterMember(Pod* pod, const NodeOffer& offer) {
     });
     if (open) {
       NoteAbsence(gang, *pod, offer);
-      return refuse({ReasonCode::kNodeNotOffered, "kube-scheduler does not offer a node that is reserved for this pod now"});
+      return refuse(
+          {ReasonCode::kNodeNotOffered, "kube-scheduler does not offer a node that is reserved for this pod now"});
     }
   }
   if (PassesOneByOne(*gang)) {
@@ -164,7 +165,8 @@ void Machine::NoteAbsence(Gang* gang, const Pod& pod, const NodeOffer& offer) {
   plan->next_wake_ms = std::min(plan->next_wake_ms, now_ms_ + kSoonMs);
   Touch(gang);
   const auto offered = static_cast<int32_t>(offer.size());
-  const bool only_nominated = offered == 1 && !pod.facts.nominated_node.empty() && offer.Contains(pod.facts.nominated_node);
+  const bool only_nominated =
+      offered == 1 && !pod.facts.nominated_node.empty() && offer.Contains(pod.facts.nominated_node);
   if (only_nominated || offered >= SampleSize(cluster_.present_nodes(), settings_.percentage_of_nodes)) return;
   if (plan->committed || now_ms_ - plan->created_ms < kSettlingMs || ++plan->absences < kAbsencesForProof) return;
   std::vector<NodeId> nodes;
@@ -236,7 +238,8 @@ void Machine::On(const Permit& command) {
     out_->reply = PermitReply{PermitReply::Kind::kPermit, 0, {}};
     return;
   }
-  if (gang->plan != nullptr) return reject(ReasonCode::kPlanned, "the gang is placed as a whole; Permit is for gangs that are not");
+  if (gang->plan != nullptr)
+    return reject(ReasonCode::kPlanned, "the gang is placed as a whole; Permit is for gangs that are not");
   if (Reason own = PodReason(*pod); !own.none()) return reject(own.code, own.text);
   if (Reason structure = StructureReason(*gang); !structure.none()) {
     return reject(structure.code, absl::StrCat("gang ", gang->key, ": ", structure.text));
@@ -267,9 +270,10 @@ void Machine::On(const Permit& command) {
     return;
   }
   const int64_t left = gang->holding_since_ms + gang->rules.wait_time_ms - gang->held_ms - now_ms_;
-  out_->reply = PermitReply{PermitReply::Kind::kWait, std::max<int64_t>(0, left),
-                            {ReasonCode::kBarrier, absl::StrCat(TowardsMinimum(*gang), " of ", gang->rules.min_member,
-                                                                " members wait")}};
+  out_->reply = PermitReply{
+      PermitReply::Kind::kWait,
+      std::max<int64_t>(0, left),
+      {ReasonCode::kBarrier, absl::StrCat(TowardsMinimum(*gang), " of ", gang->rules.min_member, " members wait")}};
 }
 
 // G-4: every waiting pod is permitted in one step, and the gang is satisfied.

@@ -30,19 +30,32 @@ GangPhase PhaseOf(const Gang& gang, int32_t counted_children) {
 
 std::string WouldHelp(const Gang& gang) {
   switch (gang.reason.code) {
-    case ReasonCode::kNotEnoughPods: return "create the missing pods, or lower the minimum";
-    case ReasonCode::kUninitialised: return "correct the declaration";
-    case ReasonCode::kUnknownGang: return "create the PodGroup";
-    case ReasonCode::kConflict: return "declare the gang in one place only";
-    case ReasonCode::kPriorityMismatch: return "give all pods of the gang one priority";
-    case ReasonCode::kTimedOut: return "delete the marked pods";
-    case ReasonCode::kNoRoom: return "free or add capacity that its pods can use, or lower the minimum";
-    case ReasonCode::kMinResources: return "free or add capacity, or lower minResources";
-    case ReasonCode::kTooManyHolds: return "wait for other gangs to start, or raise max_holds";
-    case ReasonCode::kBackoff: return "wait: it is tried again by itself";
-    case ReasonCode::kInvalidRequest: return "correct the pod's resource requests";
-    case ReasonCode::kNotServed: return "set the pod's schedulerName to one that Muster serves";
-    default: return "";
+    case ReasonCode::kNotEnoughPods:
+      return "create the missing pods, or lower the minimum";
+    case ReasonCode::kUninitialised:
+      return "correct the declaration";
+    case ReasonCode::kUnknownGang:
+      return "create the PodGroup";
+    case ReasonCode::kConflict:
+      return "declare the gang in one place only";
+    case ReasonCode::kPriorityMismatch:
+      return "give all pods of the gang one priority";
+    case ReasonCode::kTimedOut:
+      return "delete the marked pods";
+    case ReasonCode::kNoRoom:
+      return "free or add capacity that its pods can use, or lower the minimum";
+    case ReasonCode::kMinResources:
+      return "free or add capacity, or lower minResources";
+    case ReasonCode::kTooManyHolds:
+      return "wait for other gangs to start, or raise max_holds";
+    case ReasonCode::kBackoff:
+      return "wait: it is tried again by itself";
+    case ReasonCode::kInvalidRequest:
+      return "correct the pod's resource requests";
+    case ReasonCode::kNotServed:
+      return "set the pod's schedulerName to one that Muster serves";
+    default:
+      return "";
   }
 }
 
@@ -50,14 +63,22 @@ std::string WouldHelp(const Gang& gang) {
 
 absl::string_view ToString(GangPhase phase) {
   switch (phase) {
-    case GangPhase::kPending: return "Pending";
-    case GangPhase::kPreScheduling: return "PreScheduling";
-    case GangPhase::kScheduling: return "Scheduling";
-    case GangPhase::kScheduled: return "Scheduled";
-    case GangPhase::kRunning: return "Running";
-    case GangPhase::kUnknown: return "Unknown";
-    case GangPhase::kFinished: return "Finished";
-    case GangPhase::kFailed: return "Failed";
+    case GangPhase::kPending:
+      return "Pending";
+    case GangPhase::kPreScheduling:
+      return "PreScheduling";
+    case GangPhase::kScheduling:
+      return "Scheduling";
+    case GangPhase::kScheduled:
+      return "Scheduled";
+    case GangPhase::kRunning:
+      return "Running";
+    case GangPhase::kUnknown:
+      return "Unknown";
+    case GangPhase::kFinished:
+      return "Finished";
+    case GangPhase::kFailed:
+      return "Failed";
   }
   return "";
 }

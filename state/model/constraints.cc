@@ -14,10 +14,14 @@ bool Contains(const std::vector<std::string>& values, absl::string_view value) {
 // `value` is nullptr when the node lacks the key.
 bool Meets(const SelectorRequirement& requirement, const std::string* value) {
   switch (requirement.op) {
-    case SelectorOperator::kIn: return value != nullptr && Contains(requirement.values, *value);
-    case SelectorOperator::kNotIn: return value == nullptr || !Contains(requirement.values, *value);
-    case SelectorOperator::kExists: return value != nullptr;
-    case SelectorOperator::kDoesNotExist: return value == nullptr;
+    case SelectorOperator::kIn:
+      return value != nullptr && Contains(requirement.values, *value);
+    case SelectorOperator::kNotIn:
+      return value == nullptr || !Contains(requirement.values, *value);
+    case SelectorOperator::kExists:
+      return value != nullptr;
+    case SelectorOperator::kDoesNotExist:
+      return value == nullptr;
     case SelectorOperator::kGt:
     case SelectorOperator::kLt: {
       int64_t have = 0;

@@ -10,10 +10,14 @@ absl::string_view ToString(GangMode mode) { return mode == GangMode::kStrict ? "
 
 absl::string_view ToString(MatchPolicy policy) {
   switch (policy) {
-    case MatchPolicy::kOnceSatisfied: return "once-satisfied";
-    case MatchPolicy::kOnlyWaiting: return "only-waiting";
-    case MatchPolicy::kWaitingAndRunning: return "waiting-and-running";
-    case MatchPolicy::kWaitingRunningSucceed: return "waiting-running-succeed";
+    case MatchPolicy::kOnceSatisfied:
+      return "once-satisfied";
+    case MatchPolicy::kOnlyWaiting:
+      return "only-waiting";
+    case MatchPolicy::kWaitingAndRunning:
+      return "waiting-and-running";
+    case MatchPolicy::kWaitingRunningSucceed:
+      return "waiting-running-succeed";
   }
   return "";
 }
@@ -24,9 +28,12 @@ absl::string_view ToString(OnMemberFailure policy) { return policy == OnMemberFa
 
 absl::string_view ToString(GangDialect dialect) {
   switch (dialect) {
-    case GangDialect::kKoordinator: return "gang.scheduling.koordinator.sh annotations";
-    case GangDialect::kPodGroupSigs: return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
-    case GangDialect::kPodGroupX: return "PodGroup scheduling.x-k8s.io/v1alpha1";
+    case GangDialect::kKoordinator:
+      return "gang.scheduling.koordinator.sh annotations";
+    case GangDialect::kPodGroupSigs:
+      return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
+    case GangDialect::kPodGroupX:
+      return "PodGroup scheduling.x-k8s.io/v1alpha1";
   }
   return "";
 }
@@ -36,7 +43,7 @@ namespace {
 // The first of the two that has the field.
 template <typename Field>
 const Field* Pick(const GangDeclaration* first, const GangDeclaration* second,
-                  std::optional<Field> GangDeclaration::* field) {
+                  std::optional<Field> GangDeclaration::*field) {
   for (const GangDeclaration* declaration : {first, second}) {
     if (declaration != nullptr && (declaration->*field).has_value()) return &*(declaration->*field);
   }

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
+#include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/resources.h"
 
@@ -25,9 +25,9 @@ enum class OnMemberFailure : uint8_t { kKeep, kAll };
 
 // Where a declaration came from. The order is that of trust between objects of one name (D-9).
 enum class GangDialect : uint8_t {
-  kKoordinator,      // D-1: pod annotations gang.scheduling.koordinator.sh/*
-  kPodGroupSigs,     // D-3: PodGroup scheduling.sigs.k8s.io/v1alpha1
-  kPodGroupX,        // D-3: PodGroup scheduling.x-k8s.io/v1alpha1
+  kKoordinator,   // D-1: pod annotations gang.scheduling.koordinator.sh/*
+  kPodGroupSigs,  // D-3: PodGroup scheduling.sigs.k8s.io/v1alpha1
+  kPodGroupX,     // D-3: PodGroup scheduling.x-k8s.io/v1alpha1
 };
 [[nodiscard]] absl::string_view ToString(GangDialect dialect);
 
@@ -57,7 +57,7 @@ struct GangMembership {
   GangDialect dialect = GangDialect::kKoordinator;
   bool declares = false;  // the pod itself declares the gang (D-1), rather than referring to an object (D-3)
   GangDeclaration declaration;
-  Reason problem;         // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
+  Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
 
   [[nodiscard]] bool in_gang() const { return !name.empty(); }
 };

@@ -1,8 +1,7 @@
 #include "state/model/pod.h"
 
-#include "absl/strings/string_view.h"
-
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace muster {
 namespace {

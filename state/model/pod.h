@@ -16,8 +16,8 @@ namespace muster {
 struct PodTemplate {
   ResourceList requests;  // the pod's effective requests; one "pods" is added when it is interned
   Labels node_selector;
-  bool has_affinity = false;                // required node affinity is present (and may be an empty list: no node)
-  std::vector<NodeSelectorTerm> affinity;   // ORed
+  bool has_affinity = false;               // required node affinity is present (and may be an empty list: no node)
+  std::vector<NodeSelectorTerm> affinity;  // ORed
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
 
@@ -39,12 +39,12 @@ struct PodDescription {
   std::string node_name;       // empty: not bound
   std::string nominated_node;  // status.nominatedNodeName
   PodPhase phase = PodPhase::kPending;
-  bool deleting = false;       // has a deletion timestamp
-  bool our_gate = false;       // carries scheduling gate muster.dev/gang
-  bool other_gates = false;    // carries somebody else's scheduling gate
-  bool timed_out_mark = false; // annotation gang.scheduling.koordinator.sh/timeout=true
-  std::string unschedulable;   // message of condition PodScheduled=False, reason Unschedulable; empty otherwise
-  std::string invalid;         // why the pod cannot be planned (unreadable or overflowing requests); empty: it can
+  bool deleting = false;        // has a deletion timestamp
+  bool our_gate = false;        // carries scheduling gate muster.dev/gang
+  bool other_gates = false;     // carries somebody else's scheduling gate
+  bool timed_out_mark = false;  // annotation gang.scheduling.koordinator.sh/timeout=true
+  std::string unschedulable;    // message of condition PodScheduled=False, reason Unschedulable; empty otherwise
+  std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests); empty: it can
 };
 
 }  // namespace muster

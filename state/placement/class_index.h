@@ -43,8 +43,8 @@ class ClassIndex {
     int64_t position = 0;
     int64_t rank_epoch = -1;
     int64_t last_used = 0;
-    std::vector<uint8_t> allowed;      // by NodeId: no obstacle
-    std::vector<int32_t> score;        // by NodeId: the score it is listed with; -1: not listed
+    std::vector<uint8_t> allowed;  // by NodeId: no obstacle
+    std::vector<int32_t> score;    // by NodeId: the score it is listed with; -1: not listed
     Ordered ordered;
   };
 

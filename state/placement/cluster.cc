@@ -20,13 +20,20 @@ bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
 
 absl::string_view ObstaclePhrase(Obstacle obstacle) {
   switch (obstacle) {
-    case Obstacle::kNone: return "none";
-    case Obstacle::kAbsent: return "the node is gone";
-    case Obstacle::kUnschedulable: return "marked unschedulable";
-    case Obstacle::kTaint: return "a taint the pod does not tolerate";
-    case Obstacle::kSelector: return "node selector";
-    case Obstacle::kAffinity: return "node affinity";
-    case Obstacle::kLearned: return "refused by another filter of kube-scheduler";
+    case Obstacle::kNone:
+      return "none";
+    case Obstacle::kAbsent:
+      return "the node is gone";
+    case Obstacle::kUnschedulable:
+      return "marked unschedulable";
+    case Obstacle::kTaint:
+      return "a taint the pod does not tolerate";
+    case Obstacle::kSelector:
+      return "node selector";
+    case Obstacle::kAffinity:
+      return "node affinity";
+    case Obstacle::kLearned:
+      return "refused by another filter of kube-scheduler";
   }
   return "";
 }
@@ -185,7 +192,8 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) += times;
   node.free.AddTimes(c.request, -times);
   for (const HostPort& port : c.shape.host_ports) {
-    const auto held = std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
+    const auto held =
+        std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
     if (held == node.ports.end()) {
       node.ports.emplace_back(port, times);
     } else {
@@ -204,7 +212,8 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, -times);
   node.free.AddTimes(c.request, times);
   for (const HostPort& port : c.shape.host_ports) {
-    const auto held = std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
+    const auto held =
+        std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
     MUSTER_CHECK(held != node.ports.end() && held->second >= times);
     held->second -= times;
     if (held->second == 0) node.ports.erase(held);

@@ -1,7 +1,7 @@
 // Nodes, classes of identical pods, and what is charged where: the one place from which usage is derived (SPEC Q-7).
 //
-// Every amount on a node is either *used* (a pod is bound there, or its binding is under way) or *reserved* (promised to
-// a gang's slot). free = allocatable - used - reserved; reservations never make it negative, facts from outside may.
+// Every amount on a node is either *used* (a pod is bound there, or its binding is under way) or *reserved* (promised
+// to a gang's slot). free = allocatable - used - reserved; reservations never make it negative, facts from outside may.
 //
 // Every change is appended to a log, so that whoever keeps something derived per class (ClassIndex, the planner's list
 // of blocked gangs) catches up by reading what is new instead of scanning all nodes.
@@ -13,13 +13,13 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include "absl/strings/string_view.h"
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "state/base/hash.h"
 #include "state/base/resources.h"
 #include "state/model/node.h"
@@ -56,9 +56,9 @@ struct Node {
 struct PodClass {
   std::string key;
   PodTemplate shape;
-  ResourceVector request;                      // with one "pods"
-  int32_t pods = 0;                            // pods and slots of this class; at 0 it is forgotten
-  absl::btree_map<NodeId, int64_t> excluded;   // K-6: learned refusals, until (ms)
+  ResourceVector request;                     // with one "pods"
+  int32_t pods = 0;                           // pods and slots of this class; at 0 it is forgotten
+  absl::btree_map<NodeId, int64_t> excluded;  // K-6: learned refusals, until (ms)
 };
 
 struct ClusterChange {

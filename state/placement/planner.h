@@ -21,10 +21,10 @@ struct Candidates {
 
 struct PlacementResult {
   bool placed = false;
-  int32_t placed_pods = 0;       // how many fitted before it was given up
-  int32_t lowest_priority = 0;   // placed: of the pods it was placed for
-  ClassId lacking = kNoClass;    // not placed: the first class for which there was no room
-  std::string explanation;       // not placed: why no node takes one more pod of it (ExplainNoRoom)
+  int32_t placed_pods = 0;      // how many fitted before it was given up
+  int32_t lowest_priority = 0;  // placed: of the pods it was placed for
+  ClassId lacking = kNoClass;   // not placed: the first class for which there was no room
+  std::string explanation;      // not placed: why no node takes one more pod of it (ExplainNoRoom)
 };
 
 // Reserves room for `needed` pods out of `candidates` on `statement`, best node for each pod in turn. A candidate

@@ -1,4 +1,5 @@
-// The core's figures of docs/performance.md. Prints one JSON object per figure: {"figure":..., "value":..., "unit":...}.
+// The core's figures of docs/performance.md. Prints one JSON object per figure: {"figure":..., "value":...,
+// "unit":...}.
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -170,7 +171,8 @@ void DecisionFigures() {
     start = Clock::now();
     for (int i = 0; i < 5'000; ++i) {
       const int gang = run * 1'000 + i / 5;  // half of a gang: everybody waits
-      world.Apply(Permit{absl::StrCat("w", gang, "-", i % 5), absl::StrCat("node-", gang), static_cast<HoldToken>(run * 5'000 + i)});
+      world.Apply(Permit{absl::StrCat("w", gang, "-", i % 5), absl::StrCat("node-", gang),
+                         static_cast<HoldToken>(run * 5'000 + i)});
     }
     permit.push_back(Seconds(start) / 5'000 * 1e6);
   }

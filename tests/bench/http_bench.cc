@@ -1,5 +1,5 @@
-// The HTTP figures of docs/performance.md: filter over HTTP with and without held binds, and what a held bind costs. The
-// load comes from a child process, so that only the server's memory is counted.
+// The HTTP figures of docs/performance.md: filter over HTTP with and without held binds, and what a held bind costs.
+// The load comes from a child process, so that only the server's memory is counted.
 #include <arpa/inet.h>
 #include <httplib.h>
 #include <sys/resource.h>
@@ -62,9 +62,13 @@ void AddPod(Engine* engine, const std::string& uid, const std::string& gang, int
 
 // A filter body as kube-scheduler sends it: a whole pod of some 3 KB and the names.
 std::string FilterBody(const std::string& uid, int names) {
-  Json pod = {{"metadata", {{"uid", uid}, {"name", uid}, {"namespace", "d"}, {"managedFields", Json::array()}}}, {"spec", Json::object()}};
+  Json pod = {{"metadata", {{"uid", uid}, {"name", uid}, {"namespace", "d"}, {"managedFields", Json::array()}}},
+              {"spec", Json::object()}};
   for (int i = 0; i < 20; ++i) {
-    pod["metadata"]["managedFields"].push_back({{"manager", "controller"}, {"operation", "Update"}, {"fieldsV1", {{"f:metadata", {{"f:annotations", {{"k:example", {}}}}}}, {"f:spec", {{"f:containers", {}}}}}}});
+    pod["metadata"]["managedFields"].push_back(
+        {{"manager", "controller"},
+         {"operation", "Update"},
+         {"fieldsV1", {{"f:metadata", {{"f:annotations", {{"k:example", {}}}}}}, {"f:spec", {{"f:containers", {}}}}}}});
   }
   Json list = Json::array();
   for (int i = 0; i < names; ++i) list.push_back(absl::StrCat("node-", i));
@@ -84,8 +88,10 @@ void FilterFigure(int port, int names, const std::string& what) {
     if (i >= 200) took.push_back(Ms(start));
   }
   std::sort(took.begin(), took.end());
-  std::printf("{\"figure\": \"filter over HTTP, %d names%s\", \"median\": %.4g, \"p99\": %.4g, \"runs\": %zu, \"unit\": \"ms\"}\n", names,
-              what.c_str(), took[took.size() / 2], took[took.size() * 99 / 100], took.size());
+  std::printf(
+      "{\"figure\": \"filter over HTTP, %d names%s\", \"median\": %.4g, \"p99\": %.4g, \"runs\": %zu, \"unit\": "
+      "\"ms\"}\n",
+      names, what.c_str(), took[took.size() / 2], took[took.size() * 99 / 100], took.size());
   std::fflush(stdout);
 }
 
@@ -100,8 +106,11 @@ int Connect(int port) {
 }
 
 void SendBind(int fd, const std::string& uid) {
-  const std::string body = absl::StrCat("{\"PodName\":\"", uid, "\",\"PodNamespace\":\"d\",\"PodUID\":\"", uid, "\",\"Node\":\"node-0\"}");
-  const std::string request = absl::StrCat("POST /bind HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ", body.size(), "\r\n\r\n", body);
+  const std::string body =
+      absl::StrCat("{\"PodName\":\"", uid, "\",\"PodNamespace\":\"d\",\"PodUID\":\"", uid, "\",\"Node\":\"node-0\"}");
+  const std::string request =
+      absl::StrCat("POST /bind HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ", body.size(),
+                   "\r\n\r\n", body);
   if (write(fd, request.data(), request.size()) != static_cast<ssize_t>(request.size())) std::abort();
 }
 
@@ -140,7 +149,9 @@ void WaitHeld(Engine* engine, int holds) {
 
 class Bench {
  public:
-  Bench() : engine_(Settings(), EngineOptions(), &store_, &sink_), extender_(&engine_, [](absl::string_view, absl::string_view, absl::Duration) {}) {
+  Bench()
+      : engine_(Settings(), EngineOptions(), &store_, &sink_),
+        extender_(&engine_, [](absl::string_view, absl::string_view, absl::Duration) {}) {
     sink_.port = &engine_;
     HttpListenerOptions options;
     options.max_connections = 8000;
@@ -202,14 +213,17 @@ class Bench {
     const double before = ResidentKiB();
     const pid_t many = StartHolders(binds_->port(), "many", 5000, true);
     WaitHeld(&engine_, 5000);
-    std::printf("{\"figure\": \"a held bind, 5,000 at once\", \"median\": %.4g, \"unit\": \"KiB\"}\n", (ResidentKiB() - before) / 5000);
+    std::printf("{\"figure\": \"a held bind, 5,000 at once\", \"median\": %.4g, \"unit\": \"KiB\"}\n",
+                (ResidentKiB() - before) / 5000);
     const Clock::time_point start = Clock::now();
     const int last = Connect(binds_->port());
     SendBind(last, "many-5000");
     int status = 0;
     waitpid(many, &status, 0);
-    std::printf("{\"figure\": \"5,000 held binds answered after the quorum\", \"median\": %.4g, \"unit\": \"s\", \"all\": %s}\n",
-                Ms(start) / 1000, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "true" : "false");
+    std::printf(
+        "{\"figure\": \"5,000 held binds answered after the quorum\", \"median\": %.4g, \"unit\": \"s\", \"all\": "
+        "%s}\n",
+        Ms(start) / 1000, WIFEXITED(status) && WEXITSTATUS(status) == 0 ? "true" : "false");
   }
 
  private:

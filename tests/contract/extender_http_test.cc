@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/dialects/json.h"
 #include "k8s-extender/webhook/extender.h"
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 namespace {
@@ -210,35 +210,6 @@ TEST_F(ExtenderHttp, BadBodiesGetPreciseErrors) {
   EXPECT_EQ(preempt->status, 400);
   const Json unknown = Filter("nobody", {"n"});
   EXPECT_NE(unknown["FailedAndUnresolvableNodes"]["n"].get<std::string>().find("not known"), std::string::npos);
-}
-
-TEST(Engine, AFullMailboxSaysOverloaded) {
-  MemoryStore store;
-  BindingSink sink;
-  EngineOptions options;
-  options.mailbox_capacity = 4;
-  Engine engine(MachineSettings(), options, &store, &sink);
-  sink.port = &engine;
-  ASSERT_TRUE(engine.Start().ok());
-  absl::Notification entered;
-  absl::Notification leave;
-  std::thread blocker([&] {
-    EXPECT_TRUE(engine.Query([&](const Machine&) {
-      entered.Notify();
-      leave.WaitForNotification();
-    }).ok());
-  });
-  entered.WaitForNotification();
-  std::vector<std::thread> announcers;
-  for (int i = 0; i < 4; ++i) announcers.emplace_back([&] { EXPECT_TRUE(engine.Announce(Tick{}).ok()); });
-  while (engine.stats().mailbox_depth < 4) absl::SleepFor(absl::Milliseconds(1));
-  const absl::StatusOr<Reply> refused = engine.Ask(PreFilter{"u"});
-  EXPECT_TRUE(absl::IsResourceExhausted(refused.status())) << refused.status();
-  leave.Notify();
-  blocker.join();
-  for (std::thread& thread : announcers) thread.join();
-  engine.Stop();
-  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(PreFilter{"u"}).status()));
 }
 
 }  // namespace

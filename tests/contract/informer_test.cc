@@ -1,5 +1,7 @@
-// The informer against an API server that misbehaves (SPEC K-10, S-6): pages, bookmarks, resume, 410, 401, 429, 500, and
-// deletions that happened unseen.
+// The informer against an API server that misbehaves (SPEC K-10, S-6): pages, bookmarks, resume, 410, 401, 429, 500,
+// and deletions that happened unseen.
+#include "k8s-extender/apiserver/informer.h"
+
 #include <gtest/gtest.h>
 #include <httplib.h>
 
@@ -7,9 +9,8 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "k8s-extender/apiserver/informer.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 namespace {
@@ -19,7 +20,7 @@ class FakeApi {
  public:
   FakeApi() {
     server_.Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
-      absl::MutexLock lock(&mutex_);
+      MutexLock lock(&mutex_);
       const bool watch = request.has_param("watch");
       requests.push_back(request.target);
       std::vector<std::pair<int, std::string>>& script = watch ? watches : lists;
@@ -44,42 +45,51 @@ class FakeApi {
   std::vector<std::string> requests;
 
  private:
-  absl::Mutex mutex_;
+  Mutex mutex_;
   httplib::Server server_;
   std::thread thread_;
 };
 
 std::string Thing(const std::string& name, const std::string& uid, int version) {
-  return absl::StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"d","uid":")", uid, R"(","resourceVersion":")", version, R"("}})");
+  return absl::StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"d","uid":")", uid, R"(","resourceVersion":")",
+                      version, R"("}})");
 }
 std::string List(const std::string& items, const std::string& token, int version) {
-  return absl::StrCat(R"({"metadata":{"resourceVersion":")", version, R"(","continue":")", token, R"("},"items":[)", items, "]}");
+  return absl::StrCat(R"({"metadata":{"resourceVersion":")", version, R"(","continue":")", token, R"("},"items":[)",
+                      items, "]}");
 }
-std::string Event(const char* type, const std::string& object) { return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n"); }
+std::string Event(const char* type, const std::string& object) {
+  return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
+}
 
 TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   FakeApi api;
-  api.lists = {{500, "broken"}, {401, "{}"}, {429, "{}"}, {200, "not json"},
-               {200, List(Thing("a", "u-a", 1), "page2", 5)}, {200, List(Thing("b", "u-b", 2), "", 5)},
+  api.lists = {{500, "broken"},
+               {401, "{}"},
+               {429, "{}"},
+               {200, "not json"},
+               {200, List(Thing("a", "u-a", 1), "page2", 5)},
+               {200, List(Thing("b", "u-b", 2), "", 5)},
                // After the 410: b is gone, a has come back as another object.
                {200, List(Thing("a", "u-a2", 9), "", 10)}};
-  api.watches = {{200, Event("ADDED", Thing("c", "u-c", 6)) + Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
-                 {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
-                 {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
-  absl::Mutex mutex;
+  api.watches = {
+      {200, Event("ADDED", Thing("c", "u-c", 6)) + Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
+      {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
+      {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
+  Mutex mutex;
   std::vector<std::string> seen;
   Informer::Handlers handlers;
   handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
   handlers.upsert = [&](const Json& object) {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     seen.push_back("+" + StringOrEmpty(Child(object, "metadata"), "uid"));
   };
   handlers.remove = [&](const std::string& identity, const std::string&) {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     seen.push_back("-" + identity);
   };
   handlers.synced = [&] {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     seen.push_back("synced");
   };
   KubeConfig config;
@@ -91,14 +101,15 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   informer.Start();
   const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
   const auto done = [&] {
-    absl::MutexLock lock(&mutex);
+    MutexLock lock(&mutex);
     return seen.size() >= expected.size();
   };
   for (int i = 0; i < 2000 && !done(); ++i) absl::SleepFor(absl::Milliseconds(10));
   informer.Stop();
   EXPECT_EQ(seen, expected);
   bool resumed = false;
-  for (const std::string& request : api.requests) resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
+  for (const std::string& request : api.requests)
+    resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
   EXPECT_TRUE(resumed) << "the second watch goes on from the bookmark";
   EXPECT_GE(informer.stats().errors, 5u);
 }

@@ -75,7 +75,8 @@ std::string ScenarioRunner::Run(const std::string& line) {
   if (verb == "filter") {
     std::vector<std::string> names(words.begin() + 2, words.end());
     if (names.empty()) {
-      for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) names.push_back(machine_.cluster().node(id).facts.name);
+      for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id)
+        names.push_back(machine_.cluster().node(id).facts.name);
     }
     return Apply(Filter{UidOf(arg), std::make_shared<NamedOffer>(names)});
   }
@@ -116,7 +117,8 @@ std::string ScenarioRunner::Settle() {
     machine_.Apply(PlanRound{}, now_ms_, &outcome);
     out += Print(outcome);
   }
-  if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok()) absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
+  if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok())
+    absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
   return out;
 }
 
@@ -125,10 +127,15 @@ std::string ScenarioRunner::Print(const Outcome& outcome) {
   if (!outcome.status.ok()) lines.push_back(absl::StrCat("error: ", outcome.status.message()));
   if (const auto* reply = std::get_if<FilterReply>(&outcome.reply)) {
     switch (reply->kind) {
-      case FilterReply::Kind::kOneNode: lines.push_back(absl::StrCat("filter: ", reply->node)); break;
-      case FilterReply::Kind::kRefuse: lines.push_back(absl::StrCat("filter: none", Why(reply->reason))); break;
+      case FilterReply::Kind::kOneNode:
+        lines.push_back(absl::StrCat("filter: ", reply->node));
+        break;
+      case FilterReply::Kind::kRefuse:
+        lines.push_back(absl::StrCat("filter: none", Why(reply->reason)));
+        break;
       case FilterReply::Kind::kPass:
-        lines.push_back(absl::StrCat("filter: all", reply->guarded.empty() ? "" : " but ", absl::StrJoin(reply->guarded, ",")));
+        lines.push_back(
+            absl::StrCat("filter: all", reply->guarded.empty() ? "" : " but ", absl::StrJoin(reply->guarded, ",")));
     }
   }
   if (const auto* reply = std::get_if<PreFilterReply>(&outcome.reply)) {
@@ -136,22 +143,33 @@ std::string ScenarioRunner::Print(const Outcome& outcome) {
   }
   if (const auto* reply = std::get_if<PermitReply>(&outcome.reply)) {
     switch (reply->kind) {
-      case PermitReply::Kind::kPermit: lines.push_back("PERMIT"); break;
-      case PermitReply::Kind::kWait: lines.push_back(absl::StrCat("WAIT ", reply->wait_ms / 1000, "s", Why(reply->reason))); break;
-      case PermitReply::Kind::kReject: lines.push_back(absl::StrCat("REJECT", Why(reply->reason))); break;
+      case PermitReply::Kind::kPermit:
+        lines.push_back("PERMIT");
+        break;
+      case PermitReply::Kind::kWait:
+        lines.push_back(absl::StrCat("WAIT ", reply->wait_ms / 1000, "s", Why(reply->reason)));
+        break;
+      case PermitReply::Kind::kReject:
+        lines.push_back(absl::StrCat("REJECT", Why(reply->reason)));
+        break;
     }
   }
   for (const HoldAnswer& answer : outcome.answers) {
-    lines.push_back(absl::StrCat("answer ", tokens_[answer.token], ": ", answer.permitted ? "permitted" : "refused", Why(answer.reason)));
+    lines.push_back(absl::StrCat("answer ", tokens_[answer.token], ": ", answer.permitted ? "permitted" : "refused",
+                                 Why(answer.reason)));
   }
   for (const Effect& effect : outcome.effects) {
-    if (const auto* bind = std::get_if<BindPod>(&effect)) lines.push_back(absl::StrCat("effect: bind ", bind->pod.name, " to ", bind->node));
+    if (const auto* bind = std::get_if<BindPod>(&effect))
+      lines.push_back(absl::StrCat("effect: bind ", bind->pod.name, " to ", bind->node));
     if (const auto* call = std::get_if<CallPod>(&effect)) {
       lines.push_back(absl::StrCat("effect: call ", call->pod.name, call->remove_gate ? " by removing its gate" : ""));
     }
-    if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) lines.push_back(absl::StrCat("effect: mark ", mark->pod.name, " timed out"));
-    if (const auto* evict = std::get_if<EvictPod>(&effect)) lines.push_back(absl::StrCat("effect: evict ", evict->pod.name, ": ", evict->note));
-    if (const auto* tell = std::get_if<TellPod>(&effect)) lines.push_back(absl::StrCat("effect: event on ", tell->pod.name, Why(tell->reason)));
+    if (const auto* mark = std::get_if<MarkTimedOut>(&effect))
+      lines.push_back(absl::StrCat("effect: mark ", mark->pod.name, " timed out"));
+    if (const auto* evict = std::get_if<EvictPod>(&effect))
+      lines.push_back(absl::StrCat("effect: evict ", evict->pod.name, ": ", evict->note));
+    if (const auto* tell = std::get_if<TellPod>(&effect))
+      lines.push_back(absl::StrCat("effect: event on ", tell->pod.name, Why(tell->reason)));
   }
   return Lines(lines);
 }
@@ -167,7 +185,8 @@ std::string ScenarioRunner::Node(const Words& words) {
     if (absl::StartsWith(key, "label:")) object["metadata"]["labels"][Prefixed("label:", key)] = value;
     if (absl::StartsWith(key, "taint:")) {
       const std::vector<std::string> parts = absl::StrSplit(value, ':');
-      object["spec"]["taints"].push_back({{"key", Prefixed("taint:", key)}, {"value", parts[0]}, {"effect", parts.at(1)}});
+      object["spec"]["taints"].push_back(
+          {{"key", Prefixed("taint:", key)}, {"value", parts[0]}, {"effect", parts.at(1)}});
     }
   }
   object["status"]["allocatable"] = allocatable;
@@ -226,7 +245,8 @@ std::string ScenarioRunner::Pod(const Words& words) {
     if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;
     if (absl::StartsWith(key, "label:")) meta["labels"][Prefixed("label:", key)] = value;
     if (key == "stuck") {
-      object["status"]["conditions"] = {{{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", value}}};
+      object["status"]["conditions"] = {
+          {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", value}}};
     }
   }
   if (!requests.empty()) spec["containers"] = {{{"name", "main"}, {"resources", {{"requests", requests}}}}};
@@ -254,8 +274,8 @@ std::string ScenarioRunner::ShowGang(const std::string& name, bool explain) {
   if (gang == nullptr) return absl::StrCat("no gang ", name, "\n");
   const GangView view = machine_.ViewGang(*gang, true);
   std::vector<std::string> lines;
-  lines.push_back(absl::StrCat(name, ": ", ToString(view.phase), ", children ", view.children, ", waiting ", view.waiting,
-                               ", bound ", view.bound + view.committed, Why(view.reason)));
+  lines.push_back(absl::StrCat(name, ": ", ToString(view.phase), ", children ", view.children, ", waiting ",
+                               view.waiting, ", bound ", view.bound + view.committed, Why(view.reason)));
   if (explain) {
     lines.push_back(absl::StrCat("  rules: min ", view.rules.min_member, ", total ", view.rules.total_number, ", wait ",
                                  view.rules.wait_time_ms / 1000, "s, ", ToString(view.rules.mode), ", ",
@@ -269,7 +289,8 @@ std::string ScenarioRunner::Usage() {
   std::vector<std::string> lines;
   for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
     const NodeView view = machine_.ViewNode(id);
-    lines.push_back(absl::StrCat(view.name, ": used {", FormatResources(view.used), "} reserved {", FormatResources(view.reserved), "}"));
+    lines.push_back(absl::StrCat(view.name, ": used {", FormatResources(view.used), "} reserved {",
+                                 FormatResources(view.reserved), "}"));
   }
   std::sort(lines.begin(), lines.end());
   return Lines(lines);

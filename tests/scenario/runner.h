@@ -49,7 +49,7 @@ class ScenarioRunner {
   HoldToken next_token_ = 1;
   std::map<HoldToken, std::string> tokens_;  // -> pod name
   std::map<std::string, HoldToken> last_token_;
-  std::map<std::string, Json> pods_;         // as announced last
+  std::map<std::string, Json> pods_;  // as announced last
 };
 
 }  // namespace muster

@@ -71,7 +71,8 @@ TEST_P(ScenarioTest, Plays) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, ScenarioTest, testing::ValuesIn(Files()), [](const auto& info) {
   std::string name = std::filesystem::path(info.param).stem().string();
-  std::replace_if(name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+  std::replace_if(
+      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
   return name;
 });
 

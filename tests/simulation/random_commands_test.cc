@@ -47,13 +47,25 @@ class RandomWorld {
   void Step() {
     now_ms_ += Roll(20) == 0 ? Roll(40'000) : Roll(200);
     switch (Roll(16)) {
-      case 0: Apply(UpsertNode{RandomNode(Roll(6))}); break;
-      case 1: if (Roll(8) == 0) Apply(RemoveNode{NodeName(Roll(6))}); break;
+      case 0:
+        Apply(UpsertNode{RandomNode(Roll(6))});
+        break;
+      case 1:
+        if (Roll(8) == 0) Apply(RemoveNode{NodeName(Roll(6))});
+        break;
       case 2:
-      case 3: AddPod(); break;
-      case 4: RemoveSomePod(); break;
-      case 5: ChangeSomePod(); break;
-      case 6: ChangeGangObject(); break;
+      case 3:
+        AddPod();
+        break;
+      case 4:
+        RemoveSomePod();
+        break;
+      case 5:
+        ChangeSomePod();
+        break;
+      case 6:
+        ChangeGangObject();
+        break;
       case 7:
       case 8:
       case 9:
@@ -63,10 +75,18 @@ class RandomWorld {
       case 11:
         for (int i = 0; i < 6; ++i) BindSome();
         break;
-      case 12: FinishBindings(); break;
-      case 13: if (!tokens_.empty()) HangUp(); break;
-      case 14: PermitSome(); break;
-      default: Apply(Tick{}); break;
+      case 12:
+        FinishBindings();
+        break;
+      case 13:
+        if (!tokens_.empty()) HangUp();
+        break;
+      case 14:
+        PermitSome();
+        break;
+      default:
+        Apply(Tick{});
+        break;
     }
     if (machine_.PlanningDue()) Apply(PlanRound{2});
   }
@@ -83,7 +103,9 @@ class RandomWorld {
     for (const auto& [key, value] : records_) records.push_back({key, value});
     if (!other.Load(records).ok()) return false;
     std::map<std::string, GangRecordView> before;
-    machine_.ForEachGang([&](const Gang& gang) { before[gang.key] = {gang.satisfied, gang.timed_out, gang.held_ms, gang.requeues}; });
+    machine_.ForEachGang([&](const Gang& gang) {
+      before[gang.key] = {gang.satisfied, gang.timed_out, gang.held_ms, gang.requeues};
+    });
     for (const auto& [key, object] : objects_) {
       Outcome outcome;
       other.Apply(UpsertGangObject{object}, now_ms_, &outcome);
@@ -128,7 +150,8 @@ class RandomWorld {
     node.unschedulable = Roll(10) == 0;
     node.labels = {{"zone", absl::StrCat("z", Roll(2))}};
     if (Roll(8) == 0) node.taints.push_back({"dedicated", "x", TaintEffect::kNoSchedule});
-    node.allocatable = {{"cpu", 1000 * (1 + Roll(8))}, {"memory", 1 << 30}, {"pods", 3 + Roll(8)}, {"nvidia.com/gpu", Roll(5)}};
+    node.allocatable = {
+        {"cpu", 1000 * (1 + Roll(8))}, {"memory", 1 << 30}, {"pods", 3 + Roll(8)}, {"nvidia.com/gpu", Roll(5)}};
     return node;
   }
 
@@ -182,14 +205,30 @@ class RandomWorld {
     const Pod* known = machine_.FindPod(uid);
     pod.node_name = known->facts.node_name;
     switch (Roll(8)) {
-      case 0: if (!pod.node_name.empty()) pod.phase = PodPhase::kRunning; break;
-      case 1: if (!pod.node_name.empty()) pod.phase = PodPhase::kSucceeded; break;
-      case 2: pod.phase = PodPhase::kFailed; break;
-      case 3: pod.deleting = true; break;
-      case 4: pod.our_gate = false; break;
-      case 5: pod.unschedulable = absl::StrCat("0/6 nodes: ", Roll(3)); break;
-      case 6: if (pod.node_name.empty() && known->state == MemberState::kPending) pod.node_name = NodeName(Roll(7)); break;
-      default: pod.nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6)); break;
+      case 0:
+        if (!pod.node_name.empty()) pod.phase = PodPhase::kRunning;
+        break;
+      case 1:
+        if (!pod.node_name.empty()) pod.phase = PodPhase::kSucceeded;
+        break;
+      case 2:
+        pod.phase = PodPhase::kFailed;
+        break;
+      case 3:
+        pod.deleting = true;
+        break;
+      case 4:
+        pod.our_gate = false;
+        break;
+      case 5:
+        pod.unschedulable = absl::StrCat("0/6 nodes: ", Roll(3));
+        break;
+      case 6:
+        if (pod.node_name.empty() && known->state == MemberState::kPending) pod.node_name = NodeName(Roll(7));
+        break;
+      default:
+        pod.nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6));
+        break;
     }
     Apply(UpsertPod{pod});
   }
@@ -253,7 +292,9 @@ class RandomWorld {
     for (const auto& [uid, node] : todo) {
       if (Roll(3) == 0) continue;
       bindings_.erase(uid);
-      const BindingResult result = Roll(8) == 0 ? BindingResult::kRefused : Roll(8) == 0 ? BindingResult::kRetry : BindingResult::kBound;
+      const BindingResult result = Roll(8) == 0   ? BindingResult::kRefused
+                                   : Roll(8) == 0 ? BindingResult::kRetry
+                                                  : BindingResult::kBound;
       Apply(BindingOutcome{uid, node, result, "said so"});
     }
   }
@@ -283,7 +324,8 @@ class RandomWorld {
         if (pods_.count(mark->pod.uid) > 0) pods_.find(mark->pod.uid)->second.timed_out_mark = true;
       }
     }
-    if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok() && violation_.empty()) violation_ = std::string(ok.message());
+    if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok() && violation_.empty())
+      violation_ = std::string(ok.message());
     return outcome;
   }
   // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
@@ -292,7 +334,8 @@ class RandomWorld {
     if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
     const Gang& gang = *pod->gang;
     if (!gang.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
-      violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ", gang.rules.min_member);
+      violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
+                                gang.rules.min_member);
     }
   }
 

@@ -30,18 +30,41 @@ TEST_P(QuantityTest, ReadsAsKubernetesDoes) {
 
 constexpr QuantityUnit kM = QuantityUnit::kMilli;
 constexpr QuantityUnit kW = QuantityUnit::kWhole;
-INSTANTIATE_TEST_SUITE_P(
-    Table, QuantityTest,
-    testing::ValuesIn(std::vector<QuantityCase>{
-        {"2", kM, 2000},          {"1500m", kM, 1500},     {"0.1", kM, 100},        {"1.5", kM, 1500},
-        {"100u", kM, 1},          {"1n", kM, 1},           {"0", kM, 0},            {"-0", kM, 0},
-        {"+3", kM, 3000},         {"1Ki", kW, 1024},       {"1.5Gi", kW, 1610612736}, {"1k", kW, 1000},
-        {"2e3", kW, 2000},        {"2E3", kW, 2000},       {"1E", kW, 1000000000000000000}, {"5.", kW, 5},
-        {".5", kM, 500},          {"1m", kW, 1},           {"1e-3", kM, 1},         {"7Ei", kW, 8070450532247928832},
-        {"8Ei", kW, -1},          {"10E", kW, -1},         {"9223372036854775808", kW, -1}, {"", kW, -1},
-        {"-1", kW, -1},           {"1x", kW, -1},          {"1 Gi", kW, -1},        {"Gi", kW, -1},
-        {"1e99", kW, -1},         {"0x10", kW, -1},        {"1..2", kW, -1},        {"99999999999999999999999999999999999999999999", kW, -1},
-    }));
+INSTANTIATE_TEST_SUITE_P(Table, QuantityTest,
+                         testing::ValuesIn(std::vector<QuantityCase>{
+                             {"2", kM, 2000},
+                             {"1500m", kM, 1500},
+                             {"0.1", kM, 100},
+                             {"1.5", kM, 1500},
+                             {"100u", kM, 1},
+                             {"1n", kM, 1},
+                             {"0", kM, 0},
+                             {"-0", kM, 0},
+                             {"+3", kM, 3000},
+                             {"1Ki", kW, 1024},
+                             {"1.5Gi", kW, 1610612736},
+                             {"1k", kW, 1000},
+                             {"2e3", kW, 2000},
+                             {"2E3", kW, 2000},
+                             {"1E", kW, 1000000000000000000},
+                             {"5.", kW, 5},
+                             {".5", kM, 500},
+                             {"1m", kW, 1},
+                             {"1e-3", kM, 1},
+                             {"7Ei", kW, 8070450532247928832},
+                             {"8Ei", kW, -1},
+                             {"10E", kW, -1},
+                             {"9223372036854775808", kW, -1},
+                             {"", kW, -1},
+                             {"-1", kW, -1},
+                             {"1x", kW, -1},
+                             {"1 Gi", kW, -1},
+                             {"Gi", kW, -1},
+                             {"1e99", kW, -1},
+                             {"0x10", kW, -1},
+                             {"1..2", kW, -1},
+                             {"99999999999999999999999999999999999999999999", kW, -1},
+                         }));
 
 TEST(Quantity, PrintsAsAPersonReads) {
   EXPECT_EQ(FormatQuantity("cpu", 1500), "1500m");
@@ -91,7 +114,8 @@ TEST(NodeAffinity, EveryOperator) {
 }
 
 TEST(Taints, Tolerations) {
-  const std::vector<Taint> taints = {{"soft", "", TaintEffect::kPreferNoSchedule}, {"gpu", "yes", TaintEffect::kNoSchedule}};
+  const std::vector<Taint> taints = {{"soft", "", TaintEffect::kPreferNoSchedule},
+                                     {"gpu", "yes", TaintEffect::kNoSchedule}};
   EXPECT_EQ(FirstUntolerated(taints, {})->key, "gpu");
   EXPECT_EQ(FirstUntolerated(taints, {{"gpu", false, "yes", {}}}), nullptr);
   EXPECT_NE(FirstUntolerated(taints, {{"gpu", false, "no", {}}}), nullptr);

@@ -1,6 +1,6 @@
-#include <gtest/gtest.h>
-
 #include "k8s-extender/dialects/dialects.h"
+
+#include <gtest/gtest.h>
 
 namespace muster {
 namespace {
@@ -89,13 +89,19 @@ TEST(Dialects, PodGroups) {
 
 TEST(Requests, AsKubeSchedulerComputesThem) {
   const auto requests = [](const char* spec) { return FormatResources(*EffectiveRequests(Parse(spec))); };
-  EXPECT_EQ(requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"500m"}}}]})"), "cpu: 1500m");
+  EXPECT_EQ(
+      requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"500m"}}}]})"),
+      "cpu: 1500m");
   EXPECT_EQ(requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
-      "initContainers":[{"resources":{"requests":{"cpu":"3"}}}]})"), "cpu: 3");
+      "initContainers":[{"resources":{"requests":{"cpu":"3"}}}]})"),
+            "cpu: 3");
   EXPECT_EQ(requests(R"({"containers":[{"resources":{"requests":{"cpu":"1"}}}],
-      "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"2"}}}]})"), "cpu: 3");
-  EXPECT_EQ(requests(R"({"containers":[{"resources":{"limits":{"nvidia.com/gpu":"2"}}}],"overhead":{"cpu":"250m"}})"), "cpu: 250m, nvidia.com/gpu: 2");
-  EXPECT_EQ(requests(R"({"resources":{"requests":{"cpu":"4"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})"), "cpu: 4");
+      "initContainers":[{"restartPolicy":"Always","resources":{"requests":{"cpu":"1"}}},{"resources":{"requests":{"cpu":"2"}}}]})"),
+            "cpu: 3");
+  EXPECT_EQ(requests(R"({"containers":[{"resources":{"limits":{"nvidia.com/gpu":"2"}}}],"overhead":{"cpu":"250m"}})"),
+            "cpu: 250m, nvidia.com/gpu: 2");
+  EXPECT_EQ(requests(R"({"resources":{"requests":{"cpu":"4"}},"containers":[{"resources":{"requests":{"cpu":"1"}}}]})"),
+            "cpu: 4");
 }
 
 TEST(Requests, OverflowIsRefusedNotWrapped) {
@@ -103,13 +109,15 @@ TEST(Requests, OverflowIsRefusedNotWrapped) {
       {"name":"a","resources":{"requests":{"memory":"8Pi"}}},{"name":"b","resources":{"requests":{"memory":"8Pi"}}}]})"));
   ASSERT_FALSE(sum.ok());
   EXPECT_NE(sum.status().message().find("container b"), std::string::npos);
-  const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"-1"}}}]}})");
+  const PodDescription pod = Pod(
+      R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"-1"}}}]}})");
   EXPECT_NE(pod.invalid.find("container a.requests.cpu"), std::string::npos) << pod.invalid;
 }
 
 TEST(Pods, BadInputIsNamed) {
   EXPECT_FALSE(ParsePod(Parse("[]")).ok());
-  EXPECT_EQ(ParsePod(Parse(R"({"metadata":{"name":5,"uid":"u"}})")).status().message(), "Pod.metadata.name: is a number; expected a string");
+  EXPECT_EQ(ParsePod(Parse(R"({"metadata":{"name":5,"uid":"u"}})")).status().message(),
+            "Pod.metadata.name: is a number; expected a string");
   EXPECT_FALSE(ParsePod(Parse(R"({"metadata":{"name":"a/b","uid":"u"}})")).ok());
   EXPECT_FALSE(ParsePod(Parse(R"({"metadata":{"name":"p"}})")).ok());
   EXPECT_FALSE(ParseNode(Parse(R"({"metadata":{"name":"n"},"status":{"allocatable":{"cpu":"lots"}}})")).ok());
@@ -117,8 +125,14 @@ TEST(Pods, BadInputIsNamed) {
 }
 
 TEST(Pods, OptInNeedsBothMarkers) {
-  EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1","muster.dev/bind":"1"}}}]}})").invalid, "");
-  EXPECT_NE(Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1"}}}]}})").invalid, "");
+  EXPECT_EQ(
+      Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1","muster.dev/bind":"1"}}}]}})")
+          .invalid,
+      "");
+  EXPECT_NE(
+      Pod(R"({"metadata":{"name":"p","uid":"u"},"spec":{"containers":[{"name":"a","resources":{"limits":{"muster.dev/gang":"1"}}}]}})")
+          .invalid,
+      "");
 }
 
 TEST(Pods, GatesAndConditions) {

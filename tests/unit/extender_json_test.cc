@@ -1,7 +1,8 @@
+#include "k8s-extender/webhook/extender_json.h"
+
 #include <gtest/gtest.h>
 
 #include "k8s-extender/apiserver/kube_config.h"
-#include "k8s-extender/webhook/extender_json.h"
 #include "service/config/config.h"
 
 namespace muster {
@@ -24,17 +25,20 @@ TEST(ExtenderArgs, BothForms) {
 }
 
 TEST(ExtenderArgs, BadInput) {
-  for (const char* body : {"", "[]", "5", "null", "{", "{}", R"({"Pod":null})", R"({"Pod":{"metadata":{"uid":""}}})", "\xff\xfe"}) {
+  for (const char* body :
+       {"", "[]", "5", "null", "{", "{}", R"({"Pod":null})", R"({"Pod":{"metadata":{"uid":""}}})", "\xff\xfe"}) {
     EXPECT_FALSE(ParseExtenderArgs(body).ok()) << body;
   }
   EXPECT_FALSE(ParseExtenderArgs("{\"a\":" + std::string(100'000, '[')).ok()) << "depth is bounded";
 }
 
 TEST(BindingArgs, Reads) {
-  const absl::StatusOr<BindingArgs> args = ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})");
+  const absl::StatusOr<BindingArgs> args =
+      ParseBindingArgs(R"({"PodName":"p","PodNamespace":"ns","PodUID":"u","Node":"n"})");
   ASSERT_TRUE(args.ok());
   EXPECT_EQ(args->node, "n");
-  EXPECT_EQ(ParseBindingArgs(R"({"PodUID":"u"})").status().message(), "ExtenderBindingArgs.Node: is missing; expected a node's name");
+  EXPECT_EQ(ParseBindingArgs(R"({"PodUID":"u"})").status().message(),
+            "ExtenderBindingArgs.Node: is missing; expected a node's name");
   EXPECT_FALSE(ParseBindingArgs(R"({"PodUID":5,"Node":"n"})").ok());
 }
 
@@ -61,9 +65,11 @@ TEST(FilterResult, EveryKind) {
   EXPECT_EQ((*parsed)["FailedAndUnresolvableNodes"]["a"], "muster: say \"no\"\n");
   EXPECT_EQ((*parsed)["FailedAndUnresolvableNodes"].size(), 2u);
   FilterReply guarded{FilterReply::Kind::kPass, "", {"a"}, {ReasonCode::kGuarded, "promised"}};
-  EXPECT_EQ(FilterResultJson(guarded, offer, false, ""),
-            R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{"a":"muster: promised"},"Error":""})");
-  const std::string body = R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"},"x":1},{"metadata":{"name":"b"},"x":2}]}})";
+  EXPECT_EQ(
+      FilterResultJson(guarded, offer, false, ""),
+      R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{"a":"muster: promised"},"Error":""})");
+  const std::string body =
+      R"({"Pod":{},"Nodes":{"items":[{"metadata":{"name":"a"},"x":1},{"metadata":{"name":"b"},"x":2}]}})";
   const absl::StatusOr<Json> whole = ParseJson(FilterResultJson(one, offer, true, body), "answer");
   EXPECT_EQ((*whole)["Nodes"]["items"].size(), 1u);
   EXPECT_EQ((*whole)["Nodes"]["items"][0]["x"], 2);
@@ -71,10 +77,13 @@ TEST(FilterResult, EveryKind) {
 
 // SPEC S-7: a configuration is validated as a whole, every problem is named.
 TEST(Config, EveryProblemAtOnce) {
-  const absl::StatusOr<Config> config = ParseConfig("listen: {grpc: 0.0.0.0:1, extender: nowhere}\nholds: {max: -1}\ngangs: {waitTime: soon}\nnonsense: 1\n");
+  const absl::StatusOr<Config> config = ParseConfig(
+      "listen: {grpc: 0.0.0.0:1, extender: nowhere}\nholds: {max: -1}\ngangs: {waitTime: soon}\nnonsense: 1\n");
   ASSERT_FALSE(config.ok());
-  for (const char* part : {"listen.grpc", "listen.extender: \"nowhere\"", "holds.max: \"-1\" is not a whole number", "gangs.waitTime: \"soon\"", "nonsense: there is no such setting"}) {
-    EXPECT_NE(config.status().message().find(part), absl::string_view::npos) << part << " in\n" << config.status().message();
+  for (const char* part : {"listen.grpc", "listen.extender: \"nowhere\"", "holds.max: \"-1\" is not a whole number",
+                           "gangs.waitTime: \"soon\"", "nonsense: there is no such setting"}) {
+    EXPECT_NE(config.status().message().find(part), absl::string_view::npos) << part << " in\n"
+                                                                             << config.status().message();
   }
 }
 

@@ -66,7 +66,8 @@ TEST(Planner, AgreesWithItsDumbTwin) {
     const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
     Cluster cluster;
     ClassIndex index(&cluster);
-    for (int i = 0; i < 30; ++i) ASSERT_TRUE(cluster.UpsertNode(MakeNode(absl::StrCat("n", roll(1000)), 1000 * (1 + roll(16)), roll(9))).ok());
+    for (int i = 0; i < 30; ++i)
+      ASSERT_TRUE(cluster.UpsertNode(MakeNode(absl::StrCat("n", roll(1000)), 1000 * (1 + roll(16)), roll(9))).ok());
     std::vector<ClassId> classes;
     for (int i = 0; i < 4; ++i) classes.push_back(*cluster.AcquireClass(Shape(250 * (1 + roll(8)), roll(3))));
     for (int round = 0; round < 40; ++round) {
