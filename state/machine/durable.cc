@@ -173,6 +173,16 @@ absl::Status Machine::CheckInvariants() const {
         }
       }
     }
+    int32_t gated = 0;
+    int32_t plannable = 0;
+    for (const Pod* pod : gang->in(MemberState::kPending)) {
+      gated += pod->facts.other_gates ? 1 : 0;
+      plannable += !pod->facts.other_gates && Serves(*pod) && pod->facts.gang.problem.none() && pod->cls != kNoClass;
+    }
+    if (gated != gang->gated || plannable != gang->plannable) {
+      return broken(absl::StrCat(key, " counts ", gang->gated, " gated and ", gang->plannable,
+                                 " plannable members, has ", gated, " and ", plannable));
+    }
     if (!gang->queued.has_value() && !gang->blocked_signature.empty())
       return broken(absl::StrCat(key, " is blocked, not queued"));
     if (gang->plan == nullptr) continue;
@@ -198,7 +208,7 @@ absl::Status Machine::CheckInvariants() const {
     if (held != gang->plan->held)
       return broken(absl::StrCat(key, " counts ", gang->plan->held, " held slots, has ", held));
     holds += held;
-    if (!gang->plan->committed && gang->plan->slots.size() != static_cast<size_t>(Missing(*gang) + 0)) {
+    if (!gang->plan->committed && gang->plan->slots.size() != static_cast<size_t>(Missing(*gang))) {
       return broken(absl::StrCat(key, " has ", gang->plan->slots.size(), " slots and misses ", Missing(*gang)));
     }
     // No partial gang is committed: a plan is committed as a whole or has no committed slot.

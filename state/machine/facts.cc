@@ -1,6 +1,7 @@
 // What the outside world says: nodes, pods, PodGroups.
 #include <algorithm>
 #include <limits>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -78,6 +79,7 @@ void Machine::On(const UpsertPod& command) {
       pod->facts.invalid = std::string(cls.status().message());
     }
   }
+  JudgePod(pod);
   pod->state = StateFromFacts(facts);
   const bool asked = asked_early_.erase(facts.uid) > 0;
   pod->refused = asked;
@@ -100,7 +102,7 @@ void Machine::JoinGang(Pod* pod) {
   if (!pod->facts.gang.in_gang()) return;
   Gang* gang = InternGang(pod->facts.name_space, pod->facts.gang.name, pod->facts.created_ms);
   pod->gang = gang;
-  gang->in(pod->state).insert(pod);
+  EnterSet(pod);
   if (gang->objects.empty()) gang->created_ms = std::min(gang->created_ms, pod->facts.created_ms);
   if (pod->facts.gang.dialect != GangDialect::kKoordinator) gang->refers_to_object = true;
   AdoptDeclaration(gang, *pod);
@@ -116,7 +118,7 @@ void Machine::JoinGang(Pod* pod) {
 void Machine::LeaveGang(Pod* pod) {
   Gang* gang = pod->gang;
   if (gang == nullptr) return;
-  gang->in(pod->state).erase(pod);
+  LeaveSet(pod);
   pod->gang = nullptr;
   Touch(gang);
 }
@@ -151,6 +153,7 @@ void Machine::AdoptDeclaration(Gang* gang, const Pod& pod) {
   }
   if (!gang->annotations.has_value()) {
     gang->annotations = said;
+    gang->declared_by = pod.facts.uid;
     ReadRules(gang);
     return;
   }
@@ -158,6 +161,26 @@ void Machine::AdoptDeclaration(Gang* gang, const Pod& pod) {
   if (!contradiction.empty()) {
     Warn(gang, absl::StrCat("pod ", pod.facts.name, " contradicts an earlier pod, which stands: ", contradiction));
   }
+}
+
+// Somebody edited a declaration: everything that was said about the gang is read again. The pod whose declaration stood
+// goes first, then the others in order of creation (D-9).
+void Machine::Redeclare(Gang* gang) {
+  gang->annotations.reset();
+  gang->unreadable.clear();
+  gang->warnings.clear();
+  for (const auto& [dialect, object] : gang->objects) {
+    for (const std::string& warning : object.declaration.warnings) Warn(gang, absl::StrCat("PodGroup: ", warning));
+  }
+  std::vector<const Pod*> members;
+  for (const MemberSet& set : gang->members) members.insert(members.end(), set.begin(), set.end());
+  const std::string first = std::exchange(gang->declared_by, "");
+  std::sort(members.begin(), members.end(), [&](const Pod* a, const Pod* b) {
+    return std::make_tuple(a->facts.uid != first, a->facts.created_ms, absl::string_view(a->facts.uid)) <
+           std::make_tuple(b->facts.uid != first, b->facts.created_ms, absl::string_view(b->facts.uid));
+  });
+  for (const Pod* pod : members) AdoptDeclaration(gang, *pod);
+  ReadRules(gang);
 }
 
 void Machine::ReadRules(Gang* gang) {
@@ -181,10 +204,13 @@ void Machine::ReadRules(Gang* gang) {
 void Machine::On(const UpsertGangObject& command) {
   const GangObject& object = command.object;
   Gang* gang = InternGang(object.name_space, object.name, object.created_ms);
+  const auto known = gang->objects.find(object.dialect);
+  const bool said_before = known != gang->objects.end() && known->second.declaration == object.declaration &&
+                           known->second.created_ms == object.created_ms;
   gang->objects[object.dialect] = object;
+  if (said_before) return;  // its status changed, most often by our own hand
   gang->created_ms = object.created_ms;
-  for (const std::string& warning : object.declaration.warnings) Warn(gang, absl::StrCat("PodGroup: ", warning));
-  ReadRules(gang);
+  Redeclare(gang);
 }
 
 void Machine::On(const RemoveGangObject& command) {
@@ -192,7 +218,7 @@ void Machine::On(const RemoveGangObject& command) {
   if (found == gangs_.end()) return;
   Gang* gang = found->second.get();
   if (gang->objects.erase(command.dialect) == 0) return;
-  ReadRules(gang);
+  Redeclare(gang);
   // D-12: without its PodGroup the gang is gone; pods that need it wait for it to come back.
   if (gang->plan != nullptr && !gang->plan->committed && !GateReason(*gang).none()) {
     WithdrawPlan(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted");
@@ -214,7 +240,11 @@ void Machine::On(const FactsRead&) {
     pod->refused = pod->gang != nullptr;
     pod->called = false;
   }
-  for (auto& [key, gang] : gangs_) Touch(gang.get());
+  for (auto& [key, gang] : gangs_) {
+    // The wait time ran out before a restart: members whose mark was still on its way get it now.
+    if (gang->timed_out) MarkMembers(gang.get(), TimedOutReason(*gang));
+    Touch(gang.get());
+  }
 }
 
 void Machine::ChangePod(Pod* pod, const PodDescription& said) {
@@ -224,6 +254,8 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   const std::string before_unschedulable = pod->facts.unschedulable;
   const std::string before_nominated = pod->facts.nominated_node;
   const bool gang_changed = pod->facts.gang.name != facts.gang.name;
+  const bool declaration_changed =
+      pod->facts.gang.declares != facts.gang.declares || !(pod->facts.gang.declaration == facts.gang.declaration);
   const bool shape_changed = pod->facts.shape.Key() != facts.shape.Key() || pod->facts.invalid != facts.invalid;
 
   Gang* gang = pod->gang;
@@ -232,9 +264,8 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
     FreeSlot(pod);
   }
   // Taking the pod out of its ordered set first: its place depends on its facts.
-  if (gang != nullptr) gang->in(pod->state).erase(pod);
+  if (gang != nullptr) LeaveSet(pod);
   pod->facts = std::move(facts);
-  if (gang != nullptr) gang->in(pod->state).insert(pod);
   if (shape_changed) {
     const NodeId charged = pod->charged_node;
     const ChargeKind kind = pod->charge_kind;
@@ -248,11 +279,11 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
         pod->facts.invalid = std::string(cls.status().message());
       }
     }
-    if (charged != kNoNode) {
-      SetCharge(pod, charged, kind);
-      ReverifyNode(charged);
-    }
+    if (charged != kNoNode) SetCharge(pod, charged, kind);
   }
+  JudgePod(pod);
+  if (gang != nullptr) EnterSet(pod);
+  if (shape_changed && pod->charged_node != kNoNode) ReverifyNode(pod->charged_node);
   if (gang_changed) {
     LeaveGang(pod);
     if (gang != nullptr) NoteMemberLoss(gang);
@@ -260,6 +291,7 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   } else if (gang != nullptr) {
     if (pod->facts.timed_out_mark) gang->timed_out = true;
     Touch(gang);
+    if (declaration_changed) Redeclare(gang);
     if (shape_changed) NoteMemberLoss(gang);
   }
   if (!pod->facts.our_gate) pod->called = pod->called && pod->refused;
@@ -392,12 +424,35 @@ void Machine::NoteUnschedulable(Pod* pod) {
 
 void Machine::SetState(Pod* pod, MemberState state) {
   if (pod->state == state) return;
-  if (pod->gang != nullptr) {
-    pod->gang->in(pod->state).erase(pod);
-    pod->gang->in(state).insert(pod);
-    Touch(pod->gang);
+  if (pod->gang == nullptr) {
+    pod->state = state;
+    return;
   }
+  LeaveSet(pod);
   pod->state = state;
+  EnterSet(pod);
+  Touch(pod->gang);
+}
+
+// Puts the pod into the set of its state, and counts it. REQUIRES: JudgePod since its facts changed.
+void Machine::EnterSet(Pod* pod) {
+  Gang* gang = pod->gang;
+  gang->in(pod->state).insert(pod);
+  gang->runs_current = false;
+  const bool pending = pod->state == MemberState::kPending;
+  pod->counted_gated = pending && pod->facts.other_gates;
+  pod->counted_plannable = pending && !pod->facts.other_gates && pod->served && pod->able;
+  gang->gated += pod->counted_gated ? 1 : 0;
+  gang->plannable += pod->counted_plannable ? 1 : 0;
+}
+
+// REQUIRES: its facts are as they were at EnterSet.
+void Machine::LeaveSet(Pod* pod) {
+  Gang* gang = pod->gang;
+  gang->in(pod->state).erase(pod);
+  gang->runs_current = false;
+  gang->gated -= pod->counted_gated ? 1 : 0;
+  gang->plannable -= pod->counted_plannable ? 1 : 0;
 }
 
 void Machine::SetCharge(Pod* pod, NodeId node, ChargeKind kind) {

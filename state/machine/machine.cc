@@ -1,6 +1,7 @@
 #include "state/machine/machine.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "state/base/check.h"
 
@@ -49,17 +50,41 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
   out_ = outcome;
   std::visit([this](const auto& specific) { On(specific); }, command);
-  Finish(outcome);
+  SettleTouched();
   out_ = nullptr;
 }
 
-void Machine::Finish(Outcome*) {
-  // Settling a gang may touch another one (capacity that one gives up is planned by a later PlanRound, not here).
+namespace {
+
+bool LaterKey(const Gang* a, const Gang* b) { return b->key < a->key; }
+
+}  // namespace
+
+void Machine::Touch(Gang* gang) {
+  if (std::exchange(gang->touched, true)) return;
+  touched_.push_back(gang);
+  std::push_heap(touched_.begin(), touched_.end(), LaterKey);
+}
+
+// In order of keys. Settling a gang may touch another one (capacity that one gives up is planned by a later PlanRound,
+// not here).
+void Machine::SettleTouched() {
   while (!touched_.empty()) {
-    Gang* gang = *touched_.begin();
-    touched_.erase(touched_.begin());
+    std::pop_heap(touched_.begin(), touched_.end(), LaterKey);
+    Gang* gang = touched_.back();
+    touched_.pop_back();
+    gang->touched = false;
     Settle(gang);
   }
+}
+
+void Machine::MarkGang(Gang* gang) {
+  if (!std::exchange(gang->changed, true)) changed_gangs_.push_back(gang->key);
+}
+
+void Machine::MarkNode(NodeId node) {
+  if (static_cast<size_t>(node) >= node_changed_.size()) node_changed_.resize(static_cast<size_t>(node) + 1, 0);
+  if (std::exchange(node_changed_[static_cast<size_t>(node)], uint8_t{1}) == 0) changed_nodes_.push_back(node);
 }
 
 bool Machine::PlanningDue() const {
@@ -69,7 +94,7 @@ bool Machine::PlanningDue() const {
 
 int64_t Machine::NextDeadline() const {
   int64_t next = exclusions_until_ms_;
-  if (!gang_timers_.empty()) next = std::min(next, gang_timers_.begin()->first);
+  if (!gang_timers_.empty()) next = std::min(next, gang_timers_.begin()->due_ms);
   if (!pod_timers_.empty()) next = std::min(next, pod_timers_.begin()->first);
   return next;
 }
@@ -89,10 +114,18 @@ void Machine::ForEachGang(const std::function<void(const Gang&)>& visit) const {
 }
 
 void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
-  gangs->assign(changed_gangs_.begin(), changed_gangs_.end());
-  changed_gangs_.clear();
+  *gangs = std::exchange(changed_gangs_, {});
+  std::sort(gangs->begin(), gangs->end());
+  gangs->erase(std::unique(gangs->begin(), gangs->end()), gangs->end());
+  for (const std::string& key : *gangs) {
+    if (const auto gang = gangs_.find(key); gang != gangs_.end()) gang->second->changed = false;
+  }
   nodes->clear();
-  for (const NodeId node : changed_nodes_) nodes->push_back(cluster_.node(node).facts.name);
+  std::sort(changed_nodes_.begin(), changed_nodes_.end());
+  for (const NodeId node : changed_nodes_) {
+    nodes->push_back(cluster_.node(node).facts.name);
+    node_changed_[static_cast<size_t>(node)] = 0;
+  }
   changed_nodes_.clear();
 }
 

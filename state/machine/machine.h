@@ -103,6 +103,15 @@ class Machine {
     absl::btree_set<QueueKey> waiting;
   };
 
+  // When a gang is due, ties by key.
+  struct GangTimer {
+    int64_t due_ms;
+    Gang* gang;
+    friend bool operator<(const GangTimer& a, const GangTimer& b) {
+      return a.due_ms != b.due_ms ? a.due_ms < b.due_ms : a.gang->key < b.gang->key;
+    }
+  };
+
   // facts.cc
   void On(const UpsertNode& command);
   void On(const RemoveNode& command);
@@ -115,6 +124,7 @@ class Machine {
   void JoinGang(Pod* pod);
   void LeaveGang(Pod* pod);
   void AdoptDeclaration(Gang* gang, const Pod& pod);
+  void Redeclare(Gang* gang);
   void NoteUnschedulable(Pod* pod);
   void NoteMemberLoss(Gang* gang);
   void NoteActiveLoss(Gang* gang, const Pod& pod);
@@ -122,6 +132,9 @@ class Machine {
   Gang* InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms);
   void ReadRules(Gang* gang);
   void SetState(Pod* pod, MemberState state);
+  void EnterSet(Pod* pod);
+  static void LeaveSet(Pod* pod);
+  void JudgePod(Pod* pod) const;
   void SetCharge(Pod* pod, NodeId node, ChargeKind kind);
   void ClearCharge(Pod* pod, bool gained);
   [[nodiscard]] static MemberState StateFromFacts(const PodDescription& facts);
@@ -135,6 +148,7 @@ class Machine {
   [[nodiscard]] Reason PodReason(const Pod& pod) const;     // what concerns only this pod; none otherwise
   [[nodiscard]] int32_t CountedChildren(const Gang& gang) const;
   [[nodiscard]] bool Plannable(const Pod& pod) const;
+  [[nodiscard]] int32_t PlannableMembers(const Gang& gang) const;
   [[nodiscard]] int32_t Missing(const Gang& gang) const;
   [[nodiscard]] int32_t TowardsMinimum(const Gang& gang) const;  // G-5, without pending ones
   [[nodiscard]] bool PassesOneByOne(const Gang& gang) const;
@@ -146,7 +160,8 @@ class Machine {
   void SettleQueue(Gang* gang);
   void SettleReason(Gang* gang);
   void SettleTimer(Gang* gang);
-  void Touch(Gang* gang) { touched_.insert(gang); }
+  void Touch(Gang* gang);
+  void MarkGang(Gang* gang);
 
   // planning.cc
   void On(const PlanRound& command);
@@ -154,8 +169,8 @@ class Machine {
   void Block(Gang* gang, ClassId lacking, bool holds, Reason reason);
   void LeaveQueue(Gang* gang);
   void WakeGroups();
-  [[nodiscard]] std::string Signature(const Gang& gang) const;
-  [[nodiscard]] std::vector<Candidates> CandidateRuns(const Gang& gang) const;
+  [[nodiscard]] std::string Signature(Gang* gang) const;
+  [[nodiscard]] const std::vector<Candidates>& CandidateRuns(Gang* gang) const;
   void AdoptPlan(Gang* gang, std::vector<Statement::Operation> operations);
   void CallMembers(Gang* gang, bool again);
   void CallExtras(Gang* gang);
@@ -211,6 +226,8 @@ class Machine {
   void OnGangTimer(Gang* gang);
   void OnPodTimer(Pod* pod);
   void ExpireWait(Gang* gang);
+  void MarkMembers(Gang* gang, const Reason& reason);
+  [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
   void SettlePodTimer(Pod* pod);
   [[nodiscard]] int64_t GangDeadline(const Gang& gang) const;
   void NotifyMembers(Gang* gang);
@@ -222,9 +239,9 @@ class Machine {
   void ForgetCommit(const Pod& pod);
   void ForgetRestored();
 
-  void Finish(Outcome* outcome);
+  void SettleTouched();
   [[nodiscard]] PodRef RefOf(const Pod& pod) const;
-  void MarkNode(NodeId node) { changed_nodes_.insert(node); }
+  void MarkNode(NodeId node);
 
   MachineSettings settings_;
   Cluster cluster_;
@@ -244,17 +261,14 @@ class Machine {
 
   absl::btree_set<std::string> asked_early_;  // UIDs that a scheduler asked about before they were announced; bounded
 
-  std::set<std::pair<int64_t, std::string>> gang_timers_;
+  absl::btree_set<GangTimer> gang_timers_;
   std::set<std::pair<int64_t, std::string>> pod_timers_;
   int64_t exclusions_until_ms_ = kNever;
 
-  // Gangs to settle at the end of the command, in order of their keys.
-  struct ByKey {
-    bool operator()(const Gang* a, const Gang* b) const { return a->key < b->key; }
-  };
-  std::set<Gang*, ByKey> touched_;
-  std::set<std::string> changed_gangs_;
-  std::set<NodeId> changed_nodes_;
+  std::vector<Gang*> touched_;              // to settle at the end of the command; a heap, the first key on top
+  std::vector<std::string> changed_gangs_;  // keys; a gang that went and came may be there twice
+  std::vector<NodeId> changed_nodes_;
+  std::vector<uint8_t> node_changed_;  // by NodeId: is in changed_nodes_
 
   Outcome* out_ = nullptr;  // during Apply
   int64_t now_ms_ = 0;

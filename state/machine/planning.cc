@@ -1,5 +1,6 @@
 // Which gang is planned next, what a plan is, and how it ends before its commit (SPEC P-2, P-9 to P-11, K-7).
 #include <algorithm>
+#include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -60,9 +61,11 @@ void Machine::WakeGroups() {
   }
 }
 
-std::vector<Candidates> Machine::CandidateRuns(const Gang& gang) const {
-  std::vector<Candidates> runs;
-  for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
+const std::vector<Candidates>& Machine::CandidateRuns(Gang* gang) const {
+  std::vector<Candidates>& runs = gang->runs;
+  if (std::exchange(gang->runs_current, true)) return runs;
+  runs.clear();
+  for (const Pod* pod : gang->in(MemberState::kPending)) {
     if (!Plannable(*pod)) continue;
     if (runs.empty() || runs.back().cls != pod->cls || runs.back().priority != pod->facts.priority) {
       runs.push_back({pod->cls, pod->facts.priority, 0});
@@ -72,16 +75,16 @@ std::vector<Candidates> Machine::CandidateRuns(const Gang& gang) const {
   return runs;
 }
 
-std::string Machine::Signature(const Gang& gang) const {
+std::string Machine::Signature(Gang* gang) const {
   std::string out =
-      absl::StrCat(Missing(gang), "/", GangPriority(gang), "/", FormatResources(gang.rules.min_resources));
+      absl::StrCat(Missing(*gang), "/", GangPriority(*gang), "/", FormatResources(gang->rules.min_resources));
   for (const Candidates& run : CandidateRuns(gang))
     absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
   return out;
 }
 
 bool Machine::TryPlan(Gang* gang) {
-  std::string signature = Signature(*gang);
+  std::string signature = Signature(gang);
   const auto group = blocked_.find(signature);
   const bool is_head = gang->blocked_signature == signature && awake_.contains(signature);
   if (group != blocked_.end() && !awake_.contains(signature)) {
@@ -120,7 +123,7 @@ bool Machine::TryPlan(Gang* gang) {
   }
   ReleaseNominated(GangPriority(*gang));
   Statement statement(&cluster_);
-  const PlacementResult result = PlaceGang(CandidateRuns(*gang), needed, &index_, cluster_, &statement);
+  const PlacementResult result = PlaceGang(CandidateRuns(gang), needed, &index_, cluster_, &statement);
   if (!result.placed) {
     ChargeNominated();
     const ClassId lacking = result.lacking;
@@ -141,7 +144,7 @@ bool Machine::TryPlan(Gang* gang) {
 }
 
 void Machine::Block(Gang* gang, ClassId lacking, bool holds, Reason reason) {
-  std::string signature = Signature(*gang);
+  std::string signature = Signature(gang);
   LeaveQueue(gang);
   gang->queued = KeyOf(*gang);
   gang->blocked = std::move(reason);
@@ -303,7 +306,7 @@ void Machine::Promised(Gang* gang, NodeId node, ClassId cls, int32_t pods) {
   if (entry == here.end()) entry = here.insert(here.end(), Promise{gang, cls, 0});
   entry->pods += pods;
   MUSTER_CHECK(entry->pods >= 0);
-  for (int32_t i = 0; i < pods; ++i) cluster_.HoldClass(cls);
+  if (pods > 0) cluster_.HoldClass(cls, pods);
   if (entry->pods == 0) here.erase(entry);
   if (here.empty()) promises_.erase(node);
   MarkNode(node);

@@ -36,15 +36,26 @@ Reason Machine::PodReason(const Pod& pod) const {
   return {};
 }
 
+// What the pod's own facts say about planning it; see Plannable.
+void Machine::JudgePod(Pod* pod) const {
+  pod->served = Serves(*pod);
+  pod->able = pod->facts.gang.problem.none() && pod->cls != kNoClass;
+}
+
 bool Machine::Plannable(const Pod& pod) const {
-  return pod.state == MemberState::kPending && !pod.facts.other_gates && Serves(pod) && PodReason(pod).none();
+  return pod.state == MemberState::kPending && !pod.facts.other_gates && pod.served && pod.able &&
+         (!settings_.one_priority || PodReason(pod).none());
+}
+
+// How many pending members Plannable is true of. One priority for all is a rule about each other: counted anew.
+int32_t Machine::PlannableMembers(const Gang& gang) const {
+  if (!settings_.one_priority) return gang.plannable;
+  return static_cast<int32_t>(absl::c_count_if(gang.members[static_cast<size_t>(MemberState::kPending)],
+                                               [this](const Pod* pod) { return Plannable(*pod); }));
 }
 
 int32_t Machine::CountedChildren(const Gang& gang) const {
-  int32_t count = gang.active() + gang.count(MemberState::kWaiting);
-  for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
-    if (!pod->facts.other_gates) ++count;
-  }
+  int32_t count = gang.active() + gang.count(MemberState::kWaiting) + gang.count(MemberState::kPending) - gang.gated;
   if (gang.rules.match_policy == MatchPolicy::kWaitingRunningSucceed) count += gang.count(MemberState::kSucceeded);
   return count;
 }
@@ -98,10 +109,8 @@ QueueKey Machine::KeyOf(const Gang& gang) const {
 Reason Machine::ChildrenReason(const Gang& gang) const {
   const int32_t children = CountedChildren(gang);
   if (children >= gang.rules.min_member) return {};
-  const int32_t gated = static_cast<int32_t>(absl::c_count_if(gang.members[static_cast<size_t>(MemberState::kPending)],
-                                                              [](const Pod* pod) { return pod->facts.other_gates; }));
   std::string text = absl::StrCat(children, " of ", gang.rules.min_member, " pods exist");
-  if (gated > 0) absl::StrAppend(&text, " (", gated, " more held by another scheduling gate)");
+  if (gang.gated > 0) absl::StrAppend(&text, " (", gang.gated, " more held by another scheduling gate)");
   return {ReasonCode::kNotEnoughPods, std::move(text)};
 }
 
@@ -149,20 +158,18 @@ Reason Machine::GateReason(const Gang& gang) const {
 Reason Machine::PlanReason(const Gang& gang) const {
   if (Reason gate = GateReason(gang); !gate.none()) return gate;
   const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
-  int32_t plannable = gang.count(MemberState::kWaiting);
+  const int32_t plannable = gang.count(MemberState::kWaiting) + PlannableMembers(gang);
+  if (plannable >= missing) return {};
   Reason culprit;
   for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
-    if (Plannable(*pod)) {
-      ++plannable;
-    } else if (culprit.none()) {
-      culprit = PodReason(*pod);
-      if (culprit.none() && !Serves(*pod)) {
-        culprit = {ReasonCode::kNotServed, absl::StrCat("pod ", pod->facts.name, " is placed by scheduler \"",
-                                                        pod->facts.scheduler_name, "\", which asks pod by pod")};
-      }
+    if (Plannable(*pod)) continue;
+    culprit = PodReason(*pod);
+    if (culprit.none() && !pod->served) {
+      culprit = {ReasonCode::kNotServed, absl::StrCat("pod ", pod->facts.name, " is placed by scheduler \"",
+                                                      pod->facts.scheduler_name, "\", which asks pod by pod")};
     }
+    if (!culprit.none()) break;
   }
-  if (plannable >= missing) return {};
   std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be planned");
   if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);
   return {culprit.none() ? ReasonCode::kNotEnoughPods : culprit.code, std::move(text)};
@@ -202,9 +209,9 @@ void Machine::Settle(Gang* gang) {
   if (gang->children() == 0 && gang->objects.empty()) {
     MUSTER_CHECK(gang->plan == nullptr);
     LeaveQueue(gang);
-    gang_timers_.erase({gang->timer_ms, gang->key});
-    changed_gangs_.insert(gang->key);
-    touched_.erase(gang);
+    if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang});
+    MUSTER_CHECK(!gang->touched);
+    MarkGang(gang);
     if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
     gangs_.erase(gang->key);
     return;
@@ -213,12 +220,13 @@ void Machine::Settle(Gang* gang) {
   SettleReason(gang);
   SettleTimer(gang);
   WriteRecord(gang);
-  changed_gangs_.insert(gang->key);
+  MarkGang(gang);
   if (PassesOneByOne(*gang)) CallExtras(gang);
 }
 
 void Machine::SettleMarks(Gang* gang) {
-  if (gang->timed_out) {
+  // Until every fact is read, members that carry a mark or a node may still be to come.
+  if (gang->timed_out && facts_read_) {
     const bool marked = absl::c_any_of(gang->members, [](const MemberSet& set) {
       return absl::c_any_of(set, [](const Pod* pod) { return pod->facts.timed_out_mark; });
     });
@@ -226,7 +234,7 @@ void Machine::SettleMarks(Gang* gang) {
   }
   if (gang->evicting && gang->active() == 0 && gang->count(MemberState::kLeaving) == 0) gang->evicting = false;
   const bool in_flight = gang->plan != nullptr || gang->count(MemberState::kWaiting) > 0;
-  if (gang->satisfied && gang->active() == 0 && !in_flight) gang->satisfied = false;
+  if (gang->satisfied && facts_read_ && gang->active() == 0 && !in_flight) gang->satisfied = false;
   if (!gang->satisfied && !in_flight && facts_read_ && gang->rules.min_member > 0 && gang->active() > 0 &&
       Missing(*gang) == 0) {
     gang->satisfied = true;
@@ -256,7 +264,7 @@ void Machine::SettleQueue(Gang* gang) {
     return;
   }
   QueueKey key = KeyOf(*gang);
-  if (gang->queued == key && (gang->blocked_signature.empty() || gang->blocked_signature == Signature(*gang))) return;
+  if (gang->queued == key && (gang->blocked_signature.empty() || gang->blocked_signature == Signature(gang))) return;
   LeaveQueue(gang);
   gang->blocked = Reason();
   gang->queued = key;
@@ -275,9 +283,9 @@ void Machine::SettleReason(Gang* gang) {
 void Machine::SettleTimer(Gang* gang) {
   const int64_t due = GangDeadline(*gang);
   if (due == gang->timer_ms) return;
-  if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang->key});
+  if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang});
   gang->timer_ms = due;
-  if (due != kNever) gang_timers_.emplace(due, gang->key);
+  if (due != kNever) gang_timers_.insert({due, gang});
 }
 
 }  // namespace muster

@@ -21,10 +21,9 @@ int64_t Machine::GangDeadline(const Gang& gang) const {
 
 void Machine::On(const Tick&) {
   if (exclusions_until_ms_ <= now_ms_) exclusions_until_ms_ = cluster_.ExpireExclusions(now_ms_);
-  while (!gang_timers_.empty() && gang_timers_.begin()->first <= now_ms_) {
-    const std::string key = gang_timers_.begin()->second;
+  while (!gang_timers_.empty() && gang_timers_.begin()->due_ms <= now_ms_) {
+    Gang* gang = gang_timers_.begin()->gang;
     gang_timers_.erase(gang_timers_.begin());
-    Gang* gang = gangs_.find(key)->second.get();
     gang->timer_ms = kNever;
     OnGangTimer(gang);
     Touch(gang);  // settling sets the next timer
@@ -68,11 +67,14 @@ void Machine::OnGangTimer(Gang* gang) {
   }
 }
 
+Reason Machine::TimedOutReason(const Gang& gang) {
+  return {ReasonCode::kTimedOut, absl::StrCat("gang ", gang.key, ": the wait time of ", gang.rules.wait_time_ms / 1000,
+                                              " s ran out before the gang could start")};
+}
+
 // G-6: the gang held capacity for as long as it may. Everything waiting and reserved is released.
 void Machine::ExpireWait(Gang* gang) {
-  const std::string text = absl::StrCat("gang ", gang->key, ": the wait time of ", gang->rules.wait_time_ms / 1000,
-                                        " s ran out before the gang could start");
-  const Reason reason{ReasonCode::kTimedOut, text};
+  const Reason reason = TimedOutReason(*gang);
   if (gang->plan != nullptr) WithdrawPlan(gang, ReasonCode::kTimedOut, "the wait time ran out");
   const MemberSet waiting = gang->in(MemberState::kWaiting);
   for (Pod* pod : waiting) EndPodHold(pod, reason);
@@ -83,6 +85,10 @@ void Machine::ExpireWait(Gang* gang) {
     return;
   }
   gang->timed_out = true;
+  MarkMembers(gang, reason);
+}
+
+void Machine::MarkMembers(Gang* gang, const Reason& reason) {
   for (const MemberSet& set : gang->members) {
     for (Pod* pod : set) {
       if (pod->facts.timed_out_mark) continue;

@@ -16,6 +16,7 @@
 #include "state/model/gang.h"
 #include "state/model/pod.h"
 #include "state/placement/cluster.h"
+#include "state/placement/planner.h"
 #include "state/queueing/order.h"
 
 namespace muster {
@@ -71,6 +72,11 @@ struct Pod {
   int64_t hold_until_ms = kNever;  // then the hold ends by its own bound (K-5)
   int64_t answer_by_ms = kNever;   // then the caller has given up: nothing may be bound after it
   Binding binding;
+
+  bool served = false;             // its scheduler is one that we serve
+  bool able = false;               // nothing about the pod itself keeps it from being planned
+  bool counted_gated = false;      // is in its gang's count `gated`
+  bool counted_plannable = false;  // is in its gang's count `plannable`
 
   bool refused = false;                 // kube-scheduler has parked it: it comes back only when called (K-7)
   bool called = false;                  // was called since
@@ -145,6 +151,7 @@ struct Gang {
 
   absl::btree_map<GangDialect, GangObject> objects;
   std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
+  std::string declared_by;                     // UID of that pod
   bool refers_to_object = false;               // some pod joined by naming a PodGroup (D-3)
   std::string unreadable;                      // what a pod said that could not be read (D-8)
   std::vector<std::string> warnings;           // repairs and contradictions, for the user
@@ -152,6 +159,13 @@ struct Gang {
   int64_t created_ms = 0;
 
   std::array<MemberSet, kMemberStates> members;
+  // Of the pending members: those behind somebody else's gate, and those that Muster may place. As the sets, they
+  // change only where a pod enters or leaves one (Machine::EnterSet, Machine::LeaveSet).
+  int32_t gated = 0;
+  int32_t plannable = 0;
+  // The plannable members in order, in runs; recomputed after a set changed.
+  std::vector<Candidates> runs;
+  bool runs_current = false;
   std::optional<QueueKey> queued;  // its place in the list of gangs to try
   std::string blocked_signature;   // non-empty: waits in the group of gangs that failed alike (P-9)
   Reason blocked;                  // why it could not be planned
@@ -171,6 +185,8 @@ struct Gang {
   int64_t reason_since_ms = 0;
   int64_t notify_at_ms = kNever;
   int64_t timer_ms = kNever;
+  bool touched = false;   // is to be settled at the end of the command
+  bool changed = false;   // readers have not been told yet
   DurableGang durable;    // as last written
   bool recorded = false;  // the store holds a record of it
 

@@ -49,6 +49,8 @@ struct GangDeclaration {
   std::optional<bool> preemptible;
   std::vector<std::string> groups;
   std::vector<std::string> warnings;
+
+  friend bool operator==(const GangDeclaration&, const GangDeclaration&) = default;
 };
 
 // The gang that a pod says it belongs to.

@@ -86,6 +86,7 @@ NodeId Cluster::InternNode(absl::string_view name) {
     unused_nodes_.pop_back();
     mutable_node(id) = Node();
   }
+  mutable_node(id).known = true;
   mutable_node(id).facts.name = std::string(name);
   node_ids_.emplace(name, id);
   ranks_current_ = false;
@@ -99,6 +100,7 @@ void Cluster::ForgetIfUnused(NodeId id) {
     if (cls != nullptr && cls->excluded.erase(id) > 0) --exclusions_;
   }
   node_ids_.erase(node.facts.name);
+  mutable_node(id).known = false;
   unused_nodes_.push_back(id);
 }
 
@@ -184,7 +186,7 @@ void Cluster::Refresh(Node* node) {
 }
 
 void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
-  MUSTER_CHECK(FindNode(node(id).facts.name) == id);
+  MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
   Node& node = mutable_node(id);

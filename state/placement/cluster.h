@@ -42,6 +42,7 @@ enum class Obstacle : uint8_t { kNone, kAbsent, kUnschedulable, kTaint, kSelecto
 
 struct Node {
   NodeDescription facts;
+  bool known = false;    // false: this id is unused
   bool present = false;  // false: only known because pods are bound to it
   ResourceVector allocatable;
   ResourceVector used;
@@ -94,8 +95,8 @@ class Cluster {
   // request is out of range.
   absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape);
   void ReleaseClass(ClassId id);
-  // Keeps the class known for one more user (a reserved slot outlives its pods).
-  void HoldClass(ClassId id) { ++classes_[static_cast<size_t>(id)]->pods; }
+  // Keeps the class known for `times` more users (a reserved slot outlives its pods).
+  void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }
   [[nodiscard]] const PodClass& pod_class(ClassId id) const { return *classes_[static_cast<size_t>(id)]; }
   [[nodiscard]] ClassId class_limit() const { return static_cast<ClassId>(classes_.size()); }
   // K-6: `cls` is refused on `node` until `until_ms`, or until the node or its load changes.
