@@ -6,7 +6,7 @@ namespace muster {
 
 const ClassIndex::Ordered& ClassIndex::Best(ClassId cls) {
   cluster_->EnsureRanked();
-  std::unique_ptr<PerClass>& index = classes_[cls];
+  std::unique_ptr<PerClass>& index = classes_[cluster_->pod_class(cls).key];
   if (index == nullptr) {
     index = std::make_unique<PerClass>();
     index->position = -1;
@@ -32,7 +32,7 @@ void ClassIndex::EvictOldest() {
 void ClassIndex::CatchUp(ClassId cls, PerClass* index) {
   const int64_t behind = cluster_->log_end() - index->position;
   if (index->position < cluster_->log_start() || index->rank_epoch != cluster_->rank_epoch() ||
-      index->key != cluster_->pod_class(cls).key || behind > 2 * int64_t{cluster_->node_limit()} + 64) {
+      behind > 2 * int64_t{cluster_->node_limit()} + 64) {
     Rebuild(cls, index);
     return;
   }
@@ -52,7 +52,6 @@ void ClassIndex::CatchUp(ClassId cls, PerClass* index) {
 }
 
 void ClassIndex::Rebuild(ClassId cls, PerClass* index) {
-  index->key = cluster_->pod_class(cls).key;
   index->position = cluster_->log_end();
   index->rank_epoch = cluster_->rank_epoch();
   const auto nodes = static_cast<size_t>(cluster_->node_limit());

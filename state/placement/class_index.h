@@ -39,7 +39,6 @@ class ClassIndex {
 
  private:
   struct PerClass {
-    std::string key;  // guards against a ClassId that was given to another class since
     int64_t position = 0;
     int64_t rank_epoch = -1;
     int64_t last_used = 0;
@@ -54,7 +53,8 @@ class ClassIndex {
   void EvictOldest();
 
   Cluster* cluster_;
-  absl::flat_hash_map<ClassId, std::unique_ptr<PerClass>> classes_;
+  // By the class's key, not its id: a job that ends and comes again finds the index of its template.
+  absl::flat_hash_map<std::string, std::unique_ptr<PerClass>> classes_;
   int64_t uses_ = 0;
   std::vector<NodeId> changed_;   // scratch of CatchUp: nodes that changed since,
   std::vector<uint8_t> pending_;  // and by NodeId whether (1) and whether its constraints did (2)

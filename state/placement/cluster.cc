@@ -149,6 +149,7 @@ void Cluster::ReleaseClass(ClassId id) {
   MUSTER_CHECK(cls.pods > 0);
   if (--cls.pods > 0) return;
   exclusions_ -= static_cast<int64_t>(cls.excluded.size());
+  for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
   class_ids_.erase(cls.key);
   classes_[static_cast<size_t>(id)].reset();
   unused_classes_.push_back(id);

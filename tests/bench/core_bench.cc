@@ -183,9 +183,11 @@ void DecisionFigures() {
 }  // namespace
 }  // namespace muster
 
-int main() {
-  muster::DecisionFigures();
-  muster::PlanFigures();
-  muster::SustainedFigure();
+// core_bench [decide|plan|place]: only those figures, for a profiler.
+int main(int argc, char** argv) {
+  const std::string only = argc > 1 ? argv[1] : "";
+  if (only.empty() || only == "decide") muster::DecisionFigures();
+  if (only.empty() || only == "plan") muster::PlanFigures();
+  if (only.empty() || only == "place") muster::SustainedFigure();
   return 0;
 }
