@@ -1,6 +1,8 @@
 #include "k8s-extender/webhook/extender_json.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -24,25 +26,30 @@ class ArgsReader : public nlohmann::json_sax<Json> {
   bool number_float(number_float_t, const string_t&) override { return Value(); }
   bool binary(binary_t&) override { return Value(); }
   bool string(string_t& text) override {
-    if (At({"pod", "metadata", "uid"})) out_->pod_uid = text;
-    if (At({"pod", "metadata", "name"})) out_->pod_name = text;
-    if (At({"pod", "metadata", "namespace"})) out_->pod_namespace = text;
-    if (At({"nodenames", "[]"}) || At({"nodes", "items", "[]", "metadata", "name"})) {
+    // Copies: the parser keeps its buffer, and most names are short enough to need none of their own.
+    if (At({Key::kNodeNames, Key::kElement}) ||
+        At({Key::kNodes, Key::kItems, Key::kElement, Key::kMetadata, Key::kName})) {
       if (out_->node_names.size() >= kMaxNames) return Fail(absl::StrCat("more than ", kMaxNames, " node names"));
-      out_->node_names.push_back(std::move(text));
+      out_->node_names.push_back(text);
+    } else if (At({Key::kPod, Key::kMetadata, Key::kUid})) {
+      out_->pod_uid = text;
+    } else if (At({Key::kPod, Key::kMetadata, Key::kName})) {
+      out_->pod_name = text;
+    } else if (At({Key::kPod, Key::kMetadata, Key::kNamespace})) {
+      out_->pod_namespace = text;
     }
     return Value();
   }
   bool start_object(std::size_t) override { return Open(false); }
   bool end_object() override { return Close(); }
   bool start_array(std::size_t) override {
-    if (At({"nodes", "items"})) out_->whole_nodes = true;
+    if (At({Key::kNodes, Key::kItems})) out_->whole_nodes = true;
     return Open(true);
   }
   bool end_array() override { return Close(); }
   bool key(string_t& name) override {
     // Only the first levels decide; deeper ones are skipped without looking at their names.
-    path_.back() = path_.size() <= 5 ? absl::AsciiStrToLower(name) : std::string();
+    path_.back() = path_.size() <= 5 ? KeyOf(name) : Key::kOther;
     return true;
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::detail::exception&) override {
@@ -51,20 +58,41 @@ class ArgsReader : public nlohmann::json_sax<Json> {
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
+  enum class Key : uint8_t {
+    kOther,
+    kElement,  // of an array
+    kPod,
+    kMetadata,
+    kUid,
+    kName,
+    kNamespace,
+    kNodeNames,
+    kNodes,
+    kItems,
+  };
+  static Key KeyOf(absl::string_view name) {
+    static constexpr std::pair<absl::string_view, Key> kKeys[] = {
+        {"pod", Key::kPod},     {"metadata", Key::kMetadata},   {"uid", Key::kUid},
+        {"name", Key::kName},   {"namespace", Key::kNamespace}, {"nodenames", Key::kNodeNames},
+        {"nodes", Key::kNodes}, {"items", Key::kItems}};
+    for (const auto& [text, key] : kKeys) {
+      if (absl::EqualsIgnoreCase(name, text)) return key;
+    }
+    return Key::kOther;
+  }
   bool Value() { return path_.empty() ? Fail("expected an object") : true; }
   bool Open(bool array) {
     if (path_.empty() && array) return Fail("is an array; expected an object");
     if (path_.size() >= kMaxDepth) return Fail(absl::StrCat("nested deeper than ", kMaxDepth));
-    path_.push_back(array ? "[]" : "");
+    path_.push_back(array ? Key::kElement : Key::kOther);
     return true;
   }
   bool Close() {
     path_.pop_back();
     return true;
   }
-  bool At(std::initializer_list<const char*> path) const {
-    return path_.size() == path.size() && std::equal(path.begin(), path.end(), path_.begin(),
-                                                     [](const char* a, const std::string& b) { return b == a; });
+  bool At(std::initializer_list<Key> path) const {
+    return path_.size() == path.size() && std::equal(path.begin(), path.end(), path_.begin());
   }
   bool Fail(std::string why) {
     if (error_.empty()) error_ = std::move(why);
@@ -72,7 +100,7 @@ class ArgsReader : public nlohmann::json_sax<Json> {
   }
 
   ExtenderArgs* out_;
-  std::vector<std::string> path_;  // keys from the root; "[]" for an array
+  std::vector<Key> path_;  // from the root
   std::string error_;
 };
 
@@ -94,21 +122,24 @@ absl::StatusOr<std::string> TextAt(const Json& object, const char* key, absl::st
 }
 
 void AppendQuoted(absl::string_view text, std::string* out) {
+  static constexpr char kHex[] = "0123456789abcdef";
   out->push_back('"');
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      out->push_back('\\');
-      out->push_back(c);
-    } else if (byte < 0x20) {
-      static constexpr char kHex[] = "0123456789abcdef";
-      out->append("\\u00");
+  size_t plain = 0;  // where the run of characters that need no escape began
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
+    out->append(text.data() + plain, i - plain);
+    plain = i + 1;
+    out->push_back('\\');
+    if (byte >= 0x20) {
+      out->push_back(text[i]);
+    } else {
+      out->append("u00");
       out->push_back(kHex[byte >> 4]);
       out->push_back(kHex[byte & 15]);
-    } else {
-      out->push_back(c);
     }
   }
+  out->append(text.data() + plain, text.size() - plain);
   out->push_back('"');
 }
 
@@ -211,34 +242,43 @@ OfferedNodes::OfferedNodes(std::vector<std::string> names) : names_(std::move(na
 
 std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes,
                              absl::string_view body) {
-  std::vector<std::string> kept;
-  std::vector<std::string> refused;
+  static const std::vector<std::string> kNone;
+  std::vector<std::string> some_kept;
+  std::vector<std::string> some_refused;
+  const std::vector<std::string>* kept = &kNone;
+  const std::vector<std::string>* refused = &kNone;
   switch (reply.kind) {
     case FilterReply::Kind::kOneNode:
-      kept.push_back(reply.node);
+      some_kept.push_back(reply.node);
+      kept = &some_kept;
       break;
     case FilterReply::Kind::kRefuse:
-      refused = offer.names();
+      refused = &offer.names();
       break;
     case FilterReply::Kind::kPass:
+      kept = &offer.names();
+      if (reply.guarded.empty()) break;
       for (const std::string& name : offer.names()) {
-        (std::binary_search(reply.guarded.begin(), reply.guarded.end(), name) ? refused : kept).push_back(name);
+        const bool guarded = std::binary_search(reply.guarded.begin(), reply.guarded.end(), name);
+        (guarded ? some_refused : some_kept).push_back(name);
       }
+      kept = &some_kept;
+      refused = &some_refused;
   }
   std::string out;
-  out.reserve(64 + refused.size() * (reply.reason.text.size() + 32) + kept.size() * 24);
+  out.reserve(128 + refused->size() * (reply.reason.text.size() + 48) + kept->size() * 24);
   if (whole_nodes) {
-    absl::StrAppend(&out, "{\"Nodes\":", KeptNodes(body, {kept.begin(), kept.end()}), ",\"NodeNames\":null");
+    absl::StrAppend(&out, "{\"Nodes\":", KeptNodes(body, {kept->begin(), kept->end()}), ",\"NodeNames\":null");
   } else {
     out.append("{\"Nodes\":null,\"NodeNames\":[");
-    for (size_t i = 0; i < kept.size(); ++i) {
+    for (size_t i = 0; i < kept->size(); ++i) {
       if (i > 0) out.push_back(',');
-      AppendQuoted(kept[i], &out);
+      AppendQuoted((*kept)[i], &out);
     }
     out.push_back(']');
   }
   out.append(",\"FailedNodes\":{},\"FailedAndUnresolvableNodes\":");
-  AppendReasons(refused, absl::StrCat(kRefusalPrefix, reply.reason.text), &out);
+  AppendReasons(*refused, absl::StrCat(kRefusalPrefix, reply.reason.text), &out);
   out.append(",\"Error\":\"\"}");
   return out;
 }
