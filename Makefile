@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help deps configure build run test e2e e2e-build bench fuzz asan tsan format lint clean
+.PHONY: help deps configure build run test e2e e2e-build bench fuzz asan tsan format lint plant-bugs clean
 
 help:
 	@echo "make run      install what is missing, build, start musterd with its built-in cluster"
@@ -13,6 +13,7 @@ help:
 	@echo "make asan     make test under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan     core, engine and HTTP tests under ThreadSanitizer"
 	@echo "make fuzz     run every fuzz target for FUZZ_SECONDS (30)"
+	@echo "make plant-bugs  plant bugs in a copy of the tree and see each one caught"
 	@echo "make format   clang-format, in place      make lint   clang-format, clang-tidy, rules"
 
 deps:
@@ -64,9 +65,16 @@ fuzz: deps
 format:
 	@git ls-files '*.cc' '*.h' | xargs clang-format -i
 
-lint: build
+# clang-tidy reads how Clang would compile; the generated headers must be there.
+lint: deps
 	@git ls-files '*.cc' '*.h' | xargs clang-format --dry-run --Werror
-	@git ls-files 'state/*.cc' 'service/*.cc' 'k8s-extender/*.cc' | xargs clang-tidy -p $(BUILD) --quiet
+	@$(MAKE) --no-print-directory configure PRESET=clang
+	@cmake --build build/clang -j $(JOBS) --target muster_proto_v1 muster_proto_store
+	@git ls-files 'state/*.cc' 'service/*.cc' 'k8s-extender/*.cc' 'clients/*.cc' | xargs -P $(JOBS) -n 1 clang-tidy -p build/clang --quiet
+
+# Plants bugs in a copy of the tree, one at a time: each must be caught by a test.
+plant-bugs: deps
+	@tools/plant_bugs.py
 
 clean:
 	@rm -rf build tests/e2e/bin tests/e2e/out

@@ -41,7 +41,8 @@ void Actuator::Stop() {
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
-    changed_.SignalAll();
+    work_.SignalAll();
+    background_.SignalAll();
   }
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
@@ -52,27 +53,29 @@ void Actuator::Carry(std::vector<Effect> effects) {
   for (Effect& effect : effects) {
     if (std::holds_alternative<BindPod>(effect)) {
       bindings_.push_back({std::move(effect)});
+      work_.Signal();
     } else if (auto* tell = std::get_if<TellPod>(&effect); tell != nullptr) {
       if (events_.size() >= options_.max_background) {
         events_.pop_front();
         ++stats_.dropped_events;
       }
       events_.push_back(std::move(*tell));
+      background_.Signal();
     } else {
       // A pod is called once, however often it is to be called before its turn comes.
       const auto* call = std::get_if<CallPod>(&effect);
       if (call != nullptr && !called_.insert(call->pod.uid).second) continue;
       calls_.push_back({std::move(effect)});
+      work_.Signal();
     }
   }
-  changed_.SignalAll();
 }
 
 void Actuator::UpdateStatus(const GangView& view) {
   if (!view.has_object) return;
   MutexLock lock(&mutex_);
   status_.insert_or_assign(view.key, view);
-  changed_.SignalAll();
+  background_.Signal();
 }
 
 ActuatorStats Actuator::stats() const {
@@ -95,9 +98,9 @@ void Actuator::RunWorker() {
         if (!bindings_.empty() || !calls_.empty()) break;
         if (stopping_) return;
         if (later_.empty()) {
-          changed_.Wait(&mutex_);
+          work_.Wait(&mutex_);
         } else {
-          changed_.WaitWithTimeout(&mutex_, later_.begin()->first - absl::Now());
+          work_.WaitWithTimeout(&mutex_, later_.begin()->first - absl::Now());
         }
       }
       std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
@@ -141,6 +144,7 @@ void Actuator::Do(Work work) {
   }
   work.not_before = absl::Now() + absl::Milliseconds(100 << work.attempts);
   later_.emplace(work.not_before, std::move(work));
+  work_.Signal();  // somebody must wait for its time, not for ever
 }
 
 void Actuator::DoBind(const BindPod& bind) {
@@ -263,7 +267,7 @@ void Actuator::RunBackground() {
     std::optional<GangView> status;
     {
       MutexLock lock(&mutex_);
-      while (events_.empty() && status_.empty() && !stopping_) changed_.Wait(&mutex_);
+      while (events_.empty() && status_.empty() && !stopping_) background_.Wait(&mutex_);
       if (stopping_) return;
       if (!status_.empty()) {
         status = std::move(status_.begin()->second);

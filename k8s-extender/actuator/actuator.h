@@ -86,7 +86,8 @@ class Actuator : public EffectSink {
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
-  CondVar changed_;
+  CondVar work_;        // for a worker: bindings, calls, a new time in later_
+  CondVar background_;  // for a background worker: events, status
 
   Mutex pace_mutex_;
   absl::Time next_call_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();

@@ -52,9 +52,9 @@ void Extender::RegisterDecisions(httplib::Server* server) {
   const auto route = [this, server](const char* path, Verb verb) {
     server->Post(path, [this, verb](const httplib::Request& request, httplib::Response& response) {
       int status = 200;
-      std::string body = (this->*verb)(request.body, &status);
+      response.body = (this->*verb)(request.body, &status);
       response.status = status;
-      response.set_content(std::move(body), kJson);
+      response.set_header("Content-Type", kJson);
     });
   };
   route("/filter", &Extender::Filter);

@@ -246,9 +246,9 @@ std::shared_ptr<const ReadView> Engine::view() const {
   return view_;
 }
 
-int Engine::Listen(Listener listener) {
+int Engine::Listen(const Listener& listener) {
   MutexLock lock(&listeners_mutex_);
-  listeners_.emplace(next_listener_, std::move(listener));
+  listeners_.emplace(next_listener_, listener);
   return next_listener_++;
 }
 

@@ -57,7 +57,7 @@ class Engine : public DecisionPort {
 
   [[nodiscard]] std::shared_ptr<const ReadView> view() const;
   // `listener` is called from the engine's thread after each publication; must not block. Returns an id for Unlisten.
-  int Listen(Listener listener);
+  int Listen(const Listener& listener);
   void Unlisten(int id);
 
   [[nodiscard]] EngineStats stats() const;

@@ -6,7 +6,7 @@
 
 namespace muster {
 
-void RegisterAdmin(httplib::Server* server, AdminSources sources) {
+void RegisterAdmin(httplib::Server* server, const AdminSources& sources) {
   server->Get("/healthz",
               [](const httplib::Request&, httplib::Response& response) { response.set_content("ok\n", "text/plain"); });
   server->Get("/readyz", [not_ready = sources.not_ready](const httplib::Request&, httplib::Response& response) {

@@ -16,7 +16,7 @@ struct AdminSources {
   std::function<std::string()> metrics;    // the Prometheus exposition text
 };
 
-void RegisterAdmin(httplib::Server* server, AdminSources sources);
+void RegisterAdmin(httplib::Server* server, const AdminSources& sources);
 
 }  // namespace muster
 

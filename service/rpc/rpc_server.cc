@@ -77,15 +77,15 @@ class GangServiceImpl : public v1::GangService::CallbackService {
   }
   grpc::ServerWriteReactor<v1::GangEvent>* WatchGangs(grpc::CallbackServerContext*,
                                                       const v1::WatchGangsRequest* request) override {
-    const std::string wanted = request->namespace_();
-    const auto snapshot = [wanted](const ReadView& view) {
+    // The request is gone before the stream ends.
+    const auto snapshot = [wanted = request->namespace_()](const ReadView& view) {
       std::vector<v1::GangEvent> out;
       for (const auto& gang : view.gangs.All()) {
         if (InNamespace(wanted, gang->name_space)) *out.emplace_back().mutable_upserted() = ToMessage(*gang);
       }
       return out;
     };
-    const auto translate = [wanted](const ViewChange& change) {
+    const auto translate = [wanted = request->namespace_()](const ViewChange& change) {
       std::vector<v1::GangEvent> out;
       for (const auto& [key, gang] : change.gangs) {
         if (!InNamespace(wanted, key.substr(0, key.find('/')))) continue;

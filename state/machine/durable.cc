@@ -153,7 +153,7 @@ uint64_t Machine::Hash() const {
 }
 
 absl::Status Machine::CheckInvariants() const {
-  const auto broken = [](std::string text) { return absl::InternalError(std::move(text)); };
+  const auto broken = [](absl::string_view text) { return absl::InternalError(text); };
   std::vector<std::tuple<ResourceVector, ResourceVector, int32_t, int32_t>> expected(
       static_cast<size_t>(cluster_.node_limit()));
   const auto charge = [&](NodeId node, ClassId cls, ChargeKind kind) {

@@ -66,6 +66,12 @@ void Machine::Touch(Gang* gang) {
   std::push_heap(touched_.begin(), touched_.end(), LaterKey);
 }
 
+void Machine::Untouch(Gang* gang) {
+  touched_.erase(std::find(touched_.begin(), touched_.end(), gang));
+  std::make_heap(touched_.begin(), touched_.end(), LaterKey);
+  gang->touched = false;
+}
+
 // In order of keys. Settling a gang may touch another one (capacity that one gives up is planned by a later PlanRound,
 // not here).
 void Machine::SettleTouched() {

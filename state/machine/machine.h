@@ -160,7 +160,9 @@ class Machine {
   void SettleQueue(Gang* gang);
   void SettleReason(Gang* gang);
   void SettleTimer(Gang* gang);
+  void Forget(Gang* gang);
   void Touch(Gang* gang);
+  void Untouch(Gang* gang);
   void MarkGang(Gang* gang);
 
   // planning.cc
@@ -171,7 +173,7 @@ class Machine {
   void WakeGroups();
   [[nodiscard]] std::string Signature(Gang* gang) const;
   [[nodiscard]] const std::vector<Candidates>& CandidateRuns(Gang* gang) const;
-  void AdoptPlan(Gang* gang, std::vector<Statement::Operation> operations);
+  void AdoptPlan(Gang* gang, const std::vector<Statement::Operation>& operations);
   void CallMembers(Gang* gang, bool again);
   void CallExtras(Gang* gang);
   void Call(Pod* pod, NodeId hint, int64_t plan);

@@ -171,7 +171,7 @@ void Machine::LeaveQueue(Gang* gang) {
   gang->queued.reset();
 }
 
-void Machine::AdoptPlan(Gang* gang, std::vector<Statement::Operation> operations) {
+void Machine::AdoptPlan(Gang* gang, const std::vector<Statement::Operation>& operations) {
   auto plan = std::make_unique<Plan>();
   plan->id = next_plan_++;
   plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms_;

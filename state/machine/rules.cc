@@ -204,16 +204,23 @@ Reason Machine::WaitReason(const Gang& gang) const {
   return {ReasonCode::kQueued, "about to be planned"};
 }
 
+// D-12: nobody is left who would know the gang.
+void Machine::Forget(Gang* gang) {
+  // A start under repair keeps its places for members that come again (G-13); nobody will.
+  if (gang->plan != nullptr) WithdrawPlan(gang, ReasonCode::kGone, "its last member is gone");
+  MUSTER_CHECK(gang->plan == nullptr);
+  LeaveQueue(gang);
+  if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang});
+  if (gang->touched) Untouch(gang);
+  MarkGang(gang);
+  if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
+  gangs_.erase(gang->key);
+}
+
 void Machine::Settle(Gang* gang) {
   SettleMarks(gang);
   if (gang->children() == 0 && gang->objects.empty()) {
-    MUSTER_CHECK(gang->plan == nullptr);
-    LeaveQueue(gang);
-    if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang});
-    MUSTER_CHECK(!gang->touched);
-    MarkGang(gang);
-    if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
-    gangs_.erase(gang->key);
+    Forget(gang);
     return;
   }
   SettleQueue(gang);

@@ -255,7 +255,13 @@ func (w *world) podGroup(name string, min int, annotations map[string]any, spec 
 // pods creates name-0 to name-(n-1).
 func (w *world) pods(name string, n int, cpu string, options ...podOption) {
 	w.t.Helper()
-	for i := 0; i < n; i++ {
+	w.podsFrom(name, 0, n, cpu, options...)
+}
+
+// podsFrom makes `count` pods, numbered from `first`.
+func (w *world) podsFrom(name string, first, count int, cpu string, options ...podOption) {
+	w.t.Helper()
+	for i := first; i < first+count; i++ {
 		w.pod(fmt.Sprintf("%s-%d", name, i), cpu, options...)
 	}
 }

@@ -96,7 +96,8 @@ class RandomWorld {
   [[nodiscard]] int commits() const { return commits_; }
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
-  // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash (S-2).
+  // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash
+  // (S-2).
   [[nodiscard]] std::string RestoreDiffers() const {
     std::vector<Record> records;
     for (const auto& [key, value] : records_) records.push_back({key, value});

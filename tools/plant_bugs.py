@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Plants bugs, one at a time, in a copy of the tree and sees whether the tests catch each: make plant-bugs
+
+A bug that survives names a test that is missing. Works in build/bugs, never in the tree itself.
+
+  plant_bugs.py            every bug
+  plant_bugs.py NAME...    only these
+"""
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+COPY = ROOT / "build/bugs"
+TESTS = ["scenario_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test"]
+
+# name: (file, what stands there, what is put instead)
+BUGS = {
+    "quorum-one-short": ("state/machine/binding.cc", "if (plan->held < static_cast<int32_t>(plan->slots.size())) return;",
+                         "if (plan->held + 1 < static_cast<int32_t>(plan->slots.size())) return;"),
+    "no-reservation": ("state/machine/binding.cc", "  SetCharge(pod, node, ChargeKind::kUsed);\n  SetState(pod, MemberState::kCommitted);",
+                       "  SetState(pod, MemberState::kCommitted);"),
+    "commit-unverified": ("state/machine/binding.cc", "if (const Reason reason = VerifyPlan(*gang); !reason.none()) {",
+                          "if (const Reason reason = Reason(); !reason.none()) {"),
+    "hang-up-still-binds": ("state/machine/binding.cc", 'if (pod->holds.empty()) EndPodHold(pod, {ReasonCode::kGone, "the caller is gone"});', ""),
+    "rollback-forgets": ("state/placement/statement.h", "while (operations_.size() > mark) {", "while (operations_.size() > mark + 1) {"),
+    "free-counted-once": ("state/placement/cluster.cc", "  node.free.AddTimes(c.request, times);\n", "  node.free.AddTimes(c.request, 1);\n"),
+    "pods-limit-ignored": ("state/placement/cluster.cc", "  request->Set(kPods, 1);\n", "  request->Set(kPods, 0);\n"),
+    "taints-ignored": ("state/placement/cluster.cc",
+                       "if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;", ""),
+    "host-ports-ignored": ("state/placement/cluster.cc", "        if (Conflicts(held, port)) return 0;\n", ""),
+    "index-stale": ("state/placement/class_index.cc", "  if (score == before) return;", "  if (score <= before) return;"),
+    "worst-node-first": ("state/placement/class_index.h", "a.negative_score < b.negative_score", "a.negative_score > b.negative_score"),
+    "driver-after-executors": ("state/placement/planner.cc", "    if (run.priority < lowest_allowed) break;\n", ""),
+    "priority-upside-down": ("state/queueing/order.h", "std::tie(b.half_bound, b.priority, a.requeues", "std::tie(b.half_bound, a.priority, a.requeues"),
+    "requeues-ignored": ("state/machine/rules.cc", "return QueueKey{half_bound, GangPriority(gang), gang.requeues,",
+                         "return QueueKey{half_bound, GangPriority(gang), 0,"),
+    "terminated-count": ("state/machine/rules.cc",
+                         "int32_t count = gang.active() + gang.count(MemberState::kWaiting) +",
+                         "int32_t count = gang.active() + gang.count(MemberState::kFailed) + gang.count(MemberState::kWaiting) +"),
+    "gated-count": ("state/machine/rules.cc", "gang.count(MemberState::kPending) - gang.gated;", "gang.count(MemberState::kPending);"),
+    "satisfied-for-ever": ("state/machine/rules.cc",
+                           "if (gang->satisfied && facts_read_ && gang->active() == 0 && !in_flight) gang->satisfied = false;", ""),
+    "one-bound-satisfies": ("state/machine/rules.cc", "gang->active() > 0 &&\n      Missing(*gang) == 0)", "gang->active() > 0)"),
+    "wait-time-starts-anew": ("state/machine/planning.cc", "if (gang->holding_by_plan) gang->held_ms += now_ms_ - gang->holding_since_ms;", ""),
+    "no-back-off": ("state/machine/planning.cc",
+                    "gang->retry_at_ms = now_ms_ + std::min(kBackoffMaxMs, kBackoffStartMs << doublings);", ""),
+    "timeout-unmarked": ("state/machine/timers.cc", "      out_->effects.emplace_back(MarkTimedOut{RefOf(*pod)});\n", ""),
+    "blocked-for-ever": ("state/machine/planning.cc", "    if (helps) awake_.insert(signature);", ""),
+    "twins-not-grouped-alike": ("state/machine/planning.cc", 'absl::StrCat(Missing(*gang), "/", GangPriority(*gang), "/",',
+                                'absl::StrCat(GangPriority(*gang), "/",'),
+    "node-not-offered": ("state/machine/verbs.cc", "    if (!offered(slots[i])) continue;\n", ""),
+    "guard-asleep": ("state/machine/verbs.cc", "    reply.guarded.push_back(cluster_.node(node).facts.name);\n", ""),
+    "guard-too-strict": ("state/machine/verbs.cc", "GangPriority(*promise.gang) < pod.facts.priority && !promise.gang->plan->committed;", "false;"),
+    "preempts-gangs": ("state/machine/verbs.cc", "if (gang->active() - count < gang->rules.min_member) return true;", ""),
+    "members-preempt": ("state/machine/verbs.cc", "const bool alone = pod == nullptr || pod->gang == nullptr || PassesOneByOne(*pod->gang);",
+                        "const bool alone = true;"),
+    "record-forgets": ("state/machine/durable.cc", "  record.set_held_ms(now.held_ms);\n", ""),
+    "commit-record-late": ("service/engine/engine.cc", "  CommitRecords();\n  Publish();\n  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n",
+                           "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n  CommitRecords();\n  Publish();\n"),
+    "answers-lost-on-stop": ("service/engine/engine.cc", "    if (stop) Apply(Shutdown{}, &outcome);\n", "    if (stop) holds_.clear();\n"),
+    "podgroup-wins": ("state/model/gang.cc", "Assign(Pick(annotations, object, &D::min_member), &rules.min_member);",
+                      "Assign(Pick(object, annotations, &D::min_member), &rules.min_member);"),
+    "negative-quantity": ("state/base/quantity.cc", 'if (negative) return NotAQuantity(text, "negative");', ""),
+    "deleted-unseen": ("k8s-extender/apiserver/informer.cc", "    handlers_.remove(known->second, known->first);\n    known = known_.erase(known);",
+                       "    known = known_.erase(known);"),
+}
+
+
+def run(command, **kwargs):
+    return subprocess.run(command, cwd=COPY, capture_output=True, text=True, **kwargs)
+
+
+def build():
+    return run(["cmake", "--build", "out", "-j", str(os.cpu_count()), "--target", *TESTS])
+
+
+def caught_by():
+    for test in TESTS:
+        try:
+            result = run([f"out/tests/{test}"], timeout=120)
+        except subprocess.TimeoutExpired:
+            return f"{test} (hangs)"
+        if result.returncode != 0:
+            return test
+    return None
+
+
+def main():
+    names = sys.argv[1:] or list(BUGS)
+    shutil.rmtree(COPY, ignore_errors=True)
+    listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
+    for name in listing.stdout.split():
+        if (ROOT / name).is_file():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, COPY / name)
+    os.environ["MUSTER_STEPS"] = "3000"
+    run(["cmake", "-G", "Ninja", "-B", "out", "-DCMAKE_BUILD_TYPE=RelWithDebInfo"], check=True)
+    if build().returncode != 0 or caught_by():
+        print("the tree itself does not build or pass: plant nothing")
+        return 1
+    survivors = []
+    for name in names:
+        file, before, after = BUGS[name]
+        path = COPY / file
+        text = path.read_text()
+        if text.count(before) != 1:
+            print(f"{name}: {file} has the text to change {text.count(before)} times; expected once", flush=True)
+            survivors.append(name)
+            continue
+        start = time.time()
+        path.write_text(text.replace(before, after))
+        built = build()
+        test = "the compiler" if built.returncode != 0 else caught_by()
+        path.write_text(text)
+        print(f"{name}: {'caught by ' + test if test else 'SURVIVES'} ({time.time() - start:.0f} s)", flush=True)
+        if test is None:
+            survivors.append(name)
+        elif test == "the compiler":
+            print(built.stdout[-2000:])
+            survivors.append(name)
+    print(f"{len(names) - len(survivors)} of {len(names)} planted bugs were caught")
+    return 1 if survivors else 0
+
+
+sys.exit(main())
