@@ -26,8 +26,7 @@ namespace muster {
 [[nodiscard]] absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect);
 
 // The gang a pod belongs to and what it says about it (D-1, D-3, D-8, D-12 to D-14).
-[[nodiscard]] GangMembership ParseMembership(absl::string_view name_space, const Labels& annotations,
-                                             const Labels& labels);
+[[nodiscard]] GangMembership ParseMembership(const Labels& annotations, const Labels& labels);
 
 // A Go duration ("3600s", "1h30m", "1.5h") in milliseconds; InvalidArgument otherwise.
 [[nodiscard]] absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text);

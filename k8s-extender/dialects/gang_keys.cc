@@ -15,6 +15,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kShownValue = 64;
+constexpr size_t kMaxGroup = 256;  // gangs in one group
 
 std::string Quoted(absl::string_view value) {
   return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kShownValue)), value.size() > kShownValue ? "..." : "",
@@ -70,7 +71,9 @@ void ReadTotal(absl::string_view key, absl::string_view value, GangDeclaration* 
   }
 }
 
-void ReadGroups(absl::string_view key, absl::string_view value, absl::string_view self, GangDeclaration* out) {
+// D-10: ids are "namespace/name". An unreadable list leaves the gang alone; one that does not name the gang itself is
+// kept, and the core says so: nobody may be dragged into a group.
+void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration* out) {
   if (value.empty()) return;
   const absl::StatusOr<Json> list = ParseJson(value, "groups");
   if (!list.ok() || !list->is_array()) {
@@ -79,22 +82,22 @@ void ReadGroups(absl::string_view key, absl::string_view value, absl::string_vie
   }
   for (const Json& entry : *list) {
     const auto* text = entry.get_ptr<const std::string*>();
-    if (text == nullptr || std::count(text->begin(), text->end(), '/') != 1) {
+    const std::vector<std::string> parts = text == nullptr ? std::vector<std::string>() : absl::StrSplit(*text, '/');
+    if (parts.size() != 2 || !IsSubdomain(parts[0]) || !IsSubdomain(parts[1])) {
       out->groups.clear();
       Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang stands alone");
       return;
     }
     out->groups.push_back(*text);
   }
-  const bool others = std::any_of(out->groups.begin(), out->groups.end(), [&](const auto& id) { return self != id; });
-  if (others) {
-    out->warnings.push_back(
-        absl::StrCat(key, ": gang groups are not supported by this version; the gang is scheduled by itself"));
+  if (out->groups.size() > kMaxGroup) {
+    out->groups.clear();
+    Repair(out, key, value, absl::StrCat("a list of at most ", kMaxGroup, " gangs"), "the gang stands alone");
   }
 }
 
 // total-number, mode, groups, match-policy: the same keys on pods and PodGroups.
-void ReadShared(Keys* from, absl::string_view self, GangDeclaration* out) {
+void ReadShared(Keys* from, GangDeclaration* out) {
   const char* key = nullptr;
   if (const std::string* value = from->Find({keys::kKoordTotalNumber}, &key)) ReadTotal(key, *value, out);
   if (const std::string* value = from->Find({keys::kKoordMode}, &key)) {
@@ -115,7 +118,7 @@ void ReadShared(Keys* from, absl::string_view self, GangDeclaration* out) {
     }
   }
   if (const std::string* value = from->Find({keys::kKoordGroups, keys::kKoordGangGroups, keys::kSigsGroups}, &key)) {
-    ReadGroups(key, *value, self, out);
+    ReadGroups(key, *value, out);
   }
 }
 
@@ -190,7 +193,7 @@ absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
   return absl::ToInt64Milliseconds(duration);
 }
 
-GangMembership ParseMembership(absl::string_view name_space, const Labels& annotations, const Labels& labels) {
+GangMembership ParseMembership(const Labels& annotations, const Labels& labels) {
   GangMembership out;
   const Labels none;
   Keys on_pod(annotations, none);
@@ -235,7 +238,7 @@ GangMembership ParseMembership(absl::string_view name_space, const Labels& annot
         Repair(&said, key, *value, "a duration above zero like 3600s or 1h30m", "the configured default is taken");
       }
     }
-    ReadShared(&on_pod, absl::StrCat(name_space, "/", out.name), &said);
+    ReadShared(&on_pod, &said);
   }
   Keys anywhere(annotations, labels);
   out.declares = ReadOwn(&anywhere, &said) || out.declares;
@@ -284,7 +287,7 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   const Labels annotations = StringMapAt(metadata, "annotations");
   const Labels labels = StringMapAt(metadata, "labels");
   Keys from(annotations, labels);
-  ReadShared(&from, absl::StrCat(out.name_space, "/", out.name), &said);
+  ReadShared(&from, &said);
   ReadOwn(&from, &said);
   if (dialect == GangDialect::kPodGroupX && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
   return out;

@@ -212,7 +212,7 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   out.created_ms = TimeAt(metadata, "creationTimestamp");
   out.deleting = !Child(metadata, "deletionTimestamp").is_null();
   const Labels annotations = StringMapAt(metadata, "annotations");
-  out.gang = ParseMembership(out.name_space, annotations, StringMapAt(metadata, "labels"));
+  out.gang = ParseMembership(annotations, StringMapAt(metadata, "labels"));
   const auto mark = annotations.find(keys::kKoordTimeout);
   out.timed_out_mark = mark != annotations.end() && mark->second == "true";
 

@@ -136,6 +136,8 @@ const std::vector<Field>& Fields() {
        ReadDuration([](Config* c) -> int64_t& { return c->machine.repair_ms; })},
       {"gangs.learnedRefusal", "60s", "a node that kube-scheduler refuses is avoided",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.learned_refusal_ms; })},
+      {"gangs.crossNamespaceGroups", "true", "gang groups may name gangs of other namespaces",
+       ReadBool([](Config* c) -> bool& { return c->machine.cross_namespace_groups; })},
       {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's",
        ReadBool([](Config* c) -> bool& { return c->machine.one_priority; })},
       {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's",

@@ -36,6 +36,7 @@ v1::Gang ToMessage(const GangView& view) {
   rules->set_on_timeout(std::string(ToString(view.rules.on_timeout)));
   rules->set_on_member_failure(std::string(ToString(view.rules.on_member_failure)));
   Amounts(view.rules.min_resources, rules->mutable_min_resources());
+  for (const std::string& id : view.rules.group) rules->add_group(id);
   v1::GangCounts* counts = out.mutable_counts();
   counts->set_children(view.children);
   counts->set_waiting(view.waiting);

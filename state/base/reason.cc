@@ -16,6 +16,10 @@ absl::string_view ReasonName(ReasonCode code) {
       return "UnknownGang";
     case ReasonCode::kUninitialised:
       return "Uninitialised";
+    case ReasonCode::kGroupDisagrees:
+      return "GroupDisagrees";
+    case ReasonCode::kScheduleCycle:
+      return "ScheduleCycle";
     case ReasonCode::kConflict:
       return "Conflict";
     case ReasonCode::kPriorityMismatch:

@@ -16,6 +16,8 @@ enum class ReasonCode : uint8_t {
   kUnknownPod,           // the pod is not known (yet): no pod with that UID was announced
   kUnknownGang,          // the gang's declaration does not exist yet (D-3)
   kUninitialised,        // the gang's minimum is missing or unreadable (D-8)
+  kGroupDisagrees,       // the gang's group does not stand: a gang in it does not list the same set (D-10)
+  kScheduleCycle,        // the member had its turn in this schedule cycle, or the cycle is invalid (G-2)
   kConflict,             // the pod or the gang is declared twice in different ways (D-14)
   kPriorityMismatch,     // the pod's priority differs from its gang's (D-11)
   kTimedOut,             // the gang's wait time ran out under policy fail (G-6)

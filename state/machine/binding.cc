@@ -75,7 +75,9 @@ void Machine::HoldMember(Pod* pod, NodeId node, HoldToken token) {
   pod->hold_node = node;
   pod->answer_by_ms = now_ms_ + settings_.answer_limit_ms;
   pod->refused = pod->called = false;
-  if (!std::exchange(pod->arrived, true)) plan->last_arrival_ms = now_ms_;
+  if (!std::exchange(pod->arrived, true)) {
+    for (Gang* mate : MatesOf(*gang)) mate->plan->last_arrival_ms = now_ms_;
+  }
   if (plan->committed) {  // G-13: a repaired member follows its gang
     ReleaseSlotCharge(gang, slot, /*gained=*/false);
     slot.state = SlotState::kCommitted;
@@ -89,12 +91,17 @@ void Machine::HoldMember(Pod* pod, NodeId node, HoldToken token) {
   SetState(pod, MemberState::kWaiting);
   SettlePodTimer(pod);
   Touch(gang);
-  if (plan->held < static_cast<int32_t>(plan->slots.size())) return;
-  if (const Reason reason = VerifyPlan(*gang); !reason.none()) {
-    WithdrawPlan(gang, reason.code, reason.text);
+  const Group together = MatesOf(*gang);
+  for (const Gang* each : together) {
+    if (each->plan->held < static_cast<int32_t>(each->plan->slots.size())) return;
+  }
+  for (Gang* each : together) {
+    const Reason reason = VerifyPlan(*each);
+    if (reason.none()) continue;
+    WithdrawPlan(each, reason.code, reason.text);
     return;
   }
-  CommitPlan(gang);
+  for (Gang* each : together) CommitPlan(each);
 }
 
 // K-4: what must hold at the moment of the commit. None when it does.

@@ -83,6 +83,23 @@ struct Permit {
   HoldToken token = 0;
 };
 
+// G-3: the caller found no node for the pod. `message` says why.
+struct PostFilter {
+  std::string uid;
+  std::string message;
+};
+// G-7: the caller gives the pod's place back.
+enum class UnreserveCause : uint8_t { kPermitTimeout, kRejected, kBindFailed };
+struct Unreserve {
+  std::string uid;
+  UnreserveCause cause = UnreserveCause::kRejected;
+};
+// The caller has bound the pod.
+struct PostBind {
+  std::string uid;
+  std::string node;
+};
+
 // --- outcomes of effects ---
 enum class BindingResult : uint8_t {
   kBound,    // the pod is on the node, as asked
@@ -104,9 +121,9 @@ struct Tick {};
 // Answers every hold that is not committed (graceful shutdown).
 struct Shutdown {};
 
-using Command =
-    std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, FactsRead, Filter,
-                 Bind, EndHold, Preempt, PreFilter, Permit, BindingOutcome, PlanRound, Tick, Shutdown>;
+using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
+                             FactsRead, Filter, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve,
+                             PostBind, BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 

@@ -16,7 +16,8 @@ constexpr absl::string_view kCommitPrefix = "commit/";
 }  // namespace
 
 void Machine::WriteRecord(Gang* gang) {
-  const DurableGang now{gang->satisfied, gang->timed_out, gang->held_ms, gang->requeues};
+  const DurableGang now{gang->satisfied, gang->timed_out, gang->held_ms,
+                        gang->requeues,  gang->cycle,     gang->cycle_valid};
   if (now == gang->durable) return;
   gang->durable = now;
   gang->recorded = true;
@@ -25,6 +26,8 @@ void Machine::WriteRecord(Gang* gang) {
   record.set_timed_out(now.timed_out);
   record.set_held_ms(now.held_ms);
   record.set_requeues(now.requeues);
+  record.set_cycles_passed(now.cycle - 1);
+  record.set_cycle_invalid(!now.cycle_valid);
   std::string value;
   record.SerializeToString(&value);
   if (value.empty()) gang->recorded = false;  // everything is at its default: as good as no record
@@ -62,7 +65,8 @@ absl::Status Machine::Load(const std::vector<Record>& records) {
     if (!parsed.ParseFromString(record.value)) {
       return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable GangRecord"));
     }
-    restored_[key] = DurableGang{parsed.satisfied(), parsed.timed_out(), parsed.held_ms(), parsed.requeues()};
+    restored_[key] = DurableGang{parsed.satisfied(), parsed.timed_out(),         parsed.held_ms(),
+                                 parsed.requeues(),  parsed.cycles_passed() + 1, !parsed.cycle_invalid()};
   }
   return absl::OkStatus();
 }
@@ -78,6 +82,9 @@ void Machine::RestoreGang(Gang* gang) {
   gang->timed_out = gang->durable.timed_out;
   gang->held_ms = gang->durable.held_ms;
   gang->requeues = gang->durable.requeues;
+  gang->cycle = gang->durable.cycle;
+  gang->cycle_valid = gang->durable.cycle_valid;
+  gang->cycles_used = gang->cycle > 1 || !gang->cycle_valid;
 }
 
 // What is bound is a fact by now: the API server says which bindings were made, half-bound gangs are finished (K-13).
@@ -96,6 +103,8 @@ uint64_t Machine::DurableHash() const {
     hasher.Add(gang->timed_out);
     hasher.Add(gang->held_ms);
     hasher.Add(gang->requeues);
+    hasher.Add(gang->cycle);
+    hasher.Add(gang->cycle_valid);
   }
   return hasher.value();
 }
@@ -179,6 +188,13 @@ absl::Status Machine::CheckInvariants() const {
       gated += pod->facts.other_gates ? 1 : 0;
       plannable += !pod->facts.other_gates && Serves(*pod) && pod->facts.gang.problem.none() && pod->cls != kNoClass;
     }
+    int32_t turned = 0;
+    for (const MemberState state : {MemberState::kPending, MemberState::kWaiting}) {
+      for (const Pod* pod : gang->in(state)) {
+        turned += pod->round == gang->cycle && !(state == MemberState::kPending && pod->facts.other_gates);
+      }
+    }
+    if (turned != gang->turned) return broken(absl::StrCat(key, " counts ", gang->turned, " turns, has ", turned));
     if (gated != gang->gated || plannable != gang->plannable) {
       return broken(absl::StrCat(key, " counts ", gang->gated, " gated and ", gang->plannable,
                                  " plannable members, has ", gated, " and ", plannable));

@@ -196,6 +196,8 @@ void Machine::ReadRules(Gang* gang) {
     const std::string differs = Contradiction(*object, *annotations);
     if (!differs.empty()) Warn(gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));
   }
+  if (gang->rules.group == std::vector<std::string>{gang->key}) gang->rules.group.clear();
+  RegisterGroup(gang, gang->rules.group);
   if (!gang->blocked.none()) LeaveQueue(gang);
   gang->blocked = Reason();
   Touch(gang);
@@ -417,9 +419,7 @@ void Machine::NoteUnschedulable(Pod* pod) {
       absl::StrCat("kube-scheduler found no node for member ", pod->facts.name, ": ", pod->facts.unschedulable);
   Touch(gang);
   if (gang->rules.mode == GangMode::kNonStrict) return;
-  const Reason reason{ReasonCode::kMemberUnschedulable, gang->root_cause};
-  const MemberSet waiting = gang->in(MemberState::kWaiting);
-  for (Pod* sibling : waiting) EndPodHold(sibling, reason);
+  ReleaseGroup(gang, Reason{ReasonCode::kMemberUnschedulable, gang->root_cause});
 }
 
 void Machine::SetState(Pod* pod, MemberState state) {
@@ -443,6 +443,9 @@ void Machine::EnterSet(Pod* pod) {
   pod->counted_gated = pending && pod->facts.other_gates;
   pod->counted_plannable = pending && !pod->facts.other_gates && pod->served && pod->able;
   gang->gated += pod->counted_gated ? 1 : 0;
+  const bool has_turns = (pending && !pod->facts.other_gates) || pod->state == MemberState::kWaiting;
+  pod->counted_turn = has_turns && pod->round == gang->cycle ? gang->cycle : 0;
+  gang->turned += pod->counted_turn > 0 ? 1 : 0;
   gang->plannable += pod->counted_plannable ? 1 : 0;
 }
 
@@ -452,6 +455,7 @@ void Machine::LeaveSet(Pod* pod) {
   gang->in(pod->state).erase(pod);
   gang->runs_current = false;
   gang->gated -= pod->counted_gated ? 1 : 0;
+  gang->turned -= pod->counted_turn == gang->cycle ? 1 : 0;
   gang->plannable -= pod->counted_plannable ? 1 : 0;
 }
 

@@ -23,8 +23,10 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "state/machine/commands.h"
 #include "state/machine/effects.h"
 #include "state/machine/types.h"
@@ -46,6 +48,7 @@ struct MachineSettings {
   int64_t repair_ms = 30'000;           // G-13
   int64_t learned_refusal_ms = 60'000;  // K-6
   int32_t percentage_of_nodes = 0;      // kube-scheduler's percentageOfNodesToScore; 0: its adaptive default (K-6)
+  bool cross_namespace_groups = true;   // D-10's switch
   bool one_priority = false;            // D-11's switch for every dialect
   bool nominate = true;                 // K-7: set nominated node names as a hint when gates are removed
 };
@@ -140,9 +143,27 @@ class Machine {
   [[nodiscard]] static MemberState StateFromFacts(const PodDescription& facts);
 
   // rules.cc
+  // group.cc (D-10)
+  using Group = absl::InlinedVector<Gang*, 4>;
+  [[nodiscard]] Group GroupOf(const Gang& gang) const;
+  [[nodiscard]] Reason GroupReason(const Gang& gang) const;
+  [[nodiscard]] Reason MatesReason(const Gang& gang) const;
+  [[nodiscard]] bool GroupQuorum(const Gang& gang) const;
+  [[nodiscard]] const Gang& LeaderOf(const Gang& gang) const;
+  [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
+  [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
+  [[nodiscard]] Reason BarrierReason(const Gang& gang) const;
+  [[nodiscard]] Group Unplaced(const Gang& gang) const;
+  [[nodiscard]] Group MatesOf(const Gang& gang) const;
+  void RegisterGroup(Gang* gang, std::vector<std::string> ids);
+  void TellGroup(Gang* gang);
+  void TouchNaming(const std::string& key);
+  [[nodiscard]] uint64_t StateForGroup(Gang* asked) const;
+
   [[nodiscard]] Reason StructureReason(const Gang& gang) const;  // the gang itself cannot start, whoever asks
   [[nodiscard]] Reason GateReason(const Gang& gang) const;       // G-1, then back-off
   [[nodiscard]] Reason PlanReason(const Gang& gang) const;       // then: enough members that may be planned
+  [[nodiscard]] Reason MembersReason(const Gang& gang) const;
   [[nodiscard]] Reason ChildrenReason(const Gang& gang) const;
   [[nodiscard]] Reason WaitReason(const Gang& gang) const;  // the whole truth for users
   [[nodiscard]] Reason PodReason(const Pod& pod) const;     // what concerns only this pod; none otherwise
@@ -168,12 +189,14 @@ class Machine {
   // planning.cc
   void On(const PlanRound& command);
   [[nodiscard]] bool TryPlan(Gang* gang);
+  [[nodiscard]] Reason NoChance(const Group& gangs, int32_t needed);
   void Block(Gang* gang, ClassId lacking, bool holds, Reason reason);
   void LeaveQueue(Gang* gang);
   void WakeGroups();
+  [[nodiscard]] std::string Needs(Gang* gang) const;
   [[nodiscard]] std::string Signature(Gang* gang) const;
   [[nodiscard]] const std::vector<Candidates>& CandidateRuns(Gang* gang) const;
-  void AdoptPlan(Gang* gang, const std::vector<Statement::Operation>& operations);
+  void AdoptPlan(Gang* gang, int64_t id, absl::Span<const Statement::Operation> operations);
   void CallMembers(Gang* gang, bool again);
   void CallExtras(Gang* gang);
   void Call(Pod* pod, NodeId hint, int64_t plan);
@@ -204,6 +227,17 @@ class Machine {
   void NoteAbsence(Gang* gang, const Pod& pod, const NodeOffer& offer);
   [[nodiscard]] bool BreaksGang(const std::vector<std::string>& victims) const;
   void PermitWaiting(Gang* gang);
+  void PermitGroup(Gang* gang);
+  void PermitPod(Pod* pod);
+
+  // turns.cc (G-2, G-3, G-7)
+  void On(const PostFilter& command);
+  void On(const Unreserve& command);
+  void On(const PostBind& command);
+  [[nodiscard]] Reason TakeTurn(Pod* pod);
+  void HadTurn(Pod* pod);
+  void AdvanceCycle(Gang* gang);
+  void ReleaseGroup(Gang* gang, const Reason& reason);
 
   // binding.cc
   void On(const Bind& command);
@@ -250,8 +284,9 @@ class Machine {
   ClassIndex index_;
   absl::flat_hash_map<std::string, std::unique_ptr<Pod>> pods_;
   absl::btree_map<std::string, std::unique_ptr<Gang>> gangs_;
-  absl::btree_map<std::string, DurableGang> restored_;  // by gang key, until its gang appears
-  std::vector<std::string> restored_commits_;           // keys of commit records, until the facts are read
+  absl::btree_map<std::string, absl::btree_set<std::string>> named_by_;  // D-10: id -> keys of gangs that list it
+  absl::btree_map<std::string, DurableGang> restored_;                   // by gang key, until its gang appears
+  std::vector<std::string> restored_commits_;  // keys of commit records, until the facts are read
 
   absl::btree_set<QueueKey> queue_;
   absl::btree_map<std::string, BlockedGroup> blocked_;

@@ -1,10 +1,12 @@
 // Which gang is planned next, what a plan is, and how it ends before its commit (SPEC P-2, P-9 to P-11, K-7).
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/base/checked.h"
 #include "state/machine/machine.h"
 #include "state/placement/planner.h"
 
@@ -29,7 +31,11 @@ void Machine::On(const PlanRound& command) {
     if (best == nullptr) return;
     Gang* gang = gangs_.find(best->name)->second.get();
     Touch(gang);
-    if (TryPlan(gang)) LeaveQueue(gang);
+    if (!TryPlan(gang)) continue;
+    const std::string alike = gang->blocked_signature;
+    LeaveQueue(gang);
+    // What let this one go may let the next of its kind go.
+    if (!alike.empty() && blocked_.contains(alike)) awake_.insert(alike);
   }
 }
 
@@ -75,11 +81,21 @@ const std::vector<Candidates>& Machine::CandidateRuns(Gang* gang) const {
   return runs;
 }
 
-std::string Machine::Signature(Gang* gang) const {
+// What the gang asks of the cluster, as text: equal for gangs that need the same.
+std::string Machine::Needs(Gang* gang) const {
   std::string out =
       absl::StrCat(Missing(*gang), "/", GangPriority(*gang), "/", FormatResources(gang->rules.min_resources));
-  for (const Candidates& run : CandidateRuns(gang))
+  for (const Candidates& run : CandidateRuns(gang)) {
     absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
+  }
+  return out;
+}
+
+// The needs of the gang, or of all of its group.
+std::string Machine::Signature(Gang* gang) const {
+  if (gang->rules.group.empty()) return Needs(gang);
+  std::string out;
+  for (Gang* each : Unplaced(*gang)) absl::StrAppend(&out, Needs(each), "+");
   return out;
 }
 
@@ -94,53 +110,82 @@ bool Machine::TryPlan(Gang* gang) {
     return false;
   }
   if (is_head) awake_.erase(signature);
-  const int32_t needed = Missing(*gang);
-  if (needed > settings_.max_holds) {
-    Block(gang, kNoClass, /*holds=*/true,
-          Reason{ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds at once, the limit is ",
-                                                         settings_.max_holds, " (max_holds)")});
+  const Group gangs = Unplaced(*gang);
+  int32_t needed = 0;
+  for (const Gang* each : gangs) needed += Missing(*each);
+  if (Reason reason = NoChance(gangs, needed); !reason.none()) {
+    const bool holds = reason.code == ReasonCode::kTooManyHolds;
+    Block(gang, kNoClass, holds, std::move(reason));
     return false;
   }
-  if (promised_holds_ + needed > settings_.max_holds) {
-    Block(gang, kNoClass, /*holds=*/true,
-          Reason{ReasonCode::kTooManyHolds,
-                 absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ", settings_.max_holds,
-                              " there are")});
-    return false;
-  }
-  if (!gang->rules.min_resources.empty()) {
-    const ResourceVector free = cluster_.TotalFree();
-    for (const auto& [name, amount] : gang->rules.min_resources) {
-      const ResourceId id = cluster_.names().Intern(name);
-      const int64_t have = id < 0 ? 0 : free.Get(id);
-      if (amount <= have) continue;
-      Block(gang, kNoClass, /*holds=*/false,
-            Reason{ReasonCode::kMinResources,
-                   absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
-                                FormatResources({{name, have}}), " is free in the cluster")});
+  ReleaseNominated(KeyOf(*gang).priority);
+  Statement statement(&cluster_);
+  std::vector<size_t> ends;     // of each gang's operations
+  std::vector<int32_t> lowest;  // and the lowest priority it was planned for
+  for (Gang* each : gangs) {
+    const int32_t missing = Missing(*each);
+    PlacementResult result = PlaceGang(CandidateRuns(each), missing, &index_, cluster_, &statement);
+    if (!result.placed) {
+      statement.Rollback(0);
+      ChargeNominated();
+      const std::string whose =
+          gangs.size() == 1 ? "" : absl::StrCat(" of gang ", each->key, ", which starts with its group");
+      Block(gang, result.lacking, /*holds=*/false,
+            Reason{ReasonCode::kNoRoom, absl::StrCat("room for ", result.placed_pods, " of ", missing, " members",
+                                                     whose, "; ", result.explanation)});
       return false;
     }
-  }
-  ReleaseNominated(GangPriority(*gang));
-  Statement statement(&cluster_);
-  const PlacementResult result = PlaceGang(CandidateRuns(gang), needed, &index_, cluster_, &statement);
-  if (!result.placed) {
-    ChargeNominated();
-    const ClassId lacking = result.lacking;
-    Block(gang, lacking, /*holds=*/false,
-          Reason{ReasonCode::kNoRoom,
-                 absl::StrCat("room for ", result.placed_pods, " of ", needed, " members; ", result.explanation)});
-    return false;
+    ends.push_back(statement.Mark());
+    lowest.push_back(result.lowest_priority);
   }
   for (const Statement::Operation& operation : statement.operations()) {
     // Verify what was planned before it becomes a promise.
     MUSTER_CHECK(cluster_.FindObstacle(operation.node, operation.cls) == Obstacle::kNone);
     MUSTER_CHECK(!cluster_.ReservationsExceed(operation.node));
   }
-  AdoptPlan(gang, statement.Commit());
-  gang->plan->lowest_priority = result.lowest_priority;
+  const std::vector<Statement::Operation> operations = statement.Commit();
+  const int64_t id = next_plan_++;
+  size_t begin = 0;
+  for (size_t i = 0; i < gangs.size(); ++i) {
+    AdoptPlan(gangs[i], id, absl::MakeConstSpan(operations).subspan(begin, ends[i] - begin));
+    begin = ends[i];
+    gangs[i]->plan->lowest_priority = lowest[i];
+    for (const Gang* mate : gangs) {
+      if (mate != gangs[i]) gangs[i]->plan->mates.push_back(mate->key);
+    }
+    Touch(gangs[i]);
+  }
   ChargeNominated();
   return true;
+}
+
+// What keeps the gangs from being planned whatever room there is on single nodes (K-4, P-10).
+Reason Machine::NoChance(const Group& gangs, int32_t needed) {
+  if (needed > settings_.max_holds) {
+    return {ReasonCode::kTooManyHolds,
+            absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (max_holds)")};
+  }
+  if (promised_holds_ + needed > settings_.max_holds) {
+    return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
+                                                    settings_.max_holds, " there are")};
+  }
+  ResourceList wanted;
+  for (const Gang* gang : gangs) {
+    for (const auto& [name, amount] : gang->rules.min_resources) {
+      int64_t& sum = wanted[name];
+      sum = CheckedAdd(sum, amount).value_or(std::numeric_limits<int64_t>::max());
+    }
+  }
+  if (wanted.empty()) return {};
+  const ResourceVector free = cluster_.TotalFree();
+  for (const auto& [name, amount] : wanted) {
+    const ResourceId id = cluster_.names().Intern(name);
+    const int64_t have = id < 0 ? 0 : free.Get(id);
+    if (amount <= have) continue;
+    return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
+                                                    FormatResources({{name, have}}), " is free in the cluster")};
+  }
+  return {};
 }
 
 void Machine::Block(Gang* gang, ClassId lacking, bool holds, Reason reason) {
@@ -171,9 +216,9 @@ void Machine::LeaveQueue(Gang* gang) {
   gang->queued.reset();
 }
 
-void Machine::AdoptPlan(Gang* gang, const std::vector<Statement::Operation>& operations) {
+void Machine::AdoptPlan(Gang* gang, int64_t id, absl::Span<const Statement::Operation> operations) {
   auto plan = std::make_unique<Plan>();
-  plan->id = next_plan_++;
+  plan->id = id;
   plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms_;
   plan->next_wake_ms = NextWake(*plan, now_ms_);
   for (const Statement::Operation& operation : operations) {
@@ -254,6 +299,16 @@ void Machine::Requeue(Gang* gang) {
 
 void Machine::WithdrawPlan(Gang* gang, ReasonCode code, absl::string_view why) {
   const Reason reason{code, absl::StrCat("gang ", gang->key, ": ", why)};
+  // D-10: what was promised together is given up together.
+  if (!gang->plan->committed) {
+    const std::vector<std::string> mates = std::exchange(gang->plan->mates, {});
+    for (const std::string& key : mates) {
+      const auto mate = gangs_.find(key);
+      if (mate == gangs_.end() || mate->second->plan == nullptr || mate->second->plan->id != gang->plan->id) continue;
+      mate->second->plan->mates.clear();  // it need not look back
+      WithdrawPlan(mate->second.get(), code, absl::StrCat("gang ", gang->key, " of its group: ", why));
+    }
+  }
   DropOpenSlots(gang, reason);
   EndPlanIfDone(gang);
   if (gang->plan == nullptr) StopHolding(gang);

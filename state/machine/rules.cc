@@ -85,6 +85,7 @@ int32_t Machine::Missing(const Gang& gang) const {
 bool Machine::PassesOneByOne(const Gang& gang) const {
   if (gang.rules.min_member < 0 || gang.timed_out || gang.evicting || gang.objects.size() > 1) return false;
   if (gang.satisfied && gang.rules.match_policy == MatchPolicy::kOnceSatisfied) return true;
+  if (!gang.rules.group.empty() && !GroupReason(gang).none()) return false;
   return Missing(gang) == 0;
 }
 
@@ -102,8 +103,16 @@ int32_t Machine::GangPriority(const Gang& gang) const {
 }
 
 QueueKey Machine::KeyOf(const Gang& gang) const {
-  const bool half_bound = !gang.satisfied && gang.active() > 0;
-  return QueueKey{half_bound, GangPriority(gang), gang.requeues, gang.created_ms, gang.key};
+  QueueKey key{!gang.satisfied && gang.active() > 0, GangPriority(gang), gang.requeues, gang.created_ms, gang.key};
+  if (gang.rules.group.empty()) return key;
+  // The group is one item: its highest priority, its most requeues, its earliest creation.
+  for (const Gang* mate : Unplaced(gang)) {
+    key.half_bound = key.half_bound || (!mate->satisfied && mate->active() > 0);
+    key.priority = std::max(key.priority, GangPriority(*mate));
+    key.requeues = std::max(key.requeues, mate->requeues);
+    key.created_ms = std::min(key.created_ms, mate->created_ms);
+  }
+  return key;
 }
 
 Reason Machine::ChildrenReason(const Gang& gang) const {
@@ -133,6 +142,10 @@ Reason Machine::StructureReason(const Gang& gang) const {
         ReasonCode::kUninitialised,
         "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
   }
+  if (gang.timed_out && !gang.rules.group.empty()) {
+    return {ReasonCode::kTimedOut,
+            "the wait time of its gang group ran out before the group could start; delete its pods to free it"};
+  }
   if (gang.timed_out) {
     return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
                                                 " s ran out before the gang could start; delete its pods to free it")};
@@ -145,6 +158,10 @@ Reason Machine::GateReason(const Gang& gang) const {
   if (Reason structure = StructureReason(gang); !structure.none()) return structure;
   if (gang.satisfied && gang.rules.match_policy == MatchPolicy::kOnceSatisfied) return {};
   if (Reason children = ChildrenReason(gang); !children.none()) return children;
+  if (!gang.rules.group.empty()) {
+    if (Reason group = GroupReason(gang); !group.none()) return group;
+    if (Reason mates = MatesReason(gang); !mates.none()) return mates;
+  }
   if (gang.retry_at_ms > now_ms_) {
     std::string text = absl::StrCat("put back ", gang.requeues, gang.requeues == 1 ? " time" : " times",
                                     ", waiting before the next try");
@@ -154,9 +171,21 @@ Reason Machine::GateReason(const Gang& gang) const {
   return {};
 }
 
-// What G-1 does not ask, but a plan needs: enough members that Muster itself may place.
+// What G-1 does not ask, but a plan needs: enough members that Muster itself may place, in every gang of the group.
 Reason Machine::PlanReason(const Gang& gang) const {
   if (Reason gate = GateReason(gang); !gate.none()) return gate;
+  if (Reason members = MembersReason(gang); !members.none() || gang.rules.group.empty()) return members;
+  for (const Gang* mate : Unplaced(gang)) {
+    Reason members = MembersReason(*mate);
+    if (members.none() && mate->retry_at_ms > now_ms_) members = {ReasonCode::kBackoff, "waiting before the next try"};
+    if (members.none()) continue;
+    members.text = absl::StrCat("gang ", mate->key, " of its group: ", members.text);
+    return members;
+  }
+  return {};
+}
+
+Reason Machine::MembersReason(const Gang& gang) const {
   const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
   const int32_t plannable = gang.count(MemberState::kWaiting) + PlannableMembers(gang);
   if (plannable >= missing) return {};
@@ -196,10 +225,10 @@ Reason Machine::WaitReason(const Gang& gang) const {
     return {ReasonCode::kSatisfied, "the minimum is placed"};
   }
   if (gang.count(MemberState::kWaiting) > 0) {
-    return {ReasonCode::kBarrier, absl::StrCat(TowardsMinimum(gang), " of ", gang.rules.min_member, " members wait")};
+    return BarrierReason(gang);
   }
   if (Reason plan = PlanReason(gang); !plan.none()) return plan;
-  if (!gang.blocked.none()) return gang.blocked;
+  if (const Reason& blocked = LeaderOf(gang).blocked; !blocked.none()) return blocked;
   if (!facts_read_) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
   return {ReasonCode::kQueued, "about to be planned"};
 }
@@ -214,6 +243,8 @@ void Machine::Forget(Gang* gang) {
   if (gang->touched) Untouch(gang);
   MarkGang(gang);
   if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
+  RegisterGroup(gang, {});
+  TouchNaming(gang->key);
   gangs_.erase(gang->key);
 }
 
@@ -228,6 +259,7 @@ void Machine::Settle(Gang* gang) {
   SettleTimer(gang);
   WriteRecord(gang);
   MarkGang(gang);
+  TellGroup(gang);
   if (PassesOneByOne(*gang)) CallExtras(gang);
 }
 
@@ -243,7 +275,7 @@ void Machine::SettleMarks(Gang* gang) {
   const bool in_flight = gang->plan != nullptr || gang->count(MemberState::kWaiting) > 0;
   if (gang->satisfied && facts_read_ && gang->active() == 0 && !in_flight) gang->satisfied = false;
   if (!gang->satisfied && !in_flight && facts_read_ && gang->rules.min_member > 0 && gang->active() > 0 &&
-      Missing(*gang) == 0) {
+      Missing(*gang) == 0 && (gang->rules.group.empty() || Unplaced(*gang).empty())) {
     gang->satisfied = true;
   }
   // A plan exists only while its gang may have one: rules and children can change under it.
@@ -252,19 +284,21 @@ void Machine::SettleMarks(Gang* gang) {
     if (gate.none() && static_cast<size_t>(Missing(*gang)) != gang->plan->slots.size()) {
       gate = Reason{ReasonCode::kWithdrawn, "the number of missing members changed"};
     }
+    if (gate.none() && PlannedWithOthers(*gang)) {
+      gate = Reason{ReasonCode::kWithdrawn, "the gangs that must start together changed"};
+    }
     if (!gate.none()) WithdrawPlan(gang, gate.code, gate.text);
   }
   // The same for members that wait without a plan (Permit): a smaller minimum may let them go (C-114).
-  if (gang->plan == nullptr && gang->count(MemberState::kWaiting) > 0 && gang->rules.min_member >= 0 &&
-      TowardsMinimum(*gang) >= gang->rules.min_member) {
-    PermitWaiting(gang);
-  }
+  if (gang->plan == nullptr && gang->count(MemberState::kWaiting) > 0 && GroupQuorum(*gang)) PermitGroup(gang);
+  if (gang->cycles_used) AdvanceCycle(gang);
   if (gang->plan == nullptr && gang->count(MemberState::kWaiting) == 0) StopHolding(gang);
 }
 
 void Machine::SettleQueue(Gang* gang) {
   const bool wants = facts_read_ && gang->plan == nullptr && gang->count(MemberState::kPending) > 0 &&
-                     gang->count(MemberState::kWaiting) == 0 && PlanReason(*gang).none() && !PassesOneByOne(*gang);
+                     gang->count(MemberState::kWaiting) == 0 && PlanReason(*gang).none() && !PassesOneByOne(*gang) &&
+                     GroupIsFree(*gang);
   if (!wants) {
     LeaveQueue(gang);
     gang->blocked = Reason();

@@ -57,8 +57,9 @@ void Machine::OnGangTimer(Gang* gang) {
       gang->root_cause = absl::StrCat(arrived, " of ", plan->slots.size(), " members came within ",
                                       settings_.plan_idle_ms / 1000, " s");
     }
+    const Group together = MatesOf(*gang);
     WithdrawPlan(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was given up: ", gang->root_cause));
-    Requeue(gang);
+    for (Gang* each : together) Requeue(each);
     return;
   }
   if (plan->next_wake_ms <= now_ms_) {
@@ -76,16 +77,23 @@ Reason Machine::TimedOutReason(const Gang& gang) {
 void Machine::ExpireWait(Gang* gang) {
   const Reason reason = TimedOutReason(*gang);
   if (gang->plan != nullptr) WithdrawPlan(gang, ReasonCode::kTimedOut, "the wait time ran out");
-  const MemberSet waiting = gang->in(MemberState::kWaiting);
-  for (Pod* pod : waiting) EndPodHold(pod, reason);
-  StopHolding(gang);
-  gang->held_ms = 0;
-  if (gang->rules.on_timeout == OnTimeout::kRequeue) {
-    Requeue(gang);
-    return;
+  Group together = Unplaced(*gang);
+  if (std::find(together.begin(), together.end(), gang) == together.end()) together.push_back(gang);
+  for (Gang* each : together) {
+    const MemberSet waiting = each->in(MemberState::kWaiting);
+    for (Pod* pod : waiting) EndPodHold(pod, reason);
+    StopHolding(each);
+    each->held_ms = 0;
   }
-  gang->timed_out = true;
-  MarkMembers(gang, reason);
+  for (Gang* each : together) {
+    if (gang->rules.on_timeout == OnTimeout::kRequeue) {
+      Requeue(each);
+      continue;
+    }
+    each->timed_out = true;
+    MarkMembers(each, reason);
+    Touch(each);
+  }
 }
 
 void Machine::MarkMembers(Gang* gang, const Reason& reason) {
@@ -94,6 +102,7 @@ void Machine::MarkMembers(Gang* gang, const Reason& reason) {
       if (pod->facts.timed_out_mark) continue;
       pod->facts.timed_out_mark = true;
       out_->effects.emplace_back(MarkTimedOut{RefOf(*pod)});
+      pod->told = reason.code;
       out_->effects.emplace_back(TellPod{RefOf(*pod), /*warning=*/true, reason});
     }
   }
@@ -121,8 +130,8 @@ void Machine::OnPodTimer(Pod* pod) {
   SettlePodTimer(pod);
 }
 
-// Pods behind our gate carry no scheduler message, and pods that kube-scheduler's own filters refuse carry only its
-// half of the story: an event says why their gang waits, once per reason.
+// Pods behind our gate carry no scheduler message, those that kube-scheduler's own filters refuse only its half of the
+// story, and those that we refused the reason of that moment: an event says why their gang waits, once per reason.
 void Machine::NotifyMembers(Gang* gang) {
   gang->notify_at_ms = kNever;
   const Reason reason = WaitReason(*gang);
@@ -139,8 +148,7 @@ void Machine::NotifyMembers(Gang* gang) {
       break;
   }
   for (Pod* pod : gang->in(MemberState::kPending)) {
-    const bool silent = pod->facts.our_gate || SaysNothingOfUs(*pod);
-    if (!silent || pod->told == reason.code) continue;
+    if (!pod->served || pod->told == reason.code) continue;
     pod->told = reason.code;
     out_->effects.emplace_back(
         TellPod{RefOf(*pod), false, Reason{reason.code, absl::StrCat("gang ", gang->key, ": ", reason.text)}});

@@ -76,6 +76,9 @@ struct Pod {
   bool served = false;             // its scheduler is one that we serve
   bool able = false;               // nothing about the pod itself keeps it from being planned
   bool counted_gated = false;      // is in its gang's count `gated`
+  int64_t round = 0;               // G-2: the last cycle in which it had its turn
+  int64_t counted_turn = 0;        // the cycle in which it is in its gang's count `turned`; 0: none
+  bool permitted = false;          // G-7: its gang permitted it once and holds it no more
   bool counted_plannable = false;  // is in its gang's count `plannable`
 
   bool refused = false;                 // kube-scheduler has parked it: it comes back only when called (K-7)
@@ -124,7 +127,8 @@ struct Plan {
   int64_t repair_until_ms = kNever;  // G-13: until then a failed member's slot is kept
   int64_t wake_base_ms = 0;          // members that did not come are called again 2, 4 and 8 s after this (K-7)
   int64_t next_wake_ms = kNever;
-  int32_t absences = 0;  // complete offers that lacked every slot's node (K-6)
+  std::vector<std::string> mates;  // D-10: keys of the gangs planned with this one, under the same id
+  int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
 };
 
 // When members are called again after `now_ms`; kNever when they were called often enough.
@@ -141,6 +145,8 @@ struct DurableGang {
   bool timed_out = false;
   int64_t held_ms = 0;
   int32_t requeues = 0;
+  int64_t cycle = 1;
+  bool cycle_valid = true;
   friend bool operator==(const DurableGang&, const DurableGang&) = default;
 };
 
@@ -170,6 +176,10 @@ struct Gang {
   std::string blocked_signature;   // non-empty: waits in the group of gangs that failed alike (P-9)
   Reason blocked;                  // why it could not be planned
 
+  int64_t cycle = 1;         // G-2: the schedule cycle, for callers that drive pods one by one
+  bool cycle_valid = true;   // false: a member found no node; nobody passes until all had their turn
+  bool cycles_used = false;  // some member had a turn
+  int32_t turned = 0;        // members of the pending and waiting sets that had their turn in this cycle
   bool satisfied = false;
   bool timed_out = false;
   bool evicting = false;
@@ -185,10 +195,12 @@ struct Gang {
   int64_t reason_since_ms = 0;
   int64_t notify_at_ms = kNever;
   int64_t timer_ms = kNever;
-  bool touched = false;   // is to be settled at the end of the command
-  bool changed = false;   // readers have not been told yet
-  DurableGang durable;    // as last written
-  bool recorded = false;  // the store holds a record of it
+  uint64_t group_state = 0;                   // what its group was told of it last (D-10)
+  std::vector<std::string> registered_group;  // as last noted in the register of who names whom (D-10)
+  bool touched = false;                       // is to be settled at the end of the command
+  bool changed = false;                       // readers have not been told yet
+  DurableGang durable;                        // as last written
+  bool recorded = false;                      // the store holds a record of it
 
   [[nodiscard]] MemberSet& in(MemberState state) { return members[static_cast<size_t>(state)]; }
   [[nodiscard]] int32_t count(MemberState state) const {

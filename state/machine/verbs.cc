@@ -76,6 +76,7 @@ FilterReply Machine::FilterMember(Pod* pod, const NodeOffer& offer) {
   const auto refuse = [&](Reason reason) {
     pod->refused = true;
     pod->called = false;
+    pod->told = reason.code;
     if (reason.text.rfind("gang ", 0) != 0) reason.text = absl::StrCat("gang ", gang->key, ": ", reason.text);
     return Refuse(std::move(reason));
   };
@@ -211,7 +212,8 @@ bool Machine::BreaksGang(const std::vector<std::string>& victims) const {
 // G-1 for callers of the framework verbs.
 void Machine::On(const PreFilter& command) {
   PreFilterReply reply;
-  const Pod* pod = FindPod(command.uid);
+  const auto found = pods_.find(command.uid);
+  Pod* pod = found == pods_.end() ? nullptr : found->second.get();
   if (pod == nullptr) {
     reply.reason = {ReasonCode::kUnknownPod, absl::StrCat("no pod with uid ", command.uid)};
   } else if (pod->gang == nullptr) {
@@ -219,6 +221,7 @@ void Machine::On(const PreFilter& command) {
   } else {
     reply.reason = PodReason(*pod);
     if (reply.reason.none()) reply.reason = GateReason(*pod->gang);
+    if (reply.reason.none()) reply.reason = TakeTurn(pod);
     reply.passes = reply.reason.none();
     if (!reply.passes) reply.reason.text = absl::StrCat("gang ", pod->gang->key, ": ", reply.reason.text);
   }
@@ -244,6 +247,9 @@ void Machine::On(const Permit& command) {
   if (Reason structure = StructureReason(*gang); !structure.none()) {
     return reject(structure.code, absl::StrCat("gang ", gang->key, ": ", structure.text));
   }
+  if (Reason group = GroupReason(*gang); !group.none()) {
+    return reject(group.code, absl::StrCat("gang ", gang->key, ": ", group.text));
+  }
   if (pod->state != MemberState::kPending && pod->state != MemberState::kWaiting) {
     return reject(ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state), " already"));
   }
@@ -263,31 +269,39 @@ void Machine::On(const Permit& command) {
     StartHolding(gang);
   }
   pod->holds.push_back(command.token);
-  const bool once = gang->satisfied && gang->rules.match_policy == MatchPolicy::kOnceSatisfied;
-  if (once || TowardsMinimum(*gang) >= gang->rules.min_member) {
-    PermitWaiting(gang);
+  if (pod->permitted || GroupQuorum(*gang)) {
+    if (GroupQuorum(*gang)) {
+      PermitGroup(gang);
+    } else {
+      PermitPod(pod);  // G-7: the gang held it once and does not again
+    }
     out_->reply = PermitReply{PermitReply::Kind::kPermit, 0, {}};
     return;
   }
   const int64_t left = gang->holding_since_ms + gang->rules.wait_time_ms - gang->held_ms - now_ms_;
-  out_->reply = PermitReply{
-      PermitReply::Kind::kWait,
-      std::max<int64_t>(0, left),
-      {ReasonCode::kBarrier, absl::StrCat(TowardsMinimum(*gang), " of ", gang->rules.min_member, " members wait")}};
+  out_->reply = PermitReply{PermitReply::Kind::kWait, std::max<int64_t>(0, left), BarrierReason(*gang)};
 }
 
-// G-4: every waiting pod is permitted in one step, and the gang is satisfied.
+// G-4: every waiting pod is permitted, and the gang is satisfied. REQUIRES: the quorum of its group.
 void Machine::PermitWaiting(Gang* gang) {
   const MemberSet waiting = gang->in(MemberState::kWaiting);
   gang->satisfied = true;
   gang->holding_since_ms = kNever;
   gang->held_ms = 0;
   gang->requeues = 0;
-  for (Pod* pod : waiting) {
-    SetState(pod, MemberState::kCommitted);
-    AnswerHolds(pod, true, {});
-  }
+  gang->root_cause.clear();
+  for (Pod* pod : waiting) PermitPod(pod);
   Touch(gang);
+}
+
+void Machine::PermitGroup(Gang* gang) {
+  for (Gang* each : GroupOf(*gang)) PermitWaiting(each);
+}
+
+void Machine::PermitPod(Pod* pod) {
+  pod->permitted = true;
+  SetState(pod, MemberState::kCommitted);
+  AnswerHolds(pod, true, {});
 }
 
 }  // namespace muster

@@ -36,6 +36,8 @@ std::string WouldHelp(const Gang& gang) {
       return "correct the declaration";
     case ReasonCode::kUnknownGang:
       return "create the PodGroup";
+    case ReasonCode::kGroupDisagrees:
+      return "list the same gangs, itself included, on every gang of the group";
     case ReasonCode::kConflict:
       return "declare the gang in one place only";
     case ReasonCode::kPriorityMismatch:

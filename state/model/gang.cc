@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace muster {
 
@@ -84,6 +85,13 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   if (const int32_t* priority = Pick(annotations, object, &D::priority); priority != nullptr) {
     rules.priority = *priority;
   }
+  for (const D* said : {annotations, object}) {
+    if (said == nullptr || said->groups.empty()) continue;
+    rules.group = said->groups;
+    std::sort(rules.group.begin(), rules.group.end());
+    rules.group.erase(std::unique(rules.group.begin(), rules.group.end()), rules.group.end());
+    break;
+  }
   rules.queue = "default";
   Assign(Pick(annotations, object, &D::queue), &rules.queue);
   Assign(Pick(annotations, object, &D::on_timeout), &rules.on_timeout);
@@ -102,6 +110,10 @@ std::string Contradiction(const GangDeclaration& first, const GangDeclaration& l
   Compare("waiting time (ms)", first.wait_time_ms, later.wait_time_ms, same, &out);
   Compare("mode", first.mode, later.mode, name, &out);
   Compare("match policy", first.match_policy, later.match_policy, name, &out);
+  if (!later.groups.empty() && first.groups != later.groups) {
+    absl::StrAppend(&out, out.empty() ? "" : ", ", "groups ", absl::StrJoin(later.groups, " "), " against ",
+                    first.groups.empty() ? "nothing" : absl::StrJoin(first.groups, " "));
+  }
   Compare("queue", first.queue, later.queue, same, &out);
   Compare("on-timeout", first.on_timeout, later.on_timeout, name, &out);
   Compare("on-member-failure", first.on_member_failure, later.on_member_failure, name, &out);

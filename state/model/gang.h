@@ -47,7 +47,7 @@ struct GangDeclaration {
   std::optional<OnMemberFailure> on_member_failure;
   std::optional<int64_t> stale_grace_ms;  // negative: never stale
   std::optional<bool> preemptible;
-  std::vector<std::string> groups;
+  std::vector<std::string> groups;  // "namespace/name" of every gang of its group (D-10); empty: the gang alone
   std::vector<std::string> warnings;
 
   friend bool operator==(const GangDeclaration&, const GangDeclaration&) = default;
@@ -83,6 +83,7 @@ struct GangRules {
   MatchPolicy match_policy = MatchPolicy::kOnceSatisfied;
   ResourceList min_resources;
   std::optional<int32_t> priority;
+  std::vector<std::string> group;  // D-10: ids in order, without duplicates; empty: the gang alone
   std::string queue;
   OnTimeout on_timeout = OnTimeout::kFail;
   OnMemberFailure on_member_failure = OnMemberFailure::kKeep;

@@ -144,15 +144,18 @@ func each(n int, do func(int)) {
 }
 
 // nodes creates n nodes that offer so much CPU each.
-func (w *world) nodes(n int, cpu string) {
+func (w *world) nodes(n int, cpu string) { w.nodesFrom(0, n, cpu) }
+
+// nodesFrom makes `count` nodes, numbered from `first`.
+func (w *world) nodesFrom(first, count int, cpu string) {
 	w.t.Helper()
-	each(n, func(i int) {
+	each(count, func(i int) {
 		amounts := corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse(cpu),
 			corev1.ResourceMemory: resource.MustParse("64Gi"),
 			corev1.ResourcePods:   resource.MustParse("110"),
 		}
-		name := fmt.Sprintf("node-%04d", i)
+		name := fmt.Sprintf("node-%04d", first+i)
 		node := &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
 			Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},

@@ -96,6 +96,14 @@ std::string ScenarioRunner::Run(const std::string& line) {
     return Apply(BindingOutcome{UidOf(arg), pod->binding.node, BindingResult::kRefused,
                                 absl::StrJoin(words.begin() + 2, words.end(), " ")});
   }
+  if (verb == "postfilter") return Apply(PostFilter{UidOf(arg), absl::StrJoin(words.begin() + 2, words.end(), " ")});
+  if (verb == "unreserve") {
+    const UnreserveCause cause = words.at(2) == "timeout"     ? UnreserveCause::kPermitTimeout
+                                 : words.at(2) == "bind-fail" ? UnreserveCause::kBindFailed
+                                                              : UnreserveCause::kRejected;
+    return Apply(Unreserve{UidOf(arg), cause});
+  }
+  if (verb == "postbind") return Apply(PostBind{UidOf(arg), words.at(2)});
   if (verb == "hang-up") return Apply(EndHold{UidOf(arg), last_token_[arg]});
   if (verb == "wait") return Wait(words);
   if (verb == "gang") return ShowGang(arg, false);
@@ -201,6 +209,7 @@ std::string ScenarioRunner::PodGroup(const Words& words) {
   GangDialect dialect = GangDialect::kPodGroupSigs;
   for (size_t i = 2; i < words.size(); ++i) {
     const auto [key, value] = Split(words[i]);
+    if (key == "ns") object["metadata"]["namespace"] = value;
     if (words[i] == "x") dialect = GangDialect::kPodGroupX;
     if (key == "min") object["spec"]["minMember"] = std::stoi(value);
     if (key == "timeout") object["spec"]["scheduleTimeoutSeconds"] = std::stoi(value);
@@ -230,6 +239,7 @@ std::string ScenarioRunner::Pod(const Words& words) {
   for (size_t i = 2; i < words.size(); ++i) {
     const auto [key, value] = Split(words[i]);
     if (IsResource(key)) requests[ResourceName(key)] = value;
+    if (key == "ns") meta["namespace"] = value;
     if (key == "gang") meta["labels"]["pod-group.scheduling.sigs.k8s.io"] = value;
     if (key == "priority") spec["priority"] = std::stoi(value);
     if (key == "node") spec["nodeName"] = value;
@@ -244,6 +254,16 @@ std::string ScenarioRunner::Pod(const Words& words) {
     if (absl::StartsWith(key, "@")) meta["annotations"]["gang.scheduling.koordinator.sh/" + Prefixed("@", key)] = value;
     if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;
     if (absl::StartsWith(key, "label:")) meta["labels"][Prefixed("label:", key)] = value;
+    if (absl::StartsWith(key, "sel:")) spec["nodeSelector"][Prefixed("sel:", key)] = value;
+    if (absl::StartsWith(key, "tolerate:")) {
+      const std::vector<std::string> parts = absl::StrSplit(value, ':');
+      spec["tolerations"].push_back(
+          {{"key", Prefixed("tolerate:", key)}, {"value", parts[0]}, {"effect", parts.at(1)}});
+    }
+    if (absl::StartsWith(key, "in:")) {
+      spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = {
+          {{"matchExpressions", {{{"key", Prefixed("in:", key)}, {"operator", "In"}, {"values", {value}}}}}}};
+    }
     if (key == "stuck") {
       object["status"]["conditions"] = {
           {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", value}}};
@@ -270,7 +290,7 @@ std::string ScenarioRunner::Wait(const Words& words) {
 }
 
 std::string ScenarioRunner::ShowGang(const std::string& name, bool explain) {
-  const Gang* gang = machine_.FindGang("default/" + name);
+  const Gang* gang = machine_.FindGang(absl::StrContains(name, '/') ? name : "default/" + name);
   if (gang == nullptr) return absl::StrCat("no gang ", name, "\n");
   const GangView view = machine_.ViewGang(*gang, true);
   std::vector<std::string> lines;

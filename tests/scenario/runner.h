@@ -2,14 +2,17 @@
 //
 //   node NAME RES=QTY... [label:K=V] [taint:K=V:Effect] [cordoned]   announce a node (pods=110 unless given)
 //   remove-node NAME
-//   podgroup NAME [x] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup in namespace default (x: x-k8s group)
-//   pod NAME [gang=G] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting] [created=S]
+//   podgroup NAME [ns=NAMESPACE] [x] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup in namespace default (x:
+//   x-k8s group) pod NAME [ns=NAMESPACE] [gang=G] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate]
+//   [deleting] [created=S]
 //            [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE] [stuck=TEXT]
+//            [sel:K=V: node selector] [in:K=V: required node affinity] [tolerate:K=V:Effect]
 //   remove-pod NAME
 //   prefilter POD | filter POD [NODE...] | permit POD NODE | bind POD NODE | bound POD | bind-fails POD TEXT
+//   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE
 //   hang-up POD                     the caller of its bind or permit goes away
 //   wait DURATION                   lets time pass, firing timers when due
-//   gang NAME | explain NAME        shows a gang
+//   gang NAME | explain NAME        shows a gang (NAME or NAMESPACE/NAME)
 //   usage                           shows every node's charges
 //
 // Planning rounds run after every command, as the engine does.

@@ -46,7 +46,7 @@ class RandomWorld {
 
   void Step() {
     now_ms_ += Roll(20) == 0 ? Roll(40'000) : Roll(200);
-    switch (Roll(16)) {
+    switch (Roll(20)) {
       case 0:
         Apply(UpsertNode{RandomNode(Roll(6))});
         break;
@@ -82,7 +82,19 @@ class RandomWorld {
         if (!tokens_.empty()) HangUp();
         break;
       case 14:
-        PermitSome();
+        for (int i = 0; i < 4; ++i) PermitSome();
+        break;
+      case 15:
+        Apply(PreFilter{pods_.empty() ? "" : SomeUid()});
+        break;
+      case 16:
+        Roll(2) == 0 ? FindNoNode() : GiveBack();
+        break;
+      case 18:
+        ScheduleGroup();
+        break;
+      case 17:
+        for (int i = 0; i < 4; ++i) BindPermitted();
         break;
       default:
         Apply(Tick{});
@@ -93,6 +105,7 @@ class RandomWorld {
 
   [[nodiscard]] const Machine& machine() const { return machine_; }
   [[nodiscard]] const std::map<std::string, std::string>& records() const { return records_; }
+  [[nodiscard]] int groups_started() const { return groups_started_; }
   [[nodiscard]] int commits() const { return commits_; }
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
@@ -219,9 +232,11 @@ class RandomWorld {
     object.name_space = "d";
     object.name = absl::StrCat("g", 5 + Roll(3));
     object.created_ms = 5;
-    object.declaration.min_member = 1 + Roll(4);
+    object.declaration.min_member = 1 + Roll(3);
     if (Roll(2) == 0) object.declaration.wait_time_ms = 5'000;
-    if (Roll(5) == 0) {
+    if (object.name != "g7" && Roll(20) != 0) object.declaration.groups = {"d/g5", "d/g6"};
+    if (Roll(30) == 0) object.declaration.groups = {"d/g6", "d/g7"};
+    if (Roll(10) == 0) {
       objects_.erase(object.name);
       Apply(RemoveGangObject{object.dialect, "d", object.name});
     } else {
@@ -263,6 +278,35 @@ class RandomWorld {
     const std::string uid = SomeUid();
     const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
     if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
+  }
+  // As kube-scheduler goes through its queue: every member of gangs g5 and g6 that may come, one after the other.
+  void ScheduleGroup() {
+    std::set<std::string> names;
+    for (int i = 0; i < 6; ++i) names.insert(NodeName(i));
+    for (const auto& [uid, pod] : std::map<std::string, PodDescription>(pods_)) {
+      if (pod.gang.name != "g5" && pod.gang.name != "g6") continue;
+      const Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
+      const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+      if (reply.kind != FilterReply::Kind::kOneNode || Roll(12) == 0) continue;
+      const HoldToken token = next_token_++;
+      tokens_[token] = uid;
+      Apply(Bind{uid, reply.node, token});
+    }
+  }
+  void FindNoNode() {
+    if (!pods_.empty()) Apply(PostFilter{SomeUid(), "nothing fits"});
+  }
+  void GiveBack() {
+    if (!pods_.empty()) Apply(Unreserve{SomeUid(), static_cast<UnreserveCause>(Roll(3))});
+  }
+  // A caller of the verbs binds what it was permitted to.
+  void BindPermitted() {
+    if (pods_.empty()) return;
+    const std::string uid = SomeUid();
+    const Pod* pod = machine_.FindPod(uid);
+    if (pod->state != MemberState::kCommitted || pod->binding.phase != BindingPhase::kNone) return;
+    Apply(PostBind{uid,
+                   pod->charged_node == kNoNode ? NodeName(0) : machine_.cluster().node(pod->charged_node).facts.name});
   }
   void HangUp() {
     auto it = tokens_.begin();
@@ -306,6 +350,7 @@ class RandomWorld {
         if (pods_.count(mark->pod.uid) > 0) pods_.find(mark->pod.uid)->second.timed_out_mark = true;
       }
     }
+    CheckWholeGroups();
     if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok() && violation_.empty())
       violation_ = std::string(ok.message());
     return outcome;
@@ -314,11 +359,33 @@ class RandomWorld {
   void CheckWholeGang(const std::string& uid) {
     const Pod* pod = machine_.FindPod(uid);
     if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
+    if (pod->binding.attempts > 1) return;  // decided earlier, sent again; its gang's minimum may have grown since
     const Gang& gang = *pod->gang;
     if (!gang.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
       violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
                                 gang.rules.min_member);
     }
+  }
+  // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
+  void CheckWholeGroups() {
+    std::set<std::string> satisfied;
+    machine_.ForEachGang([&](const Gang& gang) {
+      if (!gang.satisfied) return;
+      satisfied.insert(gang.key);
+      if (satisfied_before_.count(gang.key) > 0) return;
+      for (const std::string& id : gang.rules.group) {
+        const Gang* mate = machine_.FindGang(id);
+        if (mate == nullptr || mate->rules.group != gang.rules.group) return;
+      }
+      for (const std::string& id : gang.rules.group) {
+        const Gang* mate = machine_.FindGang(id);
+        const int32_t placed = mate->active() + mate->count(MemberState::kSucceeded);
+        if (mate->satisfied || placed >= mate->rules.min_member) continue;
+        violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");
+      }
+      if (!gang.rules.group.empty()) ++groups_started_;
+    });
+    satisfied_before_ = std::move(satisfied);
   }
 
   std::mt19937_64 random_;
@@ -327,6 +394,8 @@ class RandomWorld {
   int next_uid_ = 1;
   HoldToken next_token_ = 1;
   int commits_ = 0;
+  int groups_started_ = 0;
+  std::set<std::string> satisfied_before_;
   std::string violation_;
   std::map<std::string, PodDescription> pods_;
   std::map<std::string, GangObject> objects_;
@@ -340,6 +409,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   const int only = FromEnv("MUSTER_SEED", 0);
   const int steps = FromEnv("MUSTER_STEPS", kSteps);
   int64_t commits = 0;
+  int64_t groups = 0;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
     RandomWorld world(static_cast<uint64_t>(seed));
     for (int step = 0; step < steps; ++step) {
@@ -350,9 +420,12 @@ TEST(RandomCommands, KeepEveryInvariant) {
       }
     }
     commits += world.commits();
+    groups += world.groups_started();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
-  std::printf("%lld bindings decided\n", static_cast<long long>(commits));
+  EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
+  std::printf("%lld bindings decided, %lld gangs of groups started\n", static_cast<long long>(commits),
+              static_cast<long long>(groups));
 }
 
 TEST(RandomCommands, SameSeedSameHash) {

@@ -1,0 +1,124 @@
+// Rules of the machine that need settings or clocks that the scenarios do not have.
+#include "state/machine/machine.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+class AnyNode : public NodeOffer {
+ public:
+  bool Contains(absl::string_view) const override { return true; }
+  size_t size() const override { return 1; }
+};
+
+class MachineTest : public testing::Test {
+ protected:
+  explicit MachineTest(MachineSettings settings = {}) : machine_(std::move(settings)) {
+    NodeDescription node;
+    node.name = "n";
+    node.allocatable = {{"cpu", 8'000}, {"pods", 100}};
+    Apply(UpsertNode{node});
+    Apply(FactsRead{});
+  }
+  Outcome Apply(const Command& command) {
+    Outcome outcome;
+    machine_.Apply(command, now_ms_, &outcome);
+    if (machine_.PlanningDue()) {
+      Outcome planned;
+      machine_.Apply(PlanRound{}, now_ms_, &planned);
+    }
+    EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
+    return outcome;
+  }
+  static PodDescription Pod(const std::string& name, const std::string& gang, int min) {
+    PodDescription pod;
+    pod.uid = pod.name = name;
+    pod.name_space = "d";
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.requests = {{"cpu", 1000}};
+    pod.gang.name = gang;
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = min;
+    return pod;
+  }
+
+  Machine machine_;
+  int64_t now_ms_ = 1'000'000;
+};
+
+class LongHolds : public MachineTest {
+ protected:
+  static MachineSettings Settings() {
+    MachineSettings settings;
+    settings.hold_limit_ms = 44'000;
+    settings.answer_limit_ms = 45'000;
+    settings.plan_idle_ms = 600'000;
+    return settings;
+  }
+  LongHolds() : MachineTest(Settings()) {}
+};
+
+// K-4: a commit needs time to spare before the first caller gives up; otherwise nobody is bound.
+TEST_F(LongHolds, ACallThatIsTooOldIsNotCommitted) {
+  Apply(UpsertPod{Pod("a", "g", 2)});
+  Apply(UpsertPod{Pod("b", "g", 2)});
+  const auto offer = std::make_shared<AnyNode>();
+  Apply(Filter{"a", offer});
+  Apply(Filter{"b", offer});
+  EXPECT_TRUE(Apply(Bind{"a", "n", 1}).answers.empty());
+  now_ms_ += 40'000;
+  const Outcome late = Apply(Bind{"b", "n", 2});
+  for (const Effect& effect : late.effects) EXPECT_FALSE(std::holds_alternative<BindPod>(effect));
+  ASSERT_EQ(late.answers.size(), 2U);
+  EXPECT_FALSE(late.answers[0].permitted);
+  EXPECT_FALSE(late.answers[1].permitted);
+  EXPECT_FALSE(machine_.FindGang("d/g")->satisfied);
+}
+
+class OneNamespace : public MachineTest {
+ protected:
+  static MachineSettings Settings() {
+    MachineSettings settings;
+    settings.cross_namespace_groups = false;
+    return settings;
+  }
+  OneNamespace() : MachineTest(Settings()) {}
+};
+
+// D-10's switch.
+TEST_F(OneNamespace, AGroupMayNotCrossNamespaces) {
+  PodDescription here = Pod("a", "g", 1);
+  PodDescription there = Pod("b", "g", 1);
+  there.name_space = "e";
+  here.gang.declaration.groups = there.gang.declaration.groups = {"d/g", "e/g"};
+  Apply(UpsertPod{here});
+  Apply(UpsertPod{there});
+  const Gang* gang = machine_.FindGang("d/g");
+  EXPECT_EQ(gang->reason.code, ReasonCode::kGroupDisagrees);
+  EXPECT_NE(gang->reason.text.find("e/g"), std::string::npos) << gang->reason.text;
+  EXPECT_EQ(gang->plan, nullptr);
+}
+
+// S-2: cycles, marks and held time are taken from the records of an earlier process; an unreadable record is named.
+TEST(MachineLoad, TakesRecordsAndNamesBadOnes) {
+  Machine machine{MachineSettings()};
+  const absl::Status bad = machine.Load({{"queue/x", "1"}});
+  EXPECT_TRUE(absl::IsInvalidArgument(bad));
+  EXPECT_NE(bad.message().find("queue/x"), absl::string_view::npos) << bad;
+}
+
+TEST_F(MachineTest, UnknownPodsAreSaid) {
+  EXPECT_TRUE(absl::IsNotFound(Apply(PostFilter{"nobody", ""}).status));
+  EXPECT_TRUE(absl::IsNotFound(Apply(PostBind{"nobody", "n"}).status));
+  Apply(UpsertPod{Pod("a", "", 0)});
+  EXPECT_TRUE(absl::IsInvalidArgument(Apply(PostBind{"a", ""}).status));
+  EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok());
+  EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok()) << "said again";
+  EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "m"}).status));
+}
+
+}  // namespace
+}  // namespace muster
