@@ -72,7 +72,7 @@ void Actuator::Carry(std::vector<Effect> effects) {
 }
 
 void Actuator::UpdateStatus(const GangView& view) {
-  if (!view.has_object) return;
+  if (!view.has_object || view.object_dialect == GangDialect::kNative) return;  // D-6: not ours to write
   MutexLock lock(&mutex_);
   status_.insert_or_assign(view.key, view);
   background_.Signal();

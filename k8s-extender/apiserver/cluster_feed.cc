@@ -13,9 +13,13 @@ namespace {
 struct PodGroupApi {
   GangDialect dialect;
   const char* group;
+  const char* version;  // nullptr: whichever the server has it in
 };
-constexpr std::array<PodGroupApi, 2> kPodGroupApis = {{{GangDialect::kPodGroupSigs, "scheduling.sigs.k8s.io/v1alpha1"},
-                                                       {GangDialect::kPodGroupX, "scheduling.x-k8s.io/v1alpha1"}}};
+// The native PodGroup is young: its version moves with Kubernetes' releases (D-6).
+constexpr std::array<PodGroupApi, 3> kPodGroupApis = {
+    {{GangDialect::kPodGroupSigs, "scheduling.sigs.k8s.io", "v1alpha1"},
+     {GangDialect::kPodGroupX, "scheduling.x-k8s.io", "v1alpha1"},
+     {GangDialect::kNative, "scheduling.k8s.io", nullptr}}};
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); }
@@ -72,37 +76,63 @@ Informer::Handlers ClusterFeed::PodGroupHandlers(GangDialect dialect) {
           .synced = [this] { OnSynced(); }};
 }
 
-void ClusterFeed::Add(const std::string& path, Informer::Handlers handlers) {
-  informers_.push_back(std::make_unique<Informer>(path, client_, std::move(handlers)));
+// The document at `path`; null when the server has none (404).
+absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", absl::Seconds(10));
+  if (!response.ok()) return response.status();
+  if (response->status == 404) return Json();
+  if (response->status != 200) return absl::UnavailableError(absl::StrCat(path, ": ", StatusMessage(*response)));
+  return ParseJson(response->body, path);
+}
+
+// The path of the group's PodGroups, in the first version that has them; empty when the server has none.
+absl::StatusOr<std::string> ClusterFeed::FindPodGroups(const char* group, const char* version) {
+  std::vector<std::string> versions;
+  if (version != nullptr) {
+    versions.emplace_back(version);
+  } else {
+    const absl::StatusOr<Json> known = Discover(absl::StrCat("/apis/", group));
+    if (!known.ok()) return known.status();
+    if (const Json& list = Child(*known, "versions"); list.is_array()) {
+      for (const Json& entry : list) versions.push_back(StringOrEmpty(entry, "version"));
+    }
+  }
+  for (const std::string& candidate : versions) {
+    const std::string path = absl::StrCat("/apis/", group, "/", candidate);
+    const absl::StatusOr<Json> list = Discover(path);
+    if (!list.ok()) return list.status();
+    const Json& resources = Child(*list, "resources");
+    if (!resources.is_array()) continue;
+    for (const Json& resource : resources) {
+      if (StringOrEmpty(resource, "name") == "podgroups") return absl::StrCat(path, "/podgroups");
+    }
+  }
+  return std::string();
 }
 
 absl::Status ClusterFeed::Start() {
-  Add("/api/v1/nodes", NodeHandlers());
-  Add("/api/v1/pods", PodHandlers());
+  std::vector<std::unique_ptr<Informer>> made;
+  const auto add = [&](const std::string& path, Informer::Handlers handlers) {
+    made.push_back(std::make_unique<Informer>(path, client_, std::move(handlers)));
+  };
+  add("/api/v1/nodes", NodeHandlers());
+  add("/api/v1/pods", PodHandlers());
   for (const PodGroupApi& api : kPodGroupApis) {
-    const absl::StatusOr<KubeResponse> response =
-        client_->Send(KubeMethod::kGet, absl::StrCat("/apis/", api.group), "", absl::Seconds(10));
-    if (!response.ok()) {
-      informers_.clear();
-      return response.status();
+    const absl::StatusOr<std::string> path = FindPodGroups(api.group, api.version);
+    if (!path.ok()) return path.status();
+    if (path->empty()) {
+      spdlog::info("the API server has no PodGroups of {}", api.group);
+    } else {
+      add(*path, PodGroupHandlers(api.dialect));
     }
-    if (response->status == 404) {
-      spdlog::info("the API server has no {}: PodGroups of that group are not read", api.group);
-      continue;
-    }
-    if (response->status != 200) {
-      informers_.clear();
-      return absl::UnavailableError(absl::StrCat("/apis/", api.group, ": ", StatusMessage(*response)));
-    }
-    const absl::StatusOr<Json> list = ParseJson(response->body, "APIResourceList");
-    bool has = false;
-    if (list.ok() && Child(*list, "resources").is_array()) {
-      for (const Json& resource : Child(*list, "resources"))
-        has = has || StringOrEmpty(resource, "name") == "podgroups";
-    }
-    if (has) Add(absl::StrCat("/apis/", api.group, "/podgroups"), PodGroupHandlers(api.dialect));
   }
-  for (const auto& informer : informers_) informer->Start();
+  std::vector<Informer*> start;
+  for (const auto& informer : made) start.push_back(informer.get());
+  {
+    MutexLock lock(&mutex_);
+    informers_ = std::move(made);
+  }
+  for (Informer* informer : start) informer->Start();
   return absl::OkStatus();
 }
 
@@ -119,11 +149,17 @@ bool ClusterFeed::synced() const {
 }
 
 void ClusterFeed::Stop() {
-  for (const auto& informer : informers_) informer->Stop();
+  std::vector<Informer*> stop;
+  {
+    MutexLock lock(&mutex_);
+    for (const auto& informer : informers_) stop.push_back(informer.get());
+  }
+  for (Informer* informer : stop) informer->Stop();
 }
 
 std::vector<std::pair<std::string, InformerStats>> ClusterFeed::stats() const {
   std::vector<std::pair<std::string, InformerStats>> out;
+  MutexLock lock(&mutex_);
   for (const auto& informer : informers_) out.emplace_back(informer->path(), informer->stats());
   return out;
 }

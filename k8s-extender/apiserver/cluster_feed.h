@@ -25,7 +25,8 @@ class ClusterFeed {
   [[nodiscard]] std::vector<std::pair<std::string, InformerStats>> stats() const;
 
  private:
-  void Add(const std::string& path, Informer::Handlers handlers);
+  [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
+  [[nodiscard]] absl::StatusOr<std::string> FindPodGroups(const char* group, const char* version);
   void OnSynced();
   [[nodiscard]] Informer::Handlers NodeHandlers();
   [[nodiscard]] Informer::Handlers PodHandlers();
@@ -33,8 +34,8 @@ class ClusterFeed {
 
   KubeClient* const client_;
   DecisionPort* const port_;
-  std::vector<std::unique_ptr<Informer>> informers_;
   mutable Mutex mutex_;
+  std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

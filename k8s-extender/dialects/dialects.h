@@ -22,11 +22,13 @@ namespace muster {
 // A v1.Node. InvalidArgument names the field.
 [[nodiscard]] absl::StatusOr<NodeDescription> ParseNode(const Json& node);
 
-// A PodGroup of the given dialect (D-3).
+// A PodGroup of the given dialect (D-3, D-6).
 [[nodiscard]] absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect);
 
-// The gang a pod belongs to and what it says about it (D-1, D-3, D-8, D-12 to D-14).
-[[nodiscard]] GangMembership ParseMembership(const Labels& annotations, const Labels& labels);
+// The gang a pod belongs to and what it says about it (D-1 to D-3, D-6, D-8, D-12 to D-14). `native` is the pod's
+// spec.schedulingGroup.podGroupName; empty: none.
+[[nodiscard]] GangMembership ParseMembership(const Labels& annotations, const Labels& labels,
+                                             const std::string& native);
 
 // A Go duration ("3600s", "1h30m", "1.5h") in milliseconds; InvalidArgument otherwise.
 [[nodiscard]] absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text);

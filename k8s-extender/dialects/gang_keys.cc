@@ -193,31 +193,49 @@ absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
   return absl::ToInt64Milliseconds(duration);
 }
 
-GangMembership ParseMembership(const Labels& annotations, const Labels& labels) {
+GangMembership ParseMembership(const Labels& annotations, const Labels& labels, const std::string& native) {
   GangMembership out;
   const Labels none;
   Keys on_pod(annotations, none);
+  Keys anywhere(annotations, labels);
   const char* key = nullptr;
 
-  // Every gang the pod names, with the key that names it.
+  // Every gang the pod names, with the key that names it; Koordinator's annotation first.
   std::vector<std::pair<std::string, std::string>> named;
   if (const std::string* name = on_pod.Find({keys::kKoordName}, &key)) named.emplace_back(*name, key);
-  for (const char* label : {keys::kSigsPodGroup, keys::kSigsPodGroupName, keys::kXPodGroup}) {
-    const auto found = labels.find(label);
-    if (found != labels.end()) named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), label);
-  }
-  if (named.empty()) return out;
-  out.name = named[0].first;
-  out.dialect = GangDialect::kPodGroupX;
-  for (const auto& [name, from] : named) {
-    if (from == keys::kSigsPodGroup || from == keys::kSigsPodGroupName) out.dialect = GangDialect::kPodGroupSigs;
-    if (name != out.name && out.problem.none()) {
-      out.problem = {ReasonCode::kConflict, absl::StrCat("the pod names two gangs: ", named[0].second, " says ",
-                                                         Quoted(out.name), ", ", from, " says ", Quoted(name))};
+  for (const char* candidate : {keys::kSigsPodGroup, keys::kSigsPodGroupName}) {
+    for (const Labels* map : {&annotations, &labels}) {
+      const auto found = map->find(candidate);
+      if (found != map->end()) named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), candidate);
     }
   }
-  const bool by_annotation = named[0].second == keys::kKoordName;
-  if (by_annotation && named.size() == 1) out.dialect = GangDialect::kKoordinator;
+  const bool sigs = !named.empty() && (named.size() > 1 || named[0].second != keys::kKoordName);
+  if (const auto found = labels.find(keys::kXPodGroup); found != labels.end()) {
+    named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kXPodGroup);
+  }
+  if (!native.empty()) named.emplace_back(native, "spec.schedulingGroup.podGroupName");
+  if (named.empty()) return out;
+  out.name = named[0].first;
+  for (const auto& [name, from] : named) {
+    if (name == out.name) continue;
+    out.problem = {ReasonCode::kConflict, absl::StrCat("the pod names two gangs: ", named[0].second, " says ",
+                                                       Quoted(out.name), ", ", from, " says ", Quoted(name))};
+    break;
+  }
+  // Who declares the gang: Koordinator's annotations (D-1), else the sigs keys if they give a minimum (D-2); with
+  // another name beside them the pod refers to that object as well (D-3, D-6).
+  const bool koord = named[0].second == keys::kKoordName;
+  const std::string* sigs_minimum = sigs ? anywhere.Find({keys::kSigsMinAvailable}, &key) : nullptr;
+  if (koord) {
+    out.dialect = named.size() == 1 ? GangDialect::kKoordinator
+                  : sigs            ? GangDialect::kPodGroupSigs
+                  : native.empty()  ? GangDialect::kPodGroupX
+                                    : GangDialect::kNative;
+  } else if (sigs) {
+    out.dialect = sigs_minimum != nullptr ? GangDialect::kSigsPods : GangDialect::kPodGroupSigs;
+  } else {
+    out.dialect = native.empty() ? GangDialect::kPodGroupX : GangDialect::kNative;
+  }
   if (!IsSubdomain(out.name)) {
     out.problem = {ReasonCode::kUninitialised, absl::StrCat(named[0].second, ": ", Quoted(out.name),
                                                             " is not a gang name; expected an RFC 1123 subdomain")};
@@ -227,9 +245,15 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels) 
   }
 
   GangDeclaration& said = out.declaration;
-  if (by_annotation) {
+  if (koord || sigs_minimum != nullptr) {
     out.declares = true;
-    if (const std::string* value = on_pod.Find({keys::kKoordMinAvailable}, &key)) ReadMinimum(key, *value, &said);
+    Keys* from = koord ? &on_pod : &anywhere;
+    if (const std::string* value = from->Find({keys::kKoordMinAvailable}, &key); koord && value != nullptr) {
+      ReadMinimum(key, *value, &said);
+    } else if (sigs) {
+      if (const std::string* minimum = anywhere.Find({keys::kSigsMinAvailable}, &key))
+        ReadMinimum(key, *minimum, &said);
+    }
     if (const std::string* value = on_pod.Find({keys::kKoordWaitingTime}, &key)) {
       const absl::StatusOr<int64_t> wait = ParseGoDuration(*value);
       if (wait.ok() && *wait > 0) {
@@ -238,10 +262,11 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels) 
         Repair(&said, key, *value, "a duration above zero like 3600s or 1h30m", "the configured default is taken");
       }
     }
-    ReadShared(&on_pod, &said);
+    ReadShared(from, &said);
   }
-  Keys anywhere(annotations, labels);
   out.declares = ReadOwn(&anywhere, &said) || out.declares;
+  // G-6: `fail` is the default of D-1 and of the sigs PodGroup; of everything else `requeue` is.
+  if (out.dialect == GangDialect::kSigsPods && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
   return out;
 }
 
@@ -264,8 +289,17 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
 
   GangDeclaration& said = out.declaration;
   const Json& spec = Child(object, "spec");
-  if (const Json& minimum = Child(spec, "minMember"); !minimum.is_null()) {
-    ReadMinimum("spec.minMember", minimum.is_string() ? StringOrEmpty(spec, "minMember") : minimum.dump(), &said);
+  const auto read_minimum = [&said](const Json& holder, const char* field, const char* path) {
+    const Json& minimum = Child(holder, field);
+    if (minimum.is_null()) return;
+    ReadMinimum(path, minimum.is_string() ? StringOrEmpty(holder, field) : minimum.dump(), &said);
+  };
+  if (dialect == GangDialect::kNative) {
+    const Json& policy = Child(spec, "schedulingPolicy");
+    if (Child(policy, "basic").is_object()) said.min_member = 0;  // pod by pod, as ever
+    read_minimum(Child(policy, "gang"), "minCount", "spec.schedulingPolicy.gang.minCount");
+  } else {
+    read_minimum(spec, "minMember", "spec.minMember");
   }
   if (const Json& timeout = Child(spec, "scheduleTimeoutSeconds"); !timeout.is_null()) {
     const std::optional<int64_t> seconds = IntAt(spec, "scheduleTimeoutSeconds");
@@ -289,7 +323,7 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   Keys from(annotations, labels);
   ReadShared(&from, &said);
   ReadOwn(&from, &said);
-  if (dialect == GangDialect::kPodGroupX && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
+  if (dialect != GangDialect::kPodGroupSigs && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
   return out;
 }
 

@@ -15,11 +15,15 @@ inline constexpr char kKoordGangGroups[] = "gang.scheduling.koordinator.sh/gang-
 inline constexpr char kKoordMatchPolicy[] = "gang.scheduling.koordinator.sh/match-policy";
 inline constexpr char kKoordTimeout[] = "gang.scheduling.koordinator.sh/timeout";
 
+// D-2: the name and the minimum, as labels or annotations on pods; kSigsPodGroup as an annotation is an alias of the
+// name.
+inline constexpr char kSigsMinAvailable[] = "pod-group.scheduling.sigs.k8s.io/min-available";
+
 // D-3. Labels on pods.
 inline constexpr char kSigsPodGroup[] = "pod-group.scheduling.sigs.k8s.io";
 inline constexpr char kSigsPodGroupName[] = "pod-group.scheduling.sigs.k8s.io/name";
 inline constexpr char kXPodGroup[] = "scheduling.x-k8s.io/pod-group";
-// Twins of Koordinator's keys on PodGroups.
+// D-2, D-3: twins of Koordinator's keys, on pods and PodGroups.
 inline constexpr char kSigsGroups[] = "pod-group.scheduling.sigs.k8s.io/groups";
 inline constexpr char kSigsMatchPolicy[] = "pod-group.scheduling.sigs.k8s.io/match-policy";
 

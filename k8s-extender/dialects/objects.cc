@@ -212,11 +212,12 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   out.created_ms = TimeAt(metadata, "creationTimestamp");
   out.deleting = !Child(metadata, "deletionTimestamp").is_null();
   const Labels annotations = StringMapAt(metadata, "annotations");
-  out.gang = ParseMembership(annotations, StringMapAt(metadata, "labels"));
+  const Json& spec = Child(pod, "spec");
+  out.gang = ParseMembership(annotations, StringMapAt(metadata, "labels"),
+                             StringOrEmpty(Child(spec, "schedulingGroup"), "podGroupName"));
   const auto mark = annotations.find(keys::kKoordTimeout);
   out.timed_out_mark = mark != annotations.end() && mark->second == "true";
 
-  const Json& spec = Child(pod, "spec");
   const int64_t priority = IntAt(spec, "priority").value_or(0);
   out.priority = static_cast<int32_t>(std::clamp<int64_t>(priority, INT32_MIN, INT32_MAX));
   out.scheduler_name = StringOrEmpty(spec, "schedulerName");

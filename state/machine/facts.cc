@@ -104,7 +104,8 @@ void Machine::JoinGang(Pod* pod) {
   pod->gang = gang;
   EnterSet(pod);
   if (gang->objects.empty()) gang->created_ms = std::min(gang->created_ms, pod->facts.created_ms);
-  if (pod->facts.gang.dialect != GangDialect::kKoordinator) gang->refers_to_object = true;
+  if (!pod->facts.gang.declares_gang()) gang->refers_to_object = true;
+  if (pod->facts.gang.dialect == GangDialect::kSigsPods) gang->one_priority = true;
   AdoptDeclaration(gang, *pod);
   if (pod->facts.timed_out_mark) gang->timed_out = true;
   if (gang->plan != nullptr && !gang->plan->committed && pod->facts.priority > gang->plan->lowest_priority &&
@@ -154,6 +155,7 @@ void Machine::AdoptDeclaration(Gang* gang, const Pod& pod) {
   if (!gang->annotations.has_value()) {
     gang->annotations = said;
     gang->declared_by = pod.facts.uid;
+    gang->declared_as = membership.dialect;
     ReadRules(gang);
     return;
   }
@@ -439,6 +441,7 @@ void Machine::EnterSet(Pod* pod) {
   Gang* gang = pod->gang;
   gang->in(pod->state).insert(pod);
   gang->runs_current = false;
+  if (gang->first != nullptr && CreatedBefore(*pod, *gang->first)) gang->first = pod;
   const bool pending = pod->state == MemberState::kPending;
   pod->counted_gated = pending && pod->facts.other_gates;
   pod->counted_plannable = pending && !pod->facts.other_gates && pod->served && pod->able;
@@ -454,6 +457,7 @@ void Machine::LeaveSet(Pod* pod) {
   Gang* gang = pod->gang;
   gang->in(pod->state).erase(pod);
   gang->runs_current = false;
+  if (gang->first == pod) gang->first = nullptr;
   gang->gated -= pod->counted_gated ? 1 : 0;
   gang->turned -= pod->counted_turn == gang->cycle ? 1 : 0;
   gang->plannable -= pod->counted_plannable ? 1 : 0;

@@ -170,6 +170,8 @@ class Machine {
   [[nodiscard]] int32_t CountedChildren(const Gang& gang) const;
   [[nodiscard]] bool Plannable(const Pod& pod) const;
   [[nodiscard]] int32_t PlannableMembers(const Gang& gang) const;
+  [[nodiscard]] bool OnePriority(const Gang& gang) const;
+  [[nodiscard]] static const Pod& FirstMember(Gang* gang);
   [[nodiscard]] int32_t Missing(const Gang& gang) const;
   [[nodiscard]] int32_t TowardsMinimum(const Gang& gang) const;  // G-5, without pending ones
   [[nodiscard]] bool PassesOneByOne(const Gang& gang) const;

@@ -17,23 +17,26 @@ Reason Machine::PodReason(const Pod& pod) const {
   if (pod.cls == kNoClass) {
     return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
   }
-  if (settings_.one_priority && pod.gang != nullptr) {
-    const Pod* first = nullptr;
-    for (const MemberSet& set : pod.gang->members) {
-      for (const Pod* other : set) {
-        if (first == nullptr ||
-            std::tie(other->facts.created_ms, other->facts.uid) < std::tie(first->facts.created_ms, first->facts.uid)) {
-          first = other;
-        }
-      }
-    }
-    if (first != nullptr && first->facts.priority != pod.facts.priority) {
-      return {ReasonCode::kPriorityMismatch,
-              absl::StrCat("pod ", pod.facts.name, " has priority ", pod.facts.priority, ", its gang's first pod ",
-                           first->facts.name, " has ", first->facts.priority, "; all pods of a gang must have one")};
+  if (pod.gang == nullptr || !OnePriority(*pod.gang)) return {};
+  const Pod& first = FirstMember(pod.gang);
+  if (first.facts.priority == pod.facts.priority) return {};
+  return {ReasonCode::kPriorityMismatch,
+          absl::StrCat("pod ", pod.facts.name, " has priority ", pod.facts.priority, ", its gang's first pod ",
+                       first.facts.name, " has ", first.facts.priority, "; all pods of a gang must have one")};
+}
+
+// D-11.
+bool Machine::OnePriority(const Gang& gang) const { return settings_.one_priority || gang.one_priority; }
+
+// REQUIRES: the gang has members.
+const Pod& Machine::FirstMember(Gang* gang) {
+  if (gang->first != nullptr) return *gang->first;
+  for (const MemberSet& set : gang->members) {
+    for (Pod* pod : set) {
+      if (gang->first == nullptr || CreatedBefore(*pod, *gang->first)) gang->first = pod;
     }
   }
-  return {};
+  return *gang->first;
 }
 
 // What the pod's own facts say about planning it; see Plannable.
@@ -44,12 +47,12 @@ void Machine::JudgePod(Pod* pod) const {
 
 bool Machine::Plannable(const Pod& pod) const {
   return pod.state == MemberState::kPending && !pod.facts.other_gates && pod.served && pod.able &&
-         (!settings_.one_priority || PodReason(pod).none());
+         (pod.gang == nullptr || !OnePriority(*pod.gang) || PodReason(pod).none());
 }
 
 // How many pending members Plannable is true of. One priority for all is a rule about each other: counted anew.
 int32_t Machine::PlannableMembers(const Gang& gang) const {
-  if (!settings_.one_priority) return gang.plannable;
+  if (!OnePriority(gang)) return gang.plannable;
   return static_cast<int32_t>(absl::c_count_if(gang.members[static_cast<size_t>(MemberState::kPending)],
                                                [this](const Pod* pod) { return Plannable(*pod); }));
 }

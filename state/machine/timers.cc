@@ -148,7 +148,8 @@ void Machine::NotifyMembers(Gang* gang) {
       break;
   }
   for (Pod* pod : gang->in(MemberState::kPending)) {
-    if (!pod->served || pod->told == reason.code) continue;
+    const bool condition_says = pod->said == reason.code && !pod->facts.our_gate && !SaysNothingOfUs(*pod);
+    if (!pod->served || pod->told == reason.code || condition_says) continue;
     pod->told = reason.code;
     out_->effects.emplace_back(
         TellPod{RefOf(*pod), false, Reason{reason.code, absl::StrCat("gang ", gang->key, ": ", reason.text)}});

@@ -84,6 +84,7 @@ struct Pod {
   bool refused = false;                 // kube-scheduler has parked it: it comes back only when called (K-7)
   bool called = false;                  // was called since
   bool arrived = false;                 // entered the barrier under the present plan
+  ReasonCode said = ReasonCode::kNone;  // the code of our last refusal: the pod's condition says it, unless overwritten
   ReasonCode told = ReasonCode::kNone;  // the last code that an event told this pod's owner
   int64_t timer_ms = kNever;
 };
@@ -91,6 +92,10 @@ struct Pod {
 // kube-scheduler refused the pod without asking us: its message does not carry our reason.
 [[nodiscard]] inline bool SaysNothingOfUs(const Pod& pod) {
   return !pod.facts.unschedulable.empty() && pod.facts.unschedulable.find("muster:") == std::string::npos;
+}
+
+[[nodiscard]] inline bool CreatedBefore(const Pod& a, const Pod& b) {
+  return a.facts.created_ms != b.facts.created_ms ? a.facts.created_ms < b.facts.created_ms : a.facts.uid < b.facts.uid;
 }
 
 // Members are tried by priority, then creation, then name (P-2).
@@ -158,10 +163,13 @@ struct Gang {
   absl::btree_map<GangDialect, GangObject> objects;
   std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
   std::string declared_by;                     // UID of that pod
-  bool refers_to_object = false;               // some pod joined by naming a PodGroup (D-3)
-  std::string unreadable;                      // what a pod said that could not be read (D-8)
-  std::vector<std::string> warnings;           // repairs and contradictions, for the user
-  GangRules rules;                             // min_member -1: uninitialised
+  GangDialect declared_as = GangDialect::kKoordinator;
+  bool one_priority = false;          // D-11: a pod declared it by dialect D-2
+  Pod* first = nullptr;               // the member created first; nullptr: to be looked up
+  bool refers_to_object = false;      // some pod joined by naming a PodGroup (D-3)
+  std::string unreadable;             // what a pod said that could not be read (D-8)
+  std::vector<std::string> warnings;  // repairs and contradictions, for the user
+  GangRules rules;                    // min_member -1: uninitialised
   int64_t created_ms = 0;
 
   std::array<MemberSet, kMemberStates> members;

@@ -76,7 +76,7 @@ FilterReply Machine::FilterMember(Pod* pod, const NodeOffer& offer) {
   const auto refuse = [&](Reason reason) {
     pod->refused = true;
     pod->called = false;
-    pod->told = reason.code;
+    pod->said = reason.code;
     if (reason.text.rfind("gang ", 0) != 0) reason.text = absl::StrCat("gang ", gang->key, ": ", reason.text);
     return Refuse(std::move(reason));
   };

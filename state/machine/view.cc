@@ -90,7 +90,7 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
   view.key = gang.key;
   view.name_space = gang.name_space;
   view.name = gang.name;
-  if (gang.annotations.has_value()) view.source = std::string(ToString(GangDialect::kKoordinator));
+  if (gang.annotations.has_value()) view.source = std::string(ToString(gang.declared_as));
   for (const auto& [dialect, object] : gang.objects) {
     absl::StrAppend(&view.source, view.source.empty() ? "" : ", ", ToString(dialect));
     view.has_object = true;

@@ -31,6 +31,10 @@ absl::string_view ToString(GangDialect dialect) {
   switch (dialect) {
     case GangDialect::kKoordinator:
       return "gang.scheduling.koordinator.sh annotations";
+    case GangDialect::kSigsPods:
+      return "pod-group.scheduling.sigs.k8s.io labels or annotations";
+    case GangDialect::kNative:
+      return "PodGroup scheduling.k8s.io";
     case GangDialect::kPodGroupSigs:
       return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
     case GangDialect::kPodGroupX:

@@ -23,11 +23,13 @@ enum class OnMemberFailure : uint8_t { kKeep, kAll };
 [[nodiscard]] absl::string_view ToString(OnTimeout policy);
 [[nodiscard]] absl::string_view ToString(OnMemberFailure policy);
 
-// Where a declaration came from. The order is that of trust between objects of one name (D-9).
+// Where a declaration came from.
 enum class GangDialect : uint8_t {
   kKoordinator,   // D-1: pod annotations gang.scheduling.koordinator.sh/*
+  kSigsPods,      // D-2: pod labels or annotations pod-group.scheduling.sigs.k8s.io/*
   kPodGroupSigs,  // D-3: PodGroup scheduling.sigs.k8s.io/v1alpha1
   kPodGroupX,     // D-3: PodGroup scheduling.x-k8s.io/v1alpha1
+  kNative,        // D-6: PodGroup scheduling.k8s.io, read only
 };
 [[nodiscard]] absl::string_view ToString(GangDialect dialect);
 
@@ -62,6 +64,10 @@ struct GangMembership {
   Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
 
   [[nodiscard]] bool in_gang() const { return !name.empty(); }
+  // The gang comes into being from its pods, not from an object that they name.
+  [[nodiscard]] bool declares_gang() const {
+    return dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods;
+  }
 };
 
 // A PodGroup object.

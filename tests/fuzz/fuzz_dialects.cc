@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   };
   const auto node = muster::ParseNode(*json);
   if (node.ok()) apply(muster::UpsertNode{*node});
-  for (const auto dialect : {muster::GangDialect::kPodGroupSigs, muster::GangDialect::kPodGroupX}) {
+  for (const auto dialect :
+       {muster::GangDialect::kPodGroupSigs, muster::GangDialect::kPodGroupX, muster::GangDialect::kNative}) {
     const auto group = muster::ParsePodGroup(*json, dialect);
     if (group.ok()) apply(muster::UpsertGangObject{*group});
   }

@@ -42,6 +42,66 @@ TEST(Dialects, AwkwardValues) {
   EXPECT_TRUE(pod.gang.declaration.warnings.empty()) << pod.gang.declaration.warnings[0];
 }
 
+// SPEC D-2: name and minimum by labels or annotations, the alias, groups and match policy in both forms, priorities
+// (D-11).
+TEST(Dialects, SigsLabels) {
+  const GangMembership labels = Pod(R"({"metadata":{"name":"p","uid":"u","labels":{
+      "pod-group.scheduling.sigs.k8s.io/name":"tf","pod-group.scheduling.sigs.k8s.io/min-available":"3",
+      "pod-group.scheduling.sigs.k8s.io/match-policy":"waiting-and-running"},"annotations":{
+      "pod-group.scheduling.sigs.k8s.io/groups":"[\"default/tf\",\"default/ps\"]"}}})")
+                                    .gang;
+  EXPECT_EQ(labels.name, "tf");
+  EXPECT_EQ(labels.dialect, GangDialect::kSigsPods);
+  EXPECT_TRUE(labels.declares_gang());
+  EXPECT_EQ(labels.declaration.min_member, 3);
+  EXPECT_EQ(labels.declaration.match_policy, MatchPolicy::kWaitingAndRunning);
+  EXPECT_EQ(labels.declaration.groups, (std::vector<std::string>{"default/tf", "default/ps"}));
+  EXPECT_EQ(labels.declaration.on_timeout, OnTimeout::kRequeue) << "the default elsewhere than D-1 and D-3 sigs";
+
+  const GangMembership alias = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
+      "pod-group.scheduling.sigs.k8s.io":"tf","pod-group.scheduling.sigs.k8s.io/min-available":2}}})")
+                                   .gang;
+  EXPECT_EQ(alias.name, "tf");
+  EXPECT_EQ(alias.dialect, GangDialect::kSigsPods);
+  EXPECT_EQ(alias.declaration.min_member, 2);
+
+  const GangMembership refers = Pod(R"({"metadata":{"name":"p","uid":"u","labels":{
+      "pod-group.scheduling.sigs.k8s.io/name":"tf"}}})")
+                                    .gang;
+  EXPECT_EQ(refers.dialect, GangDialect::kPodGroupSigs) << "without a minimum it names a PodGroup";
+  EXPECT_FALSE(refers.declares);
+
+  const GangMembership bad = Pod(R"({"metadata":{"name":"p","uid":"u","labels":{
+      "pod-group.scheduling.sigs.k8s.io/name":"tf","pod-group.scheduling.sigs.k8s.io/min-available":"many"}}})")
+                                 .gang;
+  EXPECT_TRUE(bad.declares);
+  EXPECT_NE(bad.declaration.unreadable_minimum.find("\"many\""), std::string::npos);
+}
+
+// SPEC D-6: the native PodGroup, and a pod that names it in its spec; its basic policy is no constraint.
+TEST(Dialects, NativePodGroups) {
+  const GangMembership pod = Pod(R"({"metadata":{"name":"p","uid":"u"},
+      "spec":{"schedulingGroup":{"podGroupName":"train"}}})")
+                                 .gang;
+  EXPECT_EQ(pod.name, "train");
+  EXPECT_EQ(pod.dialect, GangDialect::kNative);
+  const auto group = ParsePodGroup(Parse(R"({"metadata":{"name":"train","namespace":"ns"},
+      "spec":{"schedulingPolicy":{"gang":{"minCount":4}}}})"),
+                                   GangDialect::kNative);
+  ASSERT_TRUE(group.ok());
+  EXPECT_EQ(group->declaration.min_member, 4);
+  EXPECT_EQ(group->declaration.on_timeout, OnTimeout::kRequeue);
+  const auto basic = ParsePodGroup(Parse(R"({"metadata":{"name":"b"},"spec":{"schedulingPolicy":{"basic":{}}}})"),
+                                   GangDialect::kNative);
+  EXPECT_EQ(basic->declaration.min_member, 0);
+  const auto none = ParsePodGroup(Parse(R"({"metadata":{"name":"b"},"spec":{"minMember":3}})"), GangDialect::kNative);
+  EXPECT_FALSE(none->declaration.min_member.has_value()) << "minMember is another dialect's key";
+  EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u","labels":{"scheduling.x-k8s.io/pod-group":"other"}},
+      "spec":{"schedulingGroup":{"podGroupName":"train"}}})")
+                .gang.problem.code,
+            ReasonCode::kConflict);
+}
+
 // SPEC D-8: what cannot be read is repaired or leaves the gang uninitialised, and is always said.
 TEST(Dialects, RepairsAreReported) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
