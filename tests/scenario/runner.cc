@@ -96,6 +96,18 @@ std::string ScenarioRunner::Run(const std::string& line) {
     return Apply(BindingOutcome{UidOf(arg), pod->binding.node, BindingResult::kRefused,
                                 absl::StrJoin(words.begin() + 2, words.end(), " ")});
   }
+  if (verb == "preempt") {
+    Preempt preempt{UidOf(arg), {}};
+    for (size_t i = 2; i < words.size(); ++i) {
+      const auto [node, victims] = Split(words[i]);
+      PreemptCandidate& candidate = preempt.candidates.emplace_back();
+      candidate.node = node;
+      for (const absl::string_view victim : absl::StrSplit(victims, ',', absl::SkipEmpty())) {
+        candidate.victim_uids.push_back(UidOf(std::string(victim)));
+      }
+    }
+    return Apply(preempt);
+  }
   if (verb == "postfilter") return Apply(PostFilter{UidOf(arg), absl::StrJoin(words.begin() + 2, words.end(), " ")});
   if (verb == "unreserve") {
     const UnreserveCause cause = words.at(2) == "timeout"     ? UnreserveCause::kPermitTimeout
@@ -148,6 +160,10 @@ std::string ScenarioRunner::Print(const Outcome& outcome) {
   }
   if (const auto* reply = std::get_if<PreFilterReply>(&outcome.reply)) {
     lines.push_back(reply->passes ? "prefilter: passes" : absl::StrCat("prefilter: rejected", Why(reply->reason)));
+  }
+  if (const auto* reply = std::get_if<PreemptReply>(&outcome.reply)) {
+    lines.push_back(
+        absl::StrCat("preempt: ", reply->nodes.empty() ? "no candidate" : absl::StrJoin(reply->nodes, ",")));
   }
   if (const auto* reply = std::get_if<PermitReply>(&outcome.reply)) {
     switch (reply->kind) {

@@ -10,6 +10,7 @@
 //   remove-pod NAME
 //   prefilter POD | filter POD [NODE...] | permit POD NODE | bind POD NODE | bound POD | bind-fails POD TEXT
 //   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE
+//   preempt POD NODE=VICTIM,VICTIM...   candidates that kube-scheduler proposes
 //   hang-up POD                     the caller of its bind or permit goes away
 //   wait DURATION                   lets time pass, firing timers when due
 //   gang NAME | explain NAME        shows a gang (NAME or NAMESPACE/NAME)

@@ -1,0 +1,135 @@
+// The feed against a small API server: which PodGroup APIs it has is asked, everything is announced, and FactsRead
+// comes once, last (SPEC K-10, K-13, D-3, D-6).
+#include "k8s-extender/apiserver/cluster_feed.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "service/sync/sync.h"
+
+namespace muster {
+namespace {
+
+// Writes down what is announced.
+class Notebook : public DecisionPort {
+ public:
+  absl::StatusOr<Reply> Ask(Command) override { return absl::UnimplementedError("nobody asks here"); }
+  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("nobody holds here"); }
+  absl::Status Announce(Command command) override {
+    MutexLock lock(&mutex_);
+    if (const auto* node = std::get_if<UpsertNode>(&command)) said_.push_back("node " + node->node.name);
+    if (const auto* pod = std::get_if<UpsertPod>(&command)) said_.push_back("pod " + pod->pod.name);
+    if (const auto* group = std::get_if<UpsertGangObject>(&command)) {
+      said_.push_back(absl::StrCat("group ", group->object.name, " min ",
+                                   group->object.declaration.min_member.value_or(-1), " by ",
+                                   ToString(group->object.dialect)));
+    }
+    if (std::holds_alternative<FactsRead>(command)) said_.push_back("everything is read");
+    return absl::OkStatus();
+  }
+  [[nodiscard]] std::vector<std::string> said() const {
+    MutexLock lock(&mutex_);
+    return said_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<std::string> said_ ABSL_GUARDED_BY(mutex_);
+};
+
+class FakeApiServer {
+ public:
+  explicit FakeApiServer(bool native) {
+    Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}}]})");
+    Answer("/api/v1/pods",
+           R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
+               "spec":{"schedulingGroup":{"podGroupName":"train"}}}]})");
+    if (native) {
+      Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
+      Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
+      Answer("/apis/scheduling.k8s.io/v1alpha2", R"({"resources":[{"name":"podgroups"},{"name":"podgroups/status"}]})");
+      Answer("/apis/scheduling.k8s.io/v1alpha2/podgroups",
+             R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
+                 "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
+    }
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  ~FakeApiServer() {
+    server_.stop();
+    thread_.join();
+  }
+  [[nodiscard]] KubeConfig config() const {
+    KubeConfig config;
+    config.tls = false;
+    config.host = "127.0.0.1";
+    config.port = port_;
+    return config;
+  }
+
+ private:
+  void Answer(const std::string& path, const std::string& body) {
+    server_.Get(path, [body](const httplib::Request& request, httplib::Response& response) {
+      if (request.has_param("watch")) {
+        response.status = 429;  // lists are what this test is about
+      } else {
+        response.set_content(body, "application/json; charset=utf-8");
+      }
+    });
+  }
+
+  httplib::Server server_;
+  std::thread thread_;
+  int port_ = 0;
+};
+
+std::vector<std::string> WhatIsAnnounced(bool native) {
+  FakeApiServer server(native);
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  EXPECT_FALSE(feed.synced());
+  EXPECT_TRUE(feed.Start().ok());
+  for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(feed.synced());
+  EXPECT_EQ(feed.stats().size(), native ? 3U : 2U);
+  feed.Stop();
+  return notebook.said();
+}
+
+TEST(ClusterFeed, ReadsTheNativePodGroupsInWhateverVersionTheyAre) {
+  std::vector<std::string> said = WhatIsAnnounced(/*native=*/true);
+  ASSERT_EQ(said.size(), 4U);
+  EXPECT_EQ(said.back(), "everything is read") << "planning begins when everything was announced, once";
+  std::sort(said.begin(), said.end());
+  EXPECT_EQ(said, (std::vector<std::string>{"everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
+                                            "node n1", "pod p1"}));
+}
+
+TEST(ClusterFeed, DoesWithoutPodGroups) {
+  const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
+  ASSERT_EQ(said.size(), 3U);
+  EXPECT_EQ(said.back(), "everything is read");
+}
+
+TEST(ClusterFeed, SaysThatTheServerIsGone) {
+  KubeConfig nowhere;
+  nowhere.tls = false;
+  nowhere.host = "127.0.0.1";
+  nowhere.port = 1;
+  Notebook notebook;
+  KubeClient client(nowhere);
+  ClusterFeed feed(&client, &notebook);
+  EXPECT_FALSE(feed.Start().ok());
+  EXPECT_FALSE(feed.synced());
+  EXPECT_TRUE(notebook.said().empty());
+}
+
+}  // namespace
+}  // namespace muster
