@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/base/check.h"
 #include "state/base/checked.h"
 #include "state/machine/machine.h"
@@ -91,11 +92,11 @@ std::string Machine::Needs(Gang* gang) const {
   return out;
 }
 
-// The needs of the gang, or of all of its group.
+// The needs of the gang, or of all of its group. A group is like no other: what it waits for names its gangs.
 std::string Machine::Signature(Gang* gang) const {
   if (gang->rules.group.empty()) return Needs(gang);
-  std::string out;
-  for (Gang* each : Unplaced(*gang)) absl::StrAppend(&out, Needs(each), "+");
+  std::string out = absl::StrJoin(gang->rules.group, ",");
+  for (Gang* each : Unplaced(*gang)) absl::StrAppend(&out, "+", Needs(each));
   return out;
 }
 

@@ -269,11 +269,14 @@ void Machine::On(const Permit& command) {
     StartHolding(gang);
   }
   pod->holds.push_back(command.token);
-  if (pod->permitted || GroupQuorum(*gang)) {
-    if (GroupQuorum(*gang)) {
-      PermitGroup(gang);
+  // Once satisfied, a once-satisfied gang holds nobody (G-8), and no gang holds a pod twice (G-7).
+  const bool once = gang->rules.match_policy == MatchPolicy::kOnceSatisfied;
+  const bool alone = gang->satisfied && (once || pod->permitted);
+  if (alone || GroupQuorum(*gang)) {
+    if (alone) {
+      PermitPod(pod);
     } else {
-      PermitPod(pod);  // G-7: the gang held it once and does not again
+      PermitGroup(gang);
     }
     out_->reply = PermitReply{PermitReply::Kind::kPermit, 0, {}};
     return;
@@ -295,7 +298,9 @@ void Machine::PermitWaiting(Gang* gang) {
 }
 
 void Machine::PermitGroup(Gang* gang) {
-  for (Gang* each : GroupOf(*gang)) PermitWaiting(each);
+  for (Gang* each : GroupOf(*gang)) {
+    if (each->plan == nullptr) PermitWaiting(each);  // whoever holds a plan is committed with it
+  }
 }
 
 void Machine::PermitPod(Pod* pod) {
