@@ -132,6 +132,32 @@ void PrintNodes(const muster::v1::ListNodesResponse& list) {
   PrintTable(rows);
 }
 
+// One line for each gang that changed, until the reader is interrupted or the server goes.
+absl::Status WatchGangs(muster::MusterClient* client, const std::string& name_space, const std::string& output) {
+  return client->WatchGangs(name_space, [&](const muster::v1::GangEvent& event) {
+    if (output != "table") {
+      google::protobuf::util::JsonPrintOptions options;
+      options.preserve_proto_field_names = true;
+      std::string json;
+      if (google::protobuf::util::MessageToJsonString(event, &json, options).ok())
+        std::cout << json << "\n" << std::flush;
+      return true;
+    }
+    const std::string now = absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone());
+    if (event.has_upserted()) {
+      const auto& gang = event.upserted();
+      std::cout << now << "  " << gang.namespace_() << "/" << gang.name() << "  " << gang.phase() << "  "
+                << Members(gang) << "  " << gang.reason().text() << "\n";
+    } else if (event.event_case() == muster::v1::GangEvent::kRemoved) {
+      std::cout << now << "  " << event.removed() << "  removed\n";
+    } else if (event.resync()) {
+      std::cout << now << "  too slow: what follows is everything again\n";
+    }
+    std::cout << std::flush;
+    return true;
+  });
+}
+
 int Fail(const absl::Status& status) {
   std::cerr << "musterctl: " << status.message() << "\n";
   return 1;
@@ -153,6 +179,7 @@ int main(int argc, char** argv) {
       "  musterctl get gangs -A            every gang with its phase and reason\n"
       "  musterctl explain gang train      why it waits, since when, what would let it go\n"
       "  musterctl describe gang train     its rules and every member\n"
+      "  musterctl watch gangs -A          a line for every change, as it happens\n"
       "  musterctl get nodes               what nodes offer, what is used and what is reserved",
       "musterctl");
   std::string server = "127.0.0.1:9091";
@@ -176,6 +203,10 @@ int main(int argc, char** argv) {
   CLI::App* get_gang = common(get->add_subcommand("gang", "one gang"));
   get_gang->add_option("name", name, "name or namespace/name")->required();
   CLI::App* get_nodes = common(get->add_subcommand("nodes", "list nodes"));
+  CLI::App* watch = cli.add_subcommand("watch", "changes as they happen, until interrupted");
+  watch->require_subcommand(1);
+  CLI::App* watch_gangs = common(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
+  watch_gangs->add_flag("-A,--all-namespaces", all, "in every namespace");
   CLI::App* describe = cli.add_subcommand("describe", "a gang with its rules and members");
   describe->require_subcommand(1);
   CLI::App* describe_gang = common(describe->add_subcommand("gang", "one gang"));
@@ -197,6 +228,9 @@ int main(int argc, char** argv) {
     } else {
       PrintMessage(*list, output);
     }
+  } else if (watch_gangs->parsed()) {
+    const absl::Status ended = WatchGangs(&client, all ? "" : name_space, output == "table" ? output : "json");
+    if (!ended.ok()) return Fail(ended);
   } else if (get_nodes->parsed()) {
     const auto list = client.ListNodes();
     if (!list.ok()) return Fail(list.status());

@@ -5,13 +5,40 @@
 
 namespace muster {
 
+namespace {
+
+constexpr int kMaxDepth = 200;
+
+// Whether brackets are nested deeper than kMaxDepth: a few bytes for each level must not become a tree of megabytes.
+bool TooDeep(absl::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kMaxDepth) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
-  // The only exception of the parser is caught here; values are looked at through the helpers below, which do not
-  // throw.
+  if (TooDeep(text)) return absl::InvalidArgumentError(absl::StrCat(what, ": nested deeper than ", kMaxDepth));
+  // The parser's exceptions are caught here; values are looked at through the helpers below, which do not throw.
   try {
     return Json::parse(text.begin(), text.end());
   } catch (const Json::parse_error& error) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": not JSON at byte ", error.byte, " of ", text.size()));
+  } catch (const Json::exception&) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": a number in it is too large"));
   }
 }
 

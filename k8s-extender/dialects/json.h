@@ -16,7 +16,8 @@ namespace muster {
 
 using Json = nlohmann::json;
 
-// The parsed text; InvalidArgument with the position otherwise. `what` names the text in the message.
+// The parsed text; InvalidArgument with the position otherwise, or when a number does not fit or the nesting is deeper
+// than 200. `what` names the text in the message.
 [[nodiscard]] absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what);
 
 // object[key], or a null value when `object` is no object or lacks the key.

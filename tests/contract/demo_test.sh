@@ -25,5 +25,12 @@ expect 'nvidia.com/gpu' "$musterctl" get nodes
 expect 'there is no gang default/nobody' "$musterctl" get gang nobody
 expect 'muster_decisions_total{outcome="bound",verb="bind"} 4' curl -s http://127.0.0.1:9090/metrics
 expect 'ok' curl -s http://127.0.0.1:9090/readyz
+watched=$(mktemp)
+"$musterctl" watch gangs >"$watched" &
+watcher=$!
+for _ in $(seq 50); do grep -q 'large' "$watched" && break; sleep 0.1; done
+kill "$watcher"
+expect 'default/large  PreScheduling  0/3' cat "$watched"
+rm -f "$watched"
 kill -TERM "$pid"
 wait "$pid" || { echo "musterd did not stop cleanly"; exit 1; }

@@ -98,6 +98,19 @@ func TestDialects(t *testing.T) {
 		w.pods("both", 3, "1", both)
 		w.waitBound("both", 3, 20*time.Second)
 	})
+	t.Run("labels, without a PodGroup", func(t *testing.T) {
+		w.t = t
+		labels := func(pod *corev1.Pod) {
+			pod.Labels[sigLabel+"/name"] = "labelled"
+			pod.Labels[sigLabel+"/min-available"] = "2"
+		}
+		w.pod("labelled-0", "1", labels)
+		w.everyMemberSays("labelled", "1 of 2 pods exist", 10*time.Second)
+		w.pod("labelled-other-1", "1", labels, w.withPriority(7))
+		w.everyMemberSays("labelled-other", "all pods of a gang must have one", 10*time.Second)
+		w.pod("labelled-1", "1", labels)
+		w.waitBound("labelled", 2, 20*time.Second)
+	})
 	t.Run("an unreadable minimum is named", func(t *testing.T) {
 		w.t = t
 		w.pod("bad-0", "1", withAnnotation(koord+"name", "bad"), withAnnotation(koord+"min-available", "three"))

@@ -102,6 +102,21 @@ TEST(Dialects, NativePodGroups) {
             ReasonCode::kConflict);
 }
 
+// SPEC S-6: numbers beyond every type and deep nesting are refused, in a request as in an annotation.
+TEST(Json, NumbersAndDepthAreBounded) {
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("8930E830959", "x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("[1e999]", "x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson(std::string(1000, '['), "x").status()));
+  EXPECT_TRUE(ParseJson(R"({"text":"[[[[\"{{{"})", "x").ok()) << "brackets in strings do not count";
+  EXPECT_TRUE(ParseJson(std::string(200, '[') + std::string(200, ']'), "x").ok());
+  const GangMembership gang = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
+      "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"1",
+      "gang.scheduling.koordinator.sh/groups":"[1e999]"}}})")
+                                  .gang;
+  ASSERT_EQ(gang.declaration.warnings.size(), 1U);
+  EXPECT_NE(gang.declaration.warnings[0].find("the gang stands alone"), std::string::npos);
+}
+
 // SPEC D-8: what cannot be read is repaired or leaves the gang uninitialised, and is always said.
 TEST(Dialects, RepairsAreReported) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
