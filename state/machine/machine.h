@@ -99,10 +99,11 @@ class Machine {
     ClassId cls;
     int32_t pods;
   };
-  // Gangs that failed alike (P-9): identical needs, tried again together when `lacking` may fit somewhere.
+  // Gangs that failed alike (P-9): identical needs, tried again together when something came that one of their pods can
+  // use.
   struct BlockedGroup {
-    ClassId lacking = kNoClass;  // kNoClass: any gain may help
-    bool holds = false;          // waits for held binds to end, not for capacity
+    std::vector<ClassId> classes;  // of their pods; empty: any gain may help
+    bool holds = false;            // waits for held binds to end, not for capacity
     absl::btree_set<QueueKey> waiting;
   };
 
@@ -192,7 +193,7 @@ class Machine {
   void On(const PlanRound& command);
   [[nodiscard]] bool TryPlan(Gang* gang);
   [[nodiscard]] Reason NoChance(const Group& gangs, int32_t needed);
-  void Block(Gang* gang, ClassId lacking, bool holds, Reason reason);
+  void Block(Gang* gang, bool any_gain, bool holds, Reason reason);
   void LeaveQueue(Gang* gang);
   void WakeGroups();
   [[nodiscard]] std::string Needs(Gang* gang) const;

@@ -3,6 +3,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -59,10 +60,11 @@ void Machine::WakeGroups() {
   if (!missed && gained.empty()) return;
   for (const auto& [signature, group] : blocked_) {
     if (group.holds || awake_.contains(signature)) continue;
-    bool helps = missed || group.lacking == kNoClass;
+    bool helps = missed || group.classes.empty();
     for (size_t i = 0; !helps && i < gained.size(); ++i) {
-      helps = cluster_.FindObstacle(gained[i], group.lacking) == Obstacle::kNone &&
-              cluster_.Room(gained[i], group.lacking, 1) > 0;
+      helps = std::any_of(group.classes.begin(), group.classes.end(), [&](ClassId cls) {
+        return cluster_.FindObstacle(gained[i], cls) == Obstacle::kNone && cluster_.Room(gained[i], cls, 1) > 0;
+      });
     }
     if (helps) awake_.insert(signature);
   }
@@ -107,7 +109,7 @@ bool Machine::TryPlan(Gang* gang) {
   if (group != blocked_.end() && !awake_.contains(signature)) {
     // P-9: an identical gang failed and nothing changed since that could help.
     Gang* twin = gangs_.find(group->second.waiting.begin()->name)->second.get();
-    Block(gang, group->second.lacking, group->second.holds, twin->blocked);
+    Block(gang, group->second.classes.empty(), group->second.holds, twin->blocked);
     return false;
   }
   if (is_head) awake_.erase(signature);
@@ -116,7 +118,7 @@ bool Machine::TryPlan(Gang* gang) {
   for (const Gang* each : gangs) needed += Missing(*each);
   if (Reason reason = NoChance(gangs, needed); !reason.none()) {
     const bool holds = reason.code == ReasonCode::kTooManyHolds;
-    Block(gang, kNoClass, holds, std::move(reason));
+    Block(gang, /*any_gain=*/true, holds, std::move(reason));
     return false;
   }
   ReleaseNominated(KeyOf(*gang).priority);
@@ -131,7 +133,7 @@ bool Machine::TryPlan(Gang* gang) {
       ChargeNominated();
       const std::string whose =
           gangs.size() == 1 ? "" : absl::StrCat(" of gang ", each->key, ", which starts with its group");
-      Block(gang, result.lacking, /*holds=*/false,
+      Block(gang, /*any_gain=*/false, /*holds=*/false,
             Reason{ReasonCode::kNoRoom, absl::StrCat("room for ", result.placed_pods, " of ", missing, " members",
                                                      whose, "; ", result.explanation)});
       return false;
@@ -189,13 +191,18 @@ Reason Machine::NoChance(const Group& gangs, int32_t needed) {
   return {};
 }
 
-void Machine::Block(Gang* gang, ClassId lacking, bool holds, Reason reason) {
+void Machine::Block(Gang* gang, bool any_gain, bool holds, Reason reason) {
   std::string signature = Signature(gang);
   LeaveQueue(gang);
   gang->queued = KeyOf(*gang);
   gang->blocked = std::move(reason);
   BlockedGroup& group = blocked_[signature];
-  group.lacking = lacking;
+  group.classes.clear();
+  for (Gang* each : Unplaced(*gang)) {
+    for (const Candidates& run : CandidateRuns(each)) {
+      if (!any_gain && !absl::c_linear_search(group.classes, run.cls)) group.classes.push_back(run.cls);
+    }
+  }
   group.holds = holds;
   group.waiting.insert(*gang->queued);
   gang->blocked_signature = std::move(signature);

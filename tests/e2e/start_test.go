@@ -106,6 +106,7 @@ func TestDialects(t *testing.T) {
 		}
 		w.pod("labelled-0", "1", labels)
 		w.everyMemberSays("labelled", "1 of 2 pods exist", 10*time.Second)
+		time.Sleep(1100 * time.Millisecond) // creation times are whole seconds: the first pod is to be the first
 		w.pod("labelled-other-1", "1", labels, w.withPriority(7))
 		w.everyMemberSays("labelled-other", "all pods of a gang must have one", 10*time.Second)
 		w.pod("labelled-1", "1", labels)
