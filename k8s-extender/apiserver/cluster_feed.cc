@@ -127,6 +127,7 @@ absl::Status ClusterFeed::Start() {
     }
   }
   std::vector<Informer*> start;
+  start.reserve(made.size());
   for (const auto& informer : made) start.push_back(informer.get());
   {
     MutexLock lock(&mutex_);
@@ -152,6 +153,7 @@ void ClusterFeed::Stop() {
   std::vector<Informer*> stop;
   {
     MutexLock lock(&mutex_);
+    stop.reserve(informers_.size());
     for (const auto& informer : informers_) stop.push_back(informer.get());
   }
   for (Informer* informer : stop) informer->Stop();

@@ -36,6 +36,7 @@ const Pod& Machine::FirstMember(Gang* gang) {
       if (gang->first == nullptr || CreatedBefore(*pod, *gang->first)) gang->first = pod;
     }
   }
+  MUSTER_CHECK(gang->first != nullptr);
   return *gang->first;
 }
 
