@@ -50,6 +50,7 @@ void Machine::On(const Bind& command) {
     if (gang->plan->slots[static_cast<size_t>(pod->slot)].node != node) {
       return refuse(ReasonCode::kWithdrawn, "the pod's reservation has moved to another node");
     }
+    pod->by_permit = false;
     HoldMember(pod, node, command.token);
     return;
   }
@@ -61,6 +62,7 @@ void Machine::On(const Bind& command) {
                   absl::StrCat("gang ", gang->key, " has no plan for this pod now: ", why.text));
   }
   // A pod without a quorum to wait for: bound at once.
+  pod->by_permit = false;
   pod->holds.push_back(command.token);
   pod->answer_by_ms = now_ms_ + settings_.answer_limit_ms;
   CommitPod(pod, node);
@@ -73,7 +75,7 @@ void Machine::HoldMember(Pod* pod, NodeId node, HoldToken token) {
   Slot& slot = plan->slots[static_cast<size_t>(pod->slot)];
   pod->holds.push_back(token);
   pod->hold_node = node;
-  pod->answer_by_ms = now_ms_ + settings_.answer_limit_ms;
+  pod->answer_by_ms = pod->by_permit ? kNever : now_ms_ + settings_.answer_limit_ms;
   pod->refused = pod->called = false;
   if (!std::exchange(pod->arrived, true)) {
     for (Gang* mate : MatesOf(*gang)) mate->plan->last_arrival_ms = now_ms_;
@@ -87,7 +89,7 @@ void Machine::HoldMember(Pod* pod, NodeId node, HoldToken token) {
   slot.state = SlotState::kHeld;
   ++plan->held;
   ++held_binds_;
-  pod->hold_until_ms = now_ms_ + settings_.hold_limit_ms;
+  pod->hold_until_ms = pod->by_permit ? kNever : now_ms_ + settings_.hold_limit_ms;
   SetState(pod, MemberState::kWaiting);
   SettlePodTimer(pod);
   Touch(gang);
@@ -150,6 +152,10 @@ void Machine::CommitPod(Pod* pod, NodeId node) {
   guarded_.erase(pod->facts.uid);
   nominated_.erase(pod->facts.uid);
   SetCharge(pod, node, ChargeKind::kUsed);
+  if (pod->by_permit) {
+    PermitPod(pod);
+    return;
+  }
   SetState(pod, MemberState::kCommitted);
   pod->binding = Binding{BindingPhase::kPending, cluster_.node(node).facts.name, "", 0, kNever};
   WriteCommit(*pod);

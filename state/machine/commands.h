@@ -42,6 +42,28 @@ struct RemoveGangObject {
 // Everything that existed has been announced: planning may begin (K-13).
 struct FactsRead {};
 
+// Facts in numbered steps, from one announcer (S-1). A step is applied as a whole or, when something in it cannot be
+// right, not at all. FailedPrecondition: steps are missing, or another announcer has taken over; a snapshot is needed.
+struct FactsStep {
+  std::string source;   // who announces
+  int64_t version = 0;  // of the state that holds after this step; 0: an edit by hand, outside the sequence
+};
+// All nodes and pods there are. Members of submitted gangs that are not confirmed yet are not touched.
+struct ReplaceFacts {
+  FactsStep step;
+  std::vector<NodeDescription> nodes;
+  std::vector<PodDescription> pods;
+};
+struct UpdateFacts {
+  FactsStep step;
+  std::vector<NodeDescription> nodes;
+  std::vector<std::string> removed_nodes;
+  std::vector<PodDescription> pods;
+  std::vector<std::string> removed_pods;  // UIDs
+  std::vector<GangObject> gangs;
+  std::vector<RemoveGangObject> removed_gangs;
+};
+
 // --- questions of a scheduler ---
 // The nodes that kube-scheduler offers for one pod.
 class NodeOffer {
@@ -81,6 +103,13 @@ struct Permit {
   std::string uid;
   std::string node;
   HoldToken token = 0;
+  int64_t bind_within_ms = 0;  // once permitted, PostBind must come within it, else the place is given back; 0: default
+};
+// Where a pod may go now, best first: for callers that place pods themselves. Nodes outside `offered` are left out;
+// empty: every node there is.
+struct FindNodes {
+  std::string uid;
+  std::vector<std::string> offered;
 };
 
 // G-3: the caller found no node for the pod. `message` says why.
@@ -98,6 +127,32 @@ struct Unreserve {
 struct PostBind {
   std::string uid;
   std::string node;
+};
+
+// --- whole gangs for callers without a scheduler of their own (S-1) ---
+// Places `pods` as one gang. The same id again: the answer tells how it stands. AlreadyExists: the gang or a pod's UID is
+// known already. What is planned and not confirmed within `ttl_ms`, or waits and is not asked about for as long, is
+// dropped with its pods.
+struct SubmitGang {
+  std::string id;
+  std::string name_space;
+  std::string name;
+  GangDeclaration declaration;
+  std::vector<PodDescription> pods;
+  int64_t ttl_ms = 0;
+};
+// The caller takes the plan: its pods are bound from now on. FailedPrecondition: there is no such plan (any more).
+struct ConfirmGang {
+  std::string id;
+  int64_t plan = 0;  // as answered by SubmitGang or AskGang
+};
+// Gives the plan back and forgets the pods. A confirmed gang is left alone (FailedPrecondition).
+struct AbandonGang {
+  std::string id;
+};
+// How a submitted gang stands; who asks is still there. NotFound: no such id, or forgotten.
+struct AskGang {
+  std::string id;
 };
 
 // --- outcomes of effects ---
@@ -122,8 +177,9 @@ struct Tick {};
 struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             FactsRead, Filter, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve,
-                             PostBind, BindingOutcome, PlanRound, Tick, Shutdown>;
+                             FactsRead, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold, Preempt, PreFilter,
+                             Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang, AskGang,
+                             BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 

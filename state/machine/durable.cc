@@ -116,6 +116,8 @@ uint64_t Machine::Hash() const {
   hasher.Add(facts_read_);
   hasher.Add(held_binds_);
   hasher.Add(promised_holds_);
+  hasher.Add(facts_source_);
+  hasher.Add(facts_version_);
   for (const auto& [key, gang] : gangs_) {
     hasher.Add(gang->rules.min_member);
     hasher.Add(gang->rules.wait_time_ms);
@@ -131,6 +133,8 @@ uint64_t Machine::Hash() const {
       hasher.Add(static_cast<int64_t>(set.size()));
       for (const Pod* pod : set) hasher.Add(pod->facts.uid);
     }
+    hasher.Add(gang->submission == nullptr ? absl::string_view() : absl::string_view(gang->submission->id));
+    if (gang->submission != nullptr) hasher.Add(gang->submission->expires_ms);
     hasher.Add(gang->plan != nullptr);
     if (gang->plan == nullptr) continue;
     hasher.Add(gang->plan->id);
@@ -157,6 +161,8 @@ uint64_t Machine::Hash() const {
     hasher.Add(static_cast<int>(pod->binding.phase));
     hasher.Add(pod->binding.attempts);
     hasher.Add(pod->refused);
+    hasher.Add(pod->submitted);
+    hasher.Add(pod->bind_by_ms);
   }
   return hasher.value();
 }
@@ -202,7 +208,7 @@ absl::Status Machine::CheckInvariants() const {
     if (!gang->queued.has_value() && !gang->blocked_signature.empty())
       return broken(absl::StrCat(key, " is blocked, not queued"));
     if (gang->plan == nullptr) continue;
-    promised += static_cast<int32_t>(gang->plan->slots.size());
+    if (gang->submission == nullptr) promised += static_cast<int32_t>(gang->plan->slots.size());
     int32_t held = 0;
     int32_t open = 0;
     for (size_t i = 0; i < gang->plan->slots.size(); ++i) {

@@ -78,15 +78,50 @@ struct PermitReply {
   Kind kind = Kind::kReject;
   int64_t wait_ms = 0;  // kWait: the time left
   Reason reason;
+  // kWait, of the first member at the barrier: UIDs of the gang's and its group's other members that should be tried now,
+  // before pods of other gangs (G-4, ActiveGang).
+  std::vector<std::string> activate;
 };
 struct PreFilterReply {
   bool passes = false;
   Reason reason;
 };
-using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitReply, PreFilterReply>;
+struct NodesReply {
+  struct Scored {
+    std::string node;
+    int32_t score = 0;  // 0 to 1000
+  };
+  struct Refused {
+    std::string node;
+    Reason reason;
+  };
+  std::vector<Scored> nodes;     // best first
+  std::vector<Refused> refused;  // of those that were offered by name
+  Reason reason;                 // when there is none
+};
+struct FactsReply {
+  int64_t version = 0;  // that holds now
+};
+// How a submitted gang stands.
+struct SubmissionReply {
+  enum class State : uint8_t { kWaiting, kPlanned, kConfirmed, kAbandoned, kExpired };
+  struct Place {
+    std::string uid;
+    std::string name;
+    std::string node;
+  };
+  State state = State::kWaiting;
+  int64_t plan = 0;           // kPlanned: to be named when it is confirmed
+  std::vector<Place> places;  // kPlanned, kConfirmed
+  int64_t expires_ms = 0;     // kWaiting, kPlanned
+  Reason reason;              // why it waits, or what became of it
+};
+using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitReply, PreFilterReply, NodesReply, FactsReply,
+                           SubmissionReply>;
+[[nodiscard]] absl::string_view ToString(SubmissionReply::State state);
 
 struct Outcome {
-  absl::Status status;  // InvalidArgument: the command was refused and changed nothing
+  absl::Status status;  // not OK: the command was refused and changed nothing
   Reply reply;
   std::vector<Effect> effects;
   std::vector<Record> records;

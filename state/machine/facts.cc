@@ -70,6 +70,7 @@ void Machine::On(const UpsertPod& command) {
   auto owned = std::make_unique<Pod>();
   Pod* pod = owned.get();
   pod->facts = facts;
+  pod->submitted = submitting_;
   pods_.emplace(facts.uid, std::move(owned));
   if (pod->facts.invalid.empty()) {
     const absl::StatusOr<ClassId> cls = cluster_.AcquireClass(facts.shape);
@@ -253,6 +254,9 @@ void Machine::On(const FactsRead&) {
 
 void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   PodDescription facts = said;
+  // A member of a submitted gang stays one when its orchestrator reports it without saying so.
+  const bool came_submitted = pod->facts.gang.dialect == GangDialect::kApi && pod->facts.gang.declares;
+  if (came_submitted && !facts.gang.in_gang()) facts.gang = pod->facts.gang;
   facts.timed_out_mark = facts.timed_out_mark || pod->facts.timed_out_mark;  // our own mark may still be on its way
   if (!pod->facts.node_name.empty() && facts.node_name.empty()) facts.node_name = pod->facts.node_name;
   const std::string before_unschedulable = pod->facts.unschedulable;
@@ -426,6 +430,7 @@ void Machine::NoteUnschedulable(Pod* pod) {
 
 void Machine::SetState(Pod* pod, MemberState state) {
   if (pod->state == state) return;
+  if (state != MemberState::kCommitted) pod->bind_by_ms = kNever;
   if (pod->gang == nullptr) {
     pod->state = state;
     return;

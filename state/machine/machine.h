@@ -14,6 +14,7 @@
 #define MUSTER_STATE_MACHINE_MACHINE_H_
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <set>
@@ -51,6 +52,9 @@ struct MachineSettings {
   bool cross_namespace_groups = true;   // D-10's switch
   bool one_priority = false;            // D-11's switch for every dialect
   bool nominate = true;                 // K-7: set nominated node names as a hint when gates are removed
+  int64_t bind_within_ms = 300'000;     // a pod permitted to a caller of the verbs is bound within this time
+  int64_t submission_ttl_ms = 60'000;   // of a submitted gang that names none
+  int32_t max_submissions = 10'000;     // submitted gangs that wait or are planned; more are refused
 };
 
 class Machine {
@@ -143,7 +147,30 @@ class Machine {
   void ClearCharge(Pod* pod, bool gained);
   [[nodiscard]] static MemberState StateFromFacts(const PodDescription& facts);
 
-  // rules.cc
+  // updates.cc (S-1: facts in numbered steps)
+  void On(const ReplaceFacts& command);
+  void On(const UpdateFacts& command);
+  [[nodiscard]] absl::Status CheckStep(const FactsStep& step, bool snapshot) const;
+  [[nodiscard]] absl::Status CheckFacts(const std::vector<NodeDescription>& nodes,
+                                        const std::vector<PodDescription>& pods);
+  void TakeStep(const FactsStep& step);
+  void UpsertAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods);
+
+  // submission.cc (S-1: whole gangs)
+  void On(const SubmitGang& command);
+  void On(const ConfirmGang& command);
+  void On(const AbandonGang& command);
+  void On(const AskGang& command);
+  [[nodiscard]] Gang* FindSubmission(const std::string& id) const;
+  [[nodiscard]] absl::Status CheckSubmission(const SubmitGang& command);
+  [[nodiscard]] bool AnswerFinished(const std::string& id);
+  void AnswerSubmission(const Gang& gang);
+  void AssignSlots(Gang* gang);
+  void BindPlan(Gang* gang);
+  void DropSubmission(Gang* gang, SubmissionReply::State state, Reason reason);
+  void FinishSubmission(Gang* gang, SubmissionReply reply);
+  void ExtendSubmission(Gang* gang);
+
   // group.cc (D-10)
   using Group = absl::InlinedVector<Gang*, 4>;
   [[nodiscard]] Group GroupOf(const Gang& gang) const;
@@ -161,6 +188,7 @@ class Machine {
   void TouchNaming(const std::string& key);
   [[nodiscard]] uint64_t StateForGroup(Gang* asked) const;
 
+  // rules.cc
   [[nodiscard]] Reason StructureReason(const Gang& gang) const;  // the gang itself cannot start, whoever asks
   [[nodiscard]] Reason GateReason(const Gang& gang) const;       // G-1, then back-off
   [[nodiscard]] Reason PlanReason(const Gang& gang) const;       // then: enough members that may be planned
@@ -229,6 +257,14 @@ class Machine {
   [[nodiscard]] int32_t MoveSlot(Pod* pod, const NodeOffer& offer);
   void NoteAbsence(Gang* gang, const Pod& pod, const NodeOffer& offer);
   [[nodiscard]] bool BreaksGang(const std::vector<std::string>& victims) const;
+  void On(const FindNodes& command);
+  void PermitLone(Pod* pod, const Permit& command);
+  void PermitSlot(Pod* pod, NodeId node, const Permit& command);
+  [[nodiscard]] bool PermitAgain(const Pod& pod, const std::string& node);
+  [[nodiscard]] std::vector<std::string> OthersToTry(const Gang& gang) const;
+  [[nodiscard]] Reason Refusal(NodeId node, const Pod& pod) const;
+  void EndPermit(Pod* pod);
+  void AnswerByReply(HoldToken token);
   void PermitWaiting(Gang* gang);
   void PermitGroup(Gang* gang);
   void PermitPod(Pod* pod);
@@ -299,6 +335,13 @@ class Machine {
   absl::btree_set<std::string> guarded_;    // UIDs that were refused because of a reservation
   absl::btree_set<std::string> nominated_;  // UIDs of lone pods that hold room on their nominated node
 
+  std::string facts_source_;   // who announces facts in numbered steps; empty: nobody yet
+  int64_t facts_version_ = 0;  // of the last step
+  absl::btree_map<std::string, std::string> submissions_;  // id -> gang key, while not confirmed
+  // What became of submissions that ended, for callers that ask again; the oldest are forgotten first.
+  absl::btree_map<std::string, SubmissionReply> finished_;
+  std::deque<std::string> finished_order_;
+
   absl::btree_set<std::string> asked_early_;  // UIDs that a scheduler asked about before they were announced; bounded
 
   absl::btree_set<GangTimer> gang_timers_;
@@ -316,6 +359,7 @@ class Machine {
   int32_t held_binds_ = 0;
   int32_t promised_holds_ = 0;
   bool facts_read_ = false;
+  bool submitting_ = false;  // the pod being announced belongs to a submitted gang
 };
 
 }  // namespace muster

@@ -114,8 +114,8 @@ bool Machine::TryPlan(Gang* gang) {
   }
   if (is_head) awake_.erase(signature);
   const Group gangs = Unplaced(*gang);
-  int32_t needed = 0;
-  for (const Gang* each : gangs) needed += Missing(*each);
+  int32_t needed = 0;  // held binds
+  for (const Gang* each : gangs) needed += each->submission == nullptr ? Missing(*each) : 0;
   if (Reason reason = NoChance(gangs, needed); !reason.none()) {
     const bool holds = reason.code == ReasonCode::kTooManyHolds;
     Block(gang, /*any_gain=*/true, holds, std::move(reason));
@@ -234,10 +234,14 @@ void Machine::AdoptPlan(Gang* gang, int64_t id, absl::Span<const Statement::Oper
     for (int32_t i = 0; i < operation.pods; ++i)
       plan->slots.push_back({operation.cls, operation.node, SlotState::kFree});
   }
-  promised_holds_ += static_cast<int32_t>(plan->slots.size());
+  if (gang->submission == nullptr) promised_holds_ += static_cast<int32_t>(plan->slots.size());
   gang->plan = std::move(plan);
   gang->blocked = Reason();
   gang->root_cause.clear();
+  if (gang->submission != nullptr) {
+    AssignSlots(gang);
+    return;
+  }
   for (Pod* pod : gang->in(MemberState::kPending)) pod->called = pod->arrived = false;
   gang->holding_by_plan = true;
   StartHolding(gang);
@@ -320,6 +324,7 @@ void Machine::WithdrawPlan(Gang* gang, ReasonCode code, absl::string_view why) {
   DropOpenSlots(gang, reason);
   EndPlanIfDone(gang);
   if (gang->plan == nullptr) StopHolding(gang);
+  ExtendSubmission(gang);
   Touch(gang);
   CallGuarded();
 }
@@ -343,7 +348,7 @@ void Machine::DropOpenSlots(Gang* gang, const Reason& reason) {
   for (size_t i = 0; i < plan->slots.size(); ++i) {
     if (plan->slots[i].pod != nullptr) plan->slots[i].pod->slot = static_cast<int32_t>(i);
   }
-  promised_holds_ -= static_cast<int32_t>(open.size());
+  if (gang->submission == nullptr) promised_holds_ -= static_cast<int32_t>(open.size());
   if (!open.empty()) WakeHoldGroups();
 }
 

@@ -9,7 +9,7 @@
 namespace muster {
 
 bool Machine::Serves(const Pod& pod) const {
-  return absl::c_linear_search(settings_.scheduler_names, pod.facts.scheduler_name);
+  return pod.submitted || absl::c_linear_search(settings_.scheduler_names, pod.facts.scheduler_name);
 }
 
 Reason Machine::PodReason(const Pod& pod) const {
@@ -219,7 +219,8 @@ Reason Machine::WaitReason(const Gang& gang) const {
       if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
       return {ReasonCode::kBarrier, std::move(text)};
     }
-    std::string text = absl::StrCat("room is reserved for ", slots, " members, which are being called");
+    std::string text = absl::StrCat("room is reserved for ", slots, " members, ",
+                                    gang.submission == nullptr ? "which are being called" : "until the plan is confirmed");
     if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
     return {ReasonCode::kPlanned, std::move(text)};
   }
@@ -231,7 +232,13 @@ Reason Machine::WaitReason(const Gang& gang) const {
   if (gang.count(MemberState::kWaiting) > 0) {
     return BarrierReason(gang);
   }
-  if (Reason plan = PlanReason(gang); !plan.none()) return plan;
+  if (Reason plan = PlanReason(gang); !plan.none()) {
+    // Of a gang that its scheduler places pod by pod, what its members met last says more.
+    if (plan.code == ReasonCode::kNotServed && !gang.root_cause.empty()) {
+      return {ReasonCode::kMemberUnschedulable, gang.root_cause};
+    }
+    return plan;
+  }
   if (const Reason& blocked = LeaderOf(gang).blocked; !blocked.none()) return blocked;
   if (!facts_read_) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
   return {ReasonCode::kQueued, "about to be planned"};
@@ -247,6 +254,12 @@ void Machine::Forget(Gang* gang) {
   if (gang->touched) Untouch(gang);
   MarkGang(gang);
   if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
+  if (gang->submission != nullptr) {
+    SubmissionReply reply;
+    reply.state = SubmissionReply::State::kAbandoned;
+    reply.reason = {ReasonCode::kGone, "its pods were removed"};
+    FinishSubmission(gang, std::move(reply));
+  }
   RegisterGroup(gang, {});
   TouchNaming(gang->key);
   gangs_.erase(gang->key);

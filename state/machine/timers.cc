@@ -11,7 +11,9 @@ int64_t Machine::GangDeadline(const Gang& gang) const {
   if (gang.holding_since_ms != kNever) {
     due = std::min(due, gang.holding_since_ms + std::max<int64_t>(0, gang.rules.wait_time_ms - gang.held_ms));
   }
-  if (const Plan* plan = gang.plan.get(); plan != nullptr) {
+  if (gang.submission != nullptr) {
+    due = std::min(due, gang.submission->expires_ms);
+  } else if (const Plan* plan = gang.plan.get(); plan != nullptr) {
     due = std::min({due, plan->next_wake_ms, plan->repair_until_ms});
     if (!plan->committed) due = std::min(due, plan->last_arrival_ms + settings_.plan_idle_ms);
   }
@@ -39,6 +41,14 @@ void Machine::On(const Tick&) {
 
 void Machine::OnGangTimer(Gang* gang) {
   if (gang->notify_at_ms <= now_ms_) NotifyMembers(gang);
+  if (gang->submission != nullptr) {
+    if (gang->submission->expires_ms > now_ms_) return;
+    const absl::string_view what = gang->plan == nullptr ? "was not asked about" : "was not confirmed";
+    DropSubmission(gang, SubmissionReply::State::kExpired,
+                   {ReasonCode::kTimedOut, absl::StrCat("gang ", gang->key, " ", what, " within ",
+                                                        gang->submission->ttl_ms, " ms and was dropped")});
+    return;
+  }
   if (gang->holding_since_ms != kNever &&
       now_ms_ - gang->holding_since_ms + gang->held_ms >= gang->rules.wait_time_ms) {
     ExpireWait(gang);
@@ -110,7 +120,7 @@ void Machine::MarkMembers(Gang* gang, const Reason& reason) {
 
 void Machine::SettlePodTimer(Pod* pod) {
   int64_t due = pod->state == MemberState::kWaiting ? pod->hold_until_ms : kNever;
-  if (pod->state == MemberState::kCommitted) due = std::min(due, pod->binding.next_try_ms);
+  if (pod->state == MemberState::kCommitted) due = std::min({due, pod->binding.next_try_ms, pod->bind_by_ms});
   if (due == pod->timer_ms) return;
   if (pod->timer_ms != kNever) pod_timers_.erase({pod->timer_ms, pod->facts.uid});
   pod->timer_ms = due;
@@ -127,6 +137,14 @@ void Machine::OnPodTimer(Pod* pod) {
     return;
   }
   if (pod->state == MemberState::kCommitted && pod->binding.next_try_ms <= now_ms_) SendBinding(pod);
+  if (pod->state == MemberState::kCommitted && pod->bind_by_ms <= now_ms_) {
+    const Reason reason{ReasonCode::kBindFailed,
+                        absl::StrCat("pod ", pod->facts.name, " was permitted on node ",
+                                     cluster_.node(pod->hold_node).facts.name, " and not bound within ",
+                                     pod->bind_within_ms / 1000, " s; its place was given back")};
+    out_->effects.emplace_back(TellPod{RefOf(*pod), /*warning=*/true, reason});
+    EndPermit(pod);
+  }
   SettlePodTimer(pod);
 }
 

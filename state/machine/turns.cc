@@ -93,10 +93,7 @@ void Machine::On(const Unreserve& command) {
   // A pod whose binding is ours is bound whatever its caller does (K-4).
   if (pod->state == MemberState::kCommitted && pod->binding.phase == BindingPhase::kPending) return;
   const Reason reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " gave its place back")};
-  if (pod->state == MemberState::kCommitted) {
-    ClearCharge(pod, /*gained=*/true);
-    SetState(pod, MemberState::kPending);
-  }
+  if (pod->state == MemberState::kCommitted) EndPermit(pod);
   EndPodHold(pod, reason);
   if (gang == nullptr || gang->satisfied) return;
   if (command.cause == UnreserveCause::kPermitTimeout) {

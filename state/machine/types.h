@@ -79,6 +79,10 @@ struct Pod {
   int64_t round = 0;               // G-2: the last cycle in which it had its turn
   int64_t counted_turn = 0;        // the cycle in which it is in its gang's count `turned`; 0: none
   bool permitted = false;          // G-7: its gang permitted it once and holds it no more
+  bool submitted = false;          // came with a whole gang that is not confirmed yet: placed by us (S-1)
+  bool by_permit = false;          // at the barrier by Permit: its caller binds it
+  int64_t bind_within_ms = 0;      // how long its caller has for that
+  int64_t bind_by_ms = kNever;     // permitted: then the place is given back unless PostBind came
   bool counted_plannable = false;  // is in its gang's count `plannable`
 
   bool refused = false;                 // kube-scheduler has parked it: it comes back only when called (K-7)
@@ -155,6 +159,14 @@ struct DurableGang {
   friend bool operator==(const DurableGang&, const DurableGang&) = default;
 };
 
+// A gang that was submitted as a whole and is not confirmed yet (S-1).
+struct Submission {
+  std::string id;
+  int64_t ttl_ms = 0;
+  int64_t expires_ms = kNever;
+  bool confirmed = false;  // waits for the confirmation of the other gangs of its group (D-10)
+};
+
 struct Gang {
   std::string key;  // "namespace/name"
   std::string name_space;
@@ -197,6 +209,7 @@ struct Gang {
   int32_t requeues = 0;
   int64_t retry_at_ms = 0;  // back-off
   std::unique_ptr<Plan> plan;
+  std::unique_ptr<Submission> submission;
   std::string root_cause;  // G-3: what kept a member off every node
 
   Reason reason;  // why it waits now, as last published

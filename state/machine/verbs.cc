@@ -1,7 +1,8 @@
-// The questions of a scheduler: filter, preempt, PreFilter, Permit (SPEC K-2, K-3, K-6, K-9, G-1, G-4).
+// The questions of a scheduler: filter, preempt, PreFilter, where a pod may go (SPEC K-2, K-3, K-6, K-9, G-1, P-3).
 #include <algorithm>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/machine/machine.h"
@@ -24,6 +25,21 @@ int32_t SampleSize(int32_t nodes, int32_t percentage) {
   if (percentage >= 100) return nodes;
   return std::max(100, static_cast<int32_t>(int64_t{nodes} * percentage / 100));
 }
+
+// The nodes that a caller named; every node when it named none.
+class NamedNodes : public NodeOffer {
+ public:
+  NamedNodes(const Cluster& cluster, const std::vector<std::string>& names)
+      : cluster_(cluster), names_(names.begin(), names.end()) {}
+  [[nodiscard]] bool Contains(absl::string_view node) const override { return names_.empty() || names_.contains(node); }
+  [[nodiscard]] size_t size() const override {
+    return names_.empty() ? static_cast<size_t>(cluster_.present_nodes()) : names_.size();
+  }
+
+ private:
+  const Cluster& cluster_;
+  const absl::flat_hash_set<std::string> names_;
+};
 
 FilterReply Refuse(Reason reason) { return FilterReply{FilterReply::Kind::kRefuse, "", {}, std::move(reason)}; }
 
@@ -228,85 +244,68 @@ void Machine::On(const PreFilter& command) {
   out_->reply = std::move(reply);
 }
 
-// G-4 for callers of the framework verbs: the pod has a node; may it start?
-void Machine::On(const Permit& command) {
-  const auto reject = [&](ReasonCode code, std::string text) {
-    out_->reply = PermitReply{PermitReply::Kind::kReject, 0, {code, std::move(text)}};
-  };
+// Why `pod` cannot go to `node` now; none when it can.
+Reason Machine::Refusal(NodeId node, const Pod& pod) const {
+  if (node == kNoNode || !cluster_.node(node).present) return {ReasonCode::kNoRoom, "there is no such node"};
+  if (const Obstacle obstacle = cluster_.FindObstacle(node, pod.cls); obstacle != Obstacle::kNone) {
+    return {ReasonCode::kNoRoom, std::string(ObstaclePhrase(obstacle))};
+  }
+  if (cluster_.Room(node, pod.cls, 1) > 0) return {};
+  const Node& at = cluster_.node(node);
+  const ResourceId lacking = cluster_.pod_class(pod.cls).request.FirstLacking(at.free);
+  if (lacking < 0) return {ReasonCode::kNoRoom, "a host port is taken"};
+  const std::string& name = cluster_.names().Name(lacking);
+  if (cluster_.pod_class(pod.cls).request.Get(lacking) <= at.free.Get(lacking) + at.reserved.Get(lacking)) {
+    return {ReasonCode::kGuarded, absl::StrCat("its free ", name, " is promised to a gang")};
+  }
+  return {ReasonCode::kNoRoom, absl::StrCat("insufficient ", name)};
+}
+
+// For callers that place pods themselves: what filter and score would say together (P-3, P-4).
+void Machine::On(const FindNodes& command) {
+  NodesReply reply;
   const auto found = pods_.find(command.uid);
-  if (found == pods_.end()) return reject(ReasonCode::kUnknownPod, absl::StrCat("no pod with uid ", command.uid));
+  if (found == pods_.end()) {
+    out_->status = absl::NotFoundError(absl::StrCat("no pod with uid ", command.uid));
+    return;
+  }
   Pod* pod = found->second.get();
   Gang* gang = pod->gang;
-  if (gang == nullptr || gang->rules.min_member == 0) {
-    out_->reply = PermitReply{PermitReply::Kind::kPermit, 0, {}};
+  reply.reason = PodReason(*pod);
+  if (reply.reason.none() && pod->state != MemberState::kPending) {
+    reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
+  }
+  if (reply.reason.none() && gang != nullptr && Serves(*pod) && !PassesOneByOne(*gang)) {
+    // Muster places this gang as a whole: the pod's slot, or why there is none.
+    const NamedNodes offer(cluster_, command.offered);
+    FilterReply filtered = FilterMember(pod, offer);
+    if (filtered.kind == FilterReply::Kind::kOneNode) reply.nodes.push_back({filtered.node, 1000});
+    if (filtered.kind == FilterReply::Kind::kRefuse) reply.reason = std::move(filtered.reason);
+    out_->reply = std::move(reply);
     return;
   }
-  if (gang->plan != nullptr)
-    return reject(ReasonCode::kPlanned, "the gang is placed as a whole; Permit is for gangs that are not");
-  if (Reason own = PodReason(*pod); !own.none()) return reject(own.code, own.text);
-  if (Reason structure = StructureReason(*gang); !structure.none()) {
-    return reject(structure.code, absl::StrCat("gang ", gang->key, ": ", structure.text));
-  }
-  if (Reason group = GroupReason(*gang); !group.none()) {
-    return reject(group.code, absl::StrCat("gang ", gang->key, ": ", group.text));
-  }
-  if (pod->state != MemberState::kPending && pod->state != MemberState::kWaiting) {
-    return reject(ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state), " already"));
-  }
-  const NodeId node = cluster_.FindNode(command.node);
-  if (node == kNoNode || !cluster_.node(node).present) {
-    return reject(ReasonCode::kNoRoom, absl::StrCat("there is no node ", command.node));
-  }
-  if (pod->state == MemberState::kPending) {
-    if (cluster_.Room(node, pod->cls, 1) == 0) {
-      return reject(ReasonCode::kNoRoom, absl::StrCat("node ", command.node, " has no room for pod ", pod->facts.name));
+  if (reply.reason.none() && command.offered.empty()) {
+    for (const ClassIndex::Entry& entry : index_.Best(pod->cls)) {
+      reply.nodes.push_back({cluster_.node(entry.node).facts.name, -entry.negative_score});
     }
-    SetCharge(pod, node, ChargeKind::kUsed);
-    ReverifyNode(node);
-    pod->hold_node = node;
-    SetState(pod, MemberState::kWaiting);
-    gang->holding_by_plan = false;
-    StartHolding(gang);
-  }
-  pod->holds.push_back(command.token);
-  // Once satisfied, a once-satisfied gang holds nobody (G-8), and no gang holds a pod twice (G-7).
-  const bool once = gang->rules.match_policy == MatchPolicy::kOnceSatisfied;
-  const bool alone = gang->satisfied && (once || pod->permitted);
-  if (alone || GroupQuorum(*gang)) {
-    if (alone) {
-      PermitPod(pod);
-    } else {
-      PermitGroup(gang);
+  } else if (reply.reason.none()) {
+    for (const std::string& name : command.offered) {
+      const NodeId node = cluster_.FindNode(name);
+      Reason refusal = Refusal(node, *pod);
+      if (refusal.none()) {
+        reply.nodes.push_back({name, cluster_.BinpackScore(node, pod->cls)});
+      } else {
+        reply.refused.push_back({name, std::move(refusal)});
+      }
     }
-    out_->reply = PermitReply{PermitReply::Kind::kPermit, 0, {}};
-    return;
+    std::sort(reply.nodes.begin(), reply.nodes.end(), [](const NodesReply::Scored& a, const NodesReply::Scored& b) {
+      return a.score != b.score ? a.score > b.score : a.node < b.node;
+    });
   }
-  const int64_t left = gang->holding_since_ms + gang->rules.wait_time_ms - gang->held_ms - now_ms_;
-  out_->reply = PermitReply{PermitReply::Kind::kWait, std::max<int64_t>(0, left), BarrierReason(*gang)};
-}
-
-// G-4: every waiting pod is permitted, and the gang is satisfied. REQUIRES: the quorum of its group.
-void Machine::PermitWaiting(Gang* gang) {
-  const MemberSet waiting = gang->in(MemberState::kWaiting);
-  gang->satisfied = true;
-  gang->holding_since_ms = kNever;
-  gang->held_ms = 0;
-  gang->requeues = 0;
-  gang->root_cause.clear();
-  for (Pod* pod : waiting) PermitPod(pod);
-  Touch(gang);
-}
-
-void Machine::PermitGroup(Gang* gang) {
-  for (Gang* each : GroupOf(*gang)) {
-    if (each->plan == nullptr) PermitWaiting(each);  // whoever holds a plan is committed with it
+  if (reply.reason.none() && reply.nodes.empty()) {
+    reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(cluster_, pod->cls)};
   }
-}
-
-void Machine::PermitPod(Pod* pod) {
-  pod->permitted = true;
-  SetState(pod, MemberState::kCommitted);
-  AnswerHolds(pod, true, {});
+  out_->reply = std::move(reply);
 }
 
 }  // namespace muster

@@ -37,6 +37,8 @@ absl::string_view ToString(GangDialect dialect) {
       return "PodGroup scheduling.k8s.io";
     case GangDialect::kPodGroupSigs:
       return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
+    case GangDialect::kApi:
+      return "gRPC API";
     case GangDialect::kPodGroupX:
       return "PodGroup scheduling.x-k8s.io/v1alpha1";
   }

@@ -30,6 +30,7 @@ enum class GangDialect : uint8_t {
   kPodGroupSigs,  // D-3: PodGroup scheduling.sigs.k8s.io/v1alpha1
   kPodGroupX,     // D-3: PodGroup scheduling.x-k8s.io/v1alpha1
   kNative,        // D-6: PodGroup scheduling.k8s.io, read only
+  kApi,           // the gRPC API: a gang created there, or the pods of a submitted one (S-1)
 };
 [[nodiscard]] absl::string_view ToString(GangDialect dialect);
 
@@ -66,7 +67,8 @@ struct GangMembership {
   [[nodiscard]] bool in_gang() const { return !name.empty(); }
   // The gang comes into being from its pods, not from an object that they name.
   [[nodiscard]] bool declares_gang() const {
-    return dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods;
+    return dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods ||
+           (dialect == GangDialect::kApi && declares);
   }
 };
 

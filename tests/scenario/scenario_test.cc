@@ -14,19 +14,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "tests/scenario/runner.h"
+#include "tests/scenario/core_target.h"
 
 namespace muster {
 namespace {
-
-std::vector<std::string> Files() {
-  std::vector<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(MUSTER_SCENARIO_DIR)) {
-    if (entry.path().extension() == ".txt") files.push_back(entry.path().string());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
 
 class ScenarioTest : public testing::TestWithParam<std::string> {};
 
@@ -35,7 +26,8 @@ TEST_P(ScenarioTest, Plays) {
   std::string line;
   std::string played;
   std::string expected;
-  ScenarioRunner runner;
+  CoreTarget target;
+  ScenarioLanguage language(&target);
   bool in_output = false;
   std::string output;
   int commands = 0;
@@ -56,7 +48,7 @@ TEST_P(ScenarioTest, Plays) {
       played += "----\n";
     } else if (!in_output) {
       absl::StrAppend(&played, line, "\n");
-      output += runner.Run(line);
+      output += language.Run(line);
       ++commands;
     }
   }
@@ -69,7 +61,7 @@ TEST_P(ScenarioTest, Plays) {
   EXPECT_EQ(played, expected) << "in " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ScenarioTest, testing::ValuesIn(Files()), [](const auto& info) {
+INSTANTIATE_TEST_SUITE_P(Cases, ScenarioTest, testing::ValuesIn(ScenarioFiles(MUSTER_SCENARIO_DIR)), [](const auto& info) {
   std::string name = std::filesystem::path(info.param).stem().string();
   std::replace_if(
       name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');

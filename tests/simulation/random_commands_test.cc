@@ -47,7 +47,7 @@ class RandomWorld {
 
   void Step() {
     now_ms_ += Roll(20) == 0 ? Roll(40'000) : Roll(200);
-    switch (Roll(20)) {
+    switch (Roll(22)) {
       case 0:
         Apply(UpsertNode{RandomNode(Roll(6))});
         break;
@@ -91,6 +91,9 @@ class RandomWorld {
       case 16:
         Roll(2) == 0 ? FindNoNode() : GiveBack();
         break;
+      case 19:
+        WholeGang();
+        break;
       case 18:
         ScheduleGroup();
         break;
@@ -109,6 +112,7 @@ class RandomWorld {
   [[nodiscard]] int rounds_without_plan() const { return rounds_without_plan_; }
   [[nodiscard]] int groups_started() const { return groups_started_; }
   [[nodiscard]] int commits() const { return commits_; }
+  [[nodiscard]] int confirmed() const { return confirmed_; }
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
   // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash
@@ -124,6 +128,14 @@ class RandomWorld {
     for (const auto& [uid, pod] : pods_) {
       other.Apply(UpsertPod{machine_.FindPod(uid)->facts}, now_ms_, &outcome);
     }
+    // Submitted gangs are their callers' to submit again; the records of theirs are compared all the same.
+    machine_.ForEachGang([&](const Gang& gang) {
+      for (const MemberSet& set : gang.members) {
+        for (const Pod* pod : set) {
+          if (pods_.count(pod->facts.uid) == 0) other.Apply(UpsertPod{pod->facts}, now_ms_, &outcome);
+        }
+      }
+    });
     if (other.DurableHash() == machine_.DurableHash()) return "";
     return "the durable state is restored otherwise";
   }
@@ -311,6 +323,86 @@ class RandomWorld {
     Apply(PostBind{uid,
                    pod->charged_node == kNoNode ? NodeName(0) : machine_.cluster().node(pod->charged_node).facts.name});
   }
+  // A caller without a scheduler: submits gangs, confirms, abandons or forgets them, and reports facts in steps.
+  void WholeGang() {
+    const std::string id = absl::StrCat("s", Roll(2) == 0 ? next_submission_ : Roll(next_submission_ + 1));
+    switch (Roll(7)) {
+      case 0:
+      case 1:
+        SubmitSome();
+        break;
+      case 2:
+        Apply(AskGang{id});
+        break;
+      case 3:
+      case 4: {
+        const Outcome asked = Apply(AskGang{id});
+        const auto* reply = std::get_if<SubmissionReply>(&asked.reply);
+        if (reply == nullptr) break;
+        const Outcome outcome = Apply(ConfirmGang{id, reply->plan});
+        const auto* confirmed = std::get_if<SubmissionReply>(&outcome.reply);
+        if (confirmed != nullptr && confirmed->state == SubmissionReply::State::kConfirmed) NoteConfirmed(*confirmed);
+        break;
+      }
+      case 5:
+        if (Roll(2) == 0) Apply(AbandonGang{id});
+        break;
+      default:
+        AnnounceStep();
+        break;
+    }
+  }
+  void SubmitSome() {
+    SubmitGang submit;
+    submit.id = absl::StrCat("s", ++next_submission_);
+    submit.name_space = "d";
+    submit.name = absl::StrCat("w", Roll(4));
+    submit.declaration.min_member = 1 + Roll(4);
+    if (Roll(3) == 0) submit.declaration.groups = {"d/w0", "d/w1"};
+    submit.ttl_ms = 500 + Roll(20'000);
+    for (int i = 0; i < *submit.declaration.min_member + Roll(2); ++i) {
+      PodDescription& pod = submit.pods.emplace_back();
+      pod.uid = absl::StrCat("u", next_uid_++);
+      pod.name = absl::StrCat("p", next_uid_);
+      pod.priority = Roll(3);
+      pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
+    }
+    const Outcome outcome = Apply(submit);
+    if (outcome.status.ok()) return;
+    for (const PodDescription& pod : submit.pods) {
+      if (machine_.FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
+    }
+  }
+  // Confirmed pods are facts like others from now on: they are changed, removed and restored with them.
+  void NoteConfirmed(const SubmissionReply& reply) {
+    for (const SubmissionReply::Place& place : reply.places) {
+      const Pod* pod = machine_.FindPod(place.uid);
+      if (pod == nullptr) continue;
+      ++confirmed_;
+      if (pod->state == MemberState::kPending) violation_ = "a confirmed pod has no node";
+      pods_.emplace(place.uid, pod->facts);
+    }
+  }
+  void AnnounceStep() {
+    UpdateFacts update;
+    update.step = {"test", facts_version_ + Roll(3)};
+    update.nodes.push_back(RandomNode(Roll(6)));
+    if (!pods_.empty() && Roll(3) == 0) update.removed_pods.push_back(SomeUid());
+    const uint64_t before = machine_.Hash();
+    const Outcome outcome = Apply(update);
+    if (!outcome.status.ok()) {
+      if (machine_.Hash() != before) violation_ = "a refused step changed something";
+      ReplaceFacts all;
+      all.step = {"test", ++facts_version_};
+      for (int i = 0; i < 6; ++i) all.nodes.push_back(RandomNode(i));
+      for (const auto& [uid, pod] : pods_) all.pods.push_back(machine_.FindPod(uid)->facts);
+      Apply(all);
+      return;
+    }
+    if (update.step.version != 0 && update.step.version <= facts_version_) return;  // known already
+    facts_version_ = std::get<FactsReply>(outcome.reply).version;
+    for (const std::string& uid : update.removed_pods) pods_.erase(uid);
+  }
   void HangUp() {
     auto it = tokens_.begin();
     std::advance(it, Roll(static_cast<int>(tokens_.size())));
@@ -422,6 +514,9 @@ class RandomWorld {
   int64_t now_ms_ = 1'000'000;
   int next_uid_ = 1;
   HoldToken next_token_ = 1;
+  int next_submission_ = 0;
+  int64_t facts_version_ = 0;
+  int confirmed_ = 0;
   int commits_ = 0;
   int groups_started_ = 0;
   int rounds_without_plan_ = 0;
@@ -441,6 +536,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   int64_t commits = 0;
   int64_t groups = 0;
   int64_t rolled_back = 0;
+  int64_t confirmed = 0;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
     RandomWorld world(static_cast<uint64_t>(seed));
     for (int step = 0; step < steps; ++step) {
@@ -452,13 +548,15 @@ TEST(RandomCommands, KeepEveryInvariant) {
     }
     commits += world.commits();
     groups += world.groups_started();
+    confirmed += world.confirmed();
     rolled_back += world.rounds_without_plan();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
   EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
+  EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
   EXPECT_GT(rolled_back, only > 0 ? -1 : steps / 100) << "hardly any plan was ever rolled back";
-  std::printf("%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back\n",
-              static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back));
+  std::printf("%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed\n",
+              static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back), static_cast<long long>(confirmed));
 }
 
 TEST(RandomCommands, SameSeedSameHash) {

@@ -1,0 +1,300 @@
+#include "tests/scenario/core_target.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "k8s-extender/dialects/dialects.h"
+
+namespace muster {
+namespace {
+
+class NamedOffer : public NodeOffer {
+ public:
+  explicit NamedOffer(std::vector<std::string> names) : names_(names.begin(), names.end()) {}
+  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
+  size_t size() const override { return names_.size(); }
+
+ private:
+  std::set<std::string> names_;
+};
+
+std::string Why(const Reason& reason) {
+  return reason.none() ? "" : WriteWhy(ReasonName(reason.code), reason.text);
+}
+
+std::string Error(const absl::Status& status) { return absl::StrCat("error: ", status.message(), "\n"); }
+
+std::string Text(const Json& object, const char* key) { return StringOrEmpty(Child(object, "metadata"), key); }
+
+GangDialect DialectOf(const Json& manifest) {
+  return StringOrEmpty(manifest, "apiVersion") == "scheduling.x-k8s.io/v1alpha1" ? GangDialect::kPodGroupX
+                                                                                 : GangDialect::kPodGroupSigs;
+}
+
+}  // namespace
+
+CoreTarget::CoreTarget() : machine_(MachineSettings()) {
+  Outcome outcome;
+  machine_.Apply(FactsRead{}, now_ms_, &outcome);
+}
+
+std::string CoreTarget::Announce(const Json& manifest) {
+  const std::string kind = StringOrEmpty(manifest, "kind");
+  if (kind == "Node") {
+    const auto node = ParseNode(manifest);
+    return node.ok() ? Apply(UpsertNode{*node}) : Error(node.status());
+  }
+  if (kind == "PodGroup") {
+    const auto group = ParsePodGroup(manifest, DialectOf(manifest));
+    return group.ok() ? Apply(UpsertGangObject{*group}) : Error(group.status());
+  }
+  const auto pod = ParsePod(manifest);
+  return pod.ok() ? Apply(UpsertPod{*pod}) : Error(pod.status());
+}
+
+std::string CoreTarget::Remove(const Json& manifest) {
+  const std::string kind = StringOrEmpty(manifest, "kind");
+  if (kind == "Node") return Apply(RemoveNode{Text(manifest, "name")});
+  if (kind == "Pod") return Apply(RemovePod{Text(manifest, "uid")});
+  return Apply(RemoveGangObject{DialectOf(manifest), Text(manifest, "namespace"), Text(manifest, "name")});
+}
+
+std::string CoreTarget::PreFilter(const std::string& uid) { return Apply(muster::PreFilter{uid}); }
+
+std::string CoreTarget::Filter(const std::string& uid, const std::vector<std::string>& nodes) {
+  std::vector<std::string> names = nodes;
+  if (names.empty()) {
+    for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
+      names.push_back(machine_.cluster().node(id).facts.name);
+    }
+  }
+  return Apply(muster::Filter{uid, std::make_shared<NamedOffer>(names)});
+}
+
+HoldToken CoreTarget::NewToken(const std::string& uid) {
+  const HoldToken token = next_token_++;
+  tokens_[token] = NameOf(uid);
+  last_token_[uid] = token;
+  return token;
+}
+
+std::string CoreTarget::Permit(const std::string& uid, const std::string& node) {
+  return Apply(muster::Permit{uid, node, NewToken(uid)});
+}
+
+std::string CoreTarget::PostFilter(const std::string& uid, const std::string& text) {
+  return Apply(muster::PostFilter{uid, text});
+}
+
+std::string CoreTarget::Unreserve(const std::string& uid, const std::string& cause) {
+  return Apply(muster::Unreserve{uid, cause == "timeout"     ? UnreserveCause::kPermitTimeout
+                                      : cause == "bind-fail" ? UnreserveCause::kBindFailed
+                                                             : UnreserveCause::kRejected});
+}
+
+std::string CoreTarget::PostBind(const std::string& uid, const std::string& node) {
+  return Apply(muster::PostBind{uid, node});
+}
+
+std::string CoreTarget::HangUp(const std::string& uid) { return Apply(EndHold{uid, last_token_[uid]}); }
+
+std::string CoreTarget::Other(const Words& words) {
+  const std::string& verb = words[0];
+  const std::string uid = UidOf(words.at(1));
+  const std::string rest = words.size() > 2 ? absl::StrJoin(words.begin() + 2, words.end(), " ") : "";
+  if (verb == "bind") return Apply(Bind{uid, rest, NewToken(uid)});
+  if (verb == "bound" || verb == "bind-fails") {
+    const BindingResult result = verb == "bound" ? BindingResult::kBound : BindingResult::kRefused;
+    return Apply(BindingOutcome{uid, machine_.FindPod(uid)->binding.node, result, rest});
+  }
+  if (verb == "preempt") {
+    Preempt preempt{uid, {}};
+    for (size_t i = 2; i < words.size(); ++i) {
+      const std::pair<std::string, std::string> parts = absl::StrSplit(words[i], absl::MaxSplits('=', 1));
+      PreemptCandidate& candidate = preempt.candidates.emplace_back();
+      candidate.node = parts.first;
+      for (const absl::string_view victim : absl::StrSplit(parts.second, ',', absl::SkipEmpty())) {
+        candidate.victim_uids.push_back(UidOf(std::string(victim)));
+      }
+    }
+    return Apply(preempt);
+  }
+  if (verb == "find") return Apply(FindNodes{uid, Words(words.begin() + 2, words.end())});
+  asked_ = words.at(1);
+  if (verb == "submit") return Submit(words);
+  if (verb == "ask") return Apply(AskGang{asked_});
+  if (verb == "abandon") return Apply(AbandonGang{asked_});
+  if (verb == "confirm") {
+    int64_t plan = last_plan_[asked_];
+    if (!rest.empty() && !absl::SimpleAtoi(rest, &plan)) return "error: not a plan\n";
+    return Apply(ConfirmGang{asked_, plan});
+  }
+  return absl::StrCat("unknown command: ", verb, "\n");
+}
+
+std::string CoreTarget::Submit(const Words& words) {
+  SubmitGang submit{asked_, "default", words.at(2), {}, {}, 0};
+  submit.declaration.on_timeout = OnTimeout::kRequeue;
+  int pods = 0;
+  Json requests = Json::object();
+  for (size_t i = 3; i < words.size(); ++i) {
+    const std::pair<std::string, std::string> parts = absl::StrSplit(words[i], absl::MaxSplits('=', 1));
+    absl::Duration ttl;
+    if (parts.first == "min") {
+      submit.declaration.min_member = std::stoi(parts.second);
+    } else if (parts.first == "pods") {
+      pods = std::stoi(parts.second);
+    } else if (parts.first == "ttl" && absl::ParseDuration(parts.second, &ttl)) {
+      submit.ttl_ms = absl::ToInt64Milliseconds(ttl);
+    } else if (parts.first == "group") {
+      submit.declaration.groups = absl::StrSplit(parts.second, ',');
+    } else {
+      requests[parts.first] = parts.second;
+    }
+  }
+  for (int i = 0; i < pods; ++i) {
+    PodDescription& pod = submit.pods.emplace_back();
+    pod.name = absl::StrCat(submit.name, "-", i);
+    pod.uid = UidOf(pod.name);
+    pod.shape.requests = *ParseResourceMap(requests, "requests");
+  }
+  return Apply(submit);
+}
+
+std::string CoreTarget::Apply(const Command& command) {
+  Outcome outcome;
+  machine_.Apply(command, now_ms_, &outcome);
+  return Print(outcome) + Settle();
+}
+
+std::string CoreTarget::Settle() {
+  std::string out;
+  while (machine_.PlanningDue()) {
+    Outcome outcome;
+    machine_.Apply(PlanRound{}, now_ms_, &outcome);
+    out += Print(outcome);
+  }
+  if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok())
+    absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
+  return out;
+}
+
+std::string CoreTarget::Print(const Outcome& outcome) {
+  std::vector<std::string> lines;
+  if (!outcome.status.ok()) lines.push_back(absl::StrCat("error: ", outcome.status.message()));
+  if (const auto* reply = std::get_if<FilterReply>(&outcome.reply)) {
+    switch (reply->kind) {
+      case FilterReply::Kind::kOneNode:
+        lines.push_back(absl::StrCat("filter: ", reply->node));
+        break;
+      case FilterReply::Kind::kRefuse:
+        lines.push_back(absl::StrCat("filter: none", Why(reply->reason)));
+        break;
+      case FilterReply::Kind::kPass:
+        lines.push_back(
+            absl::StrCat("filter: all", reply->guarded.empty() ? "" : " but ", absl::StrJoin(reply->guarded, ",")));
+    }
+  }
+  if (const auto* reply = std::get_if<PreFilterReply>(&outcome.reply)) {
+    lines.push_back(reply->passes ? "prefilter: passes" : absl::StrCat("prefilter: rejected", Why(reply->reason)));
+  }
+  if (const auto* reply = std::get_if<PreemptReply>(&outcome.reply)) {
+    lines.push_back(
+        absl::StrCat("preempt: ", reply->nodes.empty() ? "no candidate" : absl::StrJoin(reply->nodes, ",")));
+  }
+  if (const auto* reply = std::get_if<PermitReply>(&outcome.reply)) {
+    switch (reply->kind) {
+      case PermitReply::Kind::kPermit:
+        lines.push_back("PERMIT");
+        break;
+      case PermitReply::Kind::kWait:
+        lines.push_back(
+            WriteWait(reply->wait_ms, ReasonName(reply->reason.code), reply->reason.text, reply->activate));
+        break;
+      case PermitReply::Kind::kReject:
+        lines.push_back(absl::StrCat("REJECT", Why(reply->reason)));
+        break;
+    }
+  }
+  if (const auto* reply = std::get_if<NodesReply>(&outcome.reply)) {
+    std::string found = reply->nodes.empty() ? absl::StrCat("find: none", Why(reply->reason)) : "find:";
+    for (const NodesReply::Scored& node : reply->nodes) absl::StrAppend(&found, " ", node.node, "=", node.score);
+    lines.push_back(std::move(found));
+    for (const NodesReply::Refused& node : reply->refused) lines.push_back(absl::StrCat("  not ", node.node, Why(node.reason)));
+  }
+  if (const auto* reply = std::get_if<SubmissionReply>(&outcome.reply)) {
+    if (reply->plan > 0) last_plan_[asked_] = reply->plan;
+    std::string text = absl::StrCat(asked_, ": ", ToString(reply->state));
+    for (const SubmissionReply::Place& place : reply->places) absl::StrAppend(&text, " ", place.name, "@", place.node);
+    lines.push_back(text + Why(reply->reason));
+  }
+  for (const HoldAnswer& answer : outcome.answers) {
+    lines.push_back(absl::StrCat("answer ", tokens_[answer.token], ": ", answer.permitted ? "permitted" : "refused",
+                                 Why(answer.reason)));
+  }
+  for (const Effect& effect : outcome.effects) {
+    if (const auto* bind = std::get_if<BindPod>(&effect))
+      lines.push_back(absl::StrCat("effect: bind ", bind->pod.name, " to ", bind->node));
+    if (const auto* call = std::get_if<CallPod>(&effect)) {
+      lines.push_back(absl::StrCat("effect: call ", call->pod.name, call->remove_gate ? " by removing its gate" : ""));
+    }
+    if (const auto* mark = std::get_if<MarkTimedOut>(&effect))
+      lines.push_back(absl::StrCat("effect: mark ", mark->pod.name, " timed out"));
+    if (const auto* evict = std::get_if<EvictPod>(&effect))
+      lines.push_back(absl::StrCat("effect: evict ", evict->pod.name, ": ", evict->note));
+    if (const auto* tell = std::get_if<TellPod>(&effect))
+      lines.push_back(absl::StrCat("effect: event on ", tell->pod.name, Why(tell->reason)));
+  }
+  return WriteLines(lines);
+}
+
+std::string CoreTarget::Wait(absl::Duration duration) {
+  const int64_t end = now_ms_ + absl::ToInt64Milliseconds(duration);
+  std::string out;
+  while (machine_.NextDeadline() <= end) {
+    now_ms_ = std::max(now_ms_, machine_.NextDeadline());
+    out += Apply(Tick{});
+  }
+  now_ms_ = end;
+  return out + Apply(Tick{});
+}
+
+std::string CoreTarget::ShowGang(const std::string& key, const std::string& shown_as, bool explain) {
+  const Gang* gang = machine_.FindGang(key);
+  if (gang == nullptr) return absl::StrCat("no gang ", shown_as, "\n");
+  const GangView view = machine_.ViewGang(*gang, true);
+  ShownGang shown;
+  shown.name = shown_as;
+  shown.phase = std::string(ToString(view.phase));
+  shown.children = view.children;
+  shown.waiting = view.waiting;
+  shown.bound = view.bound + view.committed;
+  shown.code = std::string(ReasonName(view.reason.code));
+  shown.text = view.reason.text;
+  shown.min_member = view.rules.min_member;
+  shown.total_number = view.rules.total_number;
+  shown.wait_time_ms = view.rules.wait_time_ms;
+  shown.mode = std::string(ToString(view.rules.mode));
+  shown.match_policy = std::string(ToString(view.rules.match_policy));
+  shown.on_timeout = std::string(ToString(view.rules.on_timeout));
+  shown.warnings = view.warnings;
+  return WriteGang(shown, explain);
+}
+
+std::string CoreTarget::Usage() {
+  std::vector<std::string> lines;
+  for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
+    const NodeView view = machine_.ViewNode(id);
+    lines.push_back(absl::StrCat(view.name, ": used {", FormatResources(view.used), "} reserved {",
+                                 FormatResources(view.reserved), "}"));
+  }
+  std::sort(lines.begin(), lines.end());
+  return WriteLines(lines);
+}
+
+}  // namespace muster

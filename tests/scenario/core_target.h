@@ -1,0 +1,58 @@
+// Plays scenarios on the decision core itself, with a clock of its own. Beside the words of ScenarioLanguage:
+//
+//   bind POD NODE | bound POD | bind-fails POD TEXT   a bind call that is held, and what became of the binding
+//   preempt POD NODE=VICTIM,VICTIM...                 candidates that kube-scheduler proposes
+//   find POD [NODE...]                                where the pod may go, for callers that place pods themselves
+//   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang
+//   ask ID | confirm ID [PLAN] | abandon ID           (PLAN: the last one that was shown)
+//
+// Planning rounds run after every command, as the engine does; invariants are checked after every command.
+#ifndef MUSTER_TESTS_SCENARIO_CORE_TARGET_H_
+#define MUSTER_TESTS_SCENARIO_CORE_TARGET_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "state/machine/machine.h"
+#include "tests/scenario/language.h"
+
+namespace muster {
+
+class CoreTarget : public ScenarioTarget {
+ public:
+  CoreTarget();
+  [[nodiscard]] int64_t NowMs() const override { return now_ms_; }
+  std::string Announce(const Json& manifest) override;
+  std::string Remove(const Json& manifest) override;
+  std::string PreFilter(const std::string& uid) override;
+  std::string Filter(const std::string& uid, const std::vector<std::string>& nodes) override;
+  std::string Permit(const std::string& uid, const std::string& node) override;
+  std::string PostFilter(const std::string& uid, const std::string& text) override;
+  std::string Unreserve(const std::string& uid, const std::string& cause) override;
+  std::string PostBind(const std::string& uid, const std::string& node) override;
+  std::string HangUp(const std::string& uid) override;
+  std::string Wait(absl::Duration duration) override;
+  std::string ShowGang(const std::string& key, const std::string& shown_as, bool explain) override;
+  std::string Usage() override;
+  std::string Other(const Words& words) override;
+
+ private:
+  std::string Apply(const Command& command);
+  std::string Settle();
+  std::string Print(const Outcome& outcome);
+  std::string Submit(const Words& words);
+  HoldToken NewToken(const std::string& uid);
+
+  Machine machine_;
+  int64_t now_ms_ = 1'000'000;
+  HoldToken next_token_ = 1;
+  std::map<HoldToken, std::string> tokens_;  // -> pod name
+  std::map<std::string, HoldToken> last_token_;
+  std::map<std::string, int64_t> last_plan_;  // by submission
+  std::string asked_;                         // the submission that the reply is about
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SCENARIO_CORE_TARGET_H_

@@ -1,0 +1,224 @@
+#include "tests/scenario/language.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "k8s-extender/dialects/keys.h"
+
+namespace muster {
+namespace {
+
+// "a=b" -> {a, b}; "a" -> {a, ""}.
+std::pair<std::string, std::string> Split(const std::string& word) {
+  const std::vector<std::string> parts = absl::StrSplit(word, absl::MaxSplits('=', 1));
+  return {parts[0], parts.size() > 1 ? parts[1] : ""};
+}
+
+std::string Prefixed(absl::string_view prefix, const std::string& word) { return word.substr(prefix.size()); }
+
+std::string ResourceName(const std::string& word) { return word == "gpu" ? "nvidia.com/gpu" : word; }
+
+bool IsResource(const std::string& word) {
+  return word == "cpu" || word == "memory" || word == "gpu" || word == "pods" || absl::StrContains(word, ".com/");
+}
+
+std::string TimeText(int64_t ms) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(ms), absl::UTCTimeZone());
+}
+
+}  // namespace
+
+std::string ScenarioLanguage::Run(const std::string& line) {
+  Words words;
+  for (const absl::string_view word : absl::StrSplit(line, ' ', absl::SkipEmpty())) words.emplace_back(word);
+  const std::string& verb = words[0];
+  const std::string arg = words.size() > 1 ? words[1] : "";
+  const std::string rest = words.size() > 2 ? absl::StrJoin(words.begin() + 2, words.end(), " ") : "";
+  if (verb == "node") return Node(words);
+  if (verb == "remove-node") return target_->Remove({{"kind", "Node"}, {"metadata", {{"name", arg}}}});
+  if (verb == "podgroup") return PodGroup(words);
+  if (verb == "remove-podgroup") {
+    return target_->Remove({{"kind", "PodGroup"},
+                            {"apiVersion", "scheduling.sigs.k8s.io/v1alpha1"},
+                            {"metadata", {{"name", arg}, {"namespace", "default"}}}});
+  }
+  if (verb == "pod") return Pod(words);
+  if (verb == "remove-pod") {
+    return target_->Remove({{"kind", "Pod"}, {"metadata", {{"name", arg}, {"uid", UidOf(arg)}}}});
+  }
+  if (verb == "prefilter") return target_->PreFilter(UidOf(arg));
+  if (verb == "filter") return target_->Filter(UidOf(arg), Words(words.begin() + 2, words.end()));
+  if (verb == "permit") return target_->Permit(UidOf(arg), rest);
+  if (verb == "postfilter") return target_->PostFilter(UidOf(arg), rest);
+  if (verb == "unreserve") return target_->Unreserve(UidOf(arg), rest);
+  if (verb == "postbind") return target_->PostBind(UidOf(arg), rest);
+  if (verb == "hang-up") return target_->HangUp(UidOf(arg));
+  if (verb == "wait") {
+    absl::Duration duration;
+    return absl::ParseDuration(arg, &duration) ? target_->Wait(duration) : "error: not a duration\n";
+  }
+  if (verb == "gang" || verb == "explain") {
+    return target_->ShowGang(absl::StrContains(arg, '/') ? arg : "default/" + arg, arg, verb == "explain");
+  }
+  if (verb == "usage") return target_->Usage();
+  return target_->Other(words);
+}
+
+std::string ScenarioLanguage::Node(const Words& words) {
+  Json allocatable = {{"pods", "110"}, {"cpu", "1000"}, {"memory", "1000Gi"}};
+  Json object = {{"kind", "Node"}, {"metadata", {{"name", words[1]}}}, {"spec", {{"taints", Json::array()}}}};
+  for (size_t i = 2; i < words.size(); ++i) {
+    const auto [key, value] = Split(words[i]);
+    if (IsResource(key)) allocatable[ResourceName(key)] = value;
+    if (words[i] == "cordoned") object["spec"]["unschedulable"] = true;
+    if (absl::StartsWith(key, "label:")) object["metadata"]["labels"][Prefixed("label:", key)] = value;
+    if (absl::StartsWith(key, "taint:")) {
+      const std::vector<std::string> parts = absl::StrSplit(value, ':');
+      object["spec"]["taints"].push_back(
+          {{"key", Prefixed("taint:", key)}, {"value", parts[0]}, {"effect", parts.at(1)}});
+    }
+  }
+  object["status"]["allocatable"] = allocatable;
+  return target_->Announce(object);
+}
+
+std::string ScenarioLanguage::PodGroup(const Words& words) {
+  Json object = {{"kind", "PodGroup"},
+                 {"apiVersion", "scheduling.sigs.k8s.io/v1alpha1"},
+                 {"metadata", {{"name", words[1]}, {"namespace", "default"}, {"creationTimestamp", TimeText(target_->NowMs())}}},
+                 {"spec", Json::object()}};
+  for (size_t i = 2; i < words.size(); ++i) {
+    const auto [key, value] = Split(words[i]);
+    if (key == "ns") object["metadata"]["namespace"] = value;
+    if (words[i] == "x") object["apiVersion"] = "scheduling.x-k8s.io/v1alpha1";
+    if (key == "min") object["spec"]["minMember"] = std::stoi(value);
+    if (key == "timeout") object["spec"]["scheduleTimeoutSeconds"] = std::stoi(value);
+    if (absl::StartsWith(key, "res:")) object["spec"]["minResources"][Prefixed("res:", key)] = value;
+    if (absl::StartsWith(key, "@")) {
+      object["metadata"]["annotations"]["gang.scheduling.koordinator.sh/" + Prefixed("@", key)] = value;
+    }
+    if (absl::StartsWith(key, "ann:")) object["metadata"]["annotations"][Prefixed("ann:", key)] = value;
+  }
+  return target_->Announce(object);
+}
+
+std::string ScenarioLanguage::Pod(const Words& words) {
+  const std::string& name = words[1];
+  Json requests = Json::object();
+  Json object = pods_.count(name) > 0 ? pods_[name]
+                                      : Json{{"kind", "Pod"},
+                                             {"metadata",
+                                              {{"name", name},
+                                               {"namespace", "default"},
+                                               {"uid", UidOf(name)},
+                                               {"creationTimestamp", TimeText(target_->NowMs())}}},
+                                             {"spec", Json::object()}};
+  Json& meta = object["metadata"];
+  Json& spec = object["spec"];
+  for (size_t i = 2; i < words.size(); ++i) {
+    const auto [key, value] = Split(words[i]);
+    if (IsResource(key)) requests[ResourceName(key)] = value;
+    if (key == "ns") meta["namespace"] = value;
+    if (key == "gang") meta["labels"]["pod-group.scheduling.sigs.k8s.io"] = value;
+    if (key == "priority") spec["priority"] = std::stoi(value);
+    if (key == "node") spec["nodeName"] = value;
+    if (key == "nominated") object["status"]["nominatedNodeName"] = value;
+    if (key == "phase") object["status"]["phase"] = value;
+    if (key == "scheduler") spec["schedulerName"] = value;
+    if (words[i] == "gate") spec["schedulingGates"].push_back({{"name", keys::kGate}});
+    if (words[i] == "other-gate") spec["schedulingGates"].push_back({{"name", "example.com/quota"}});
+    if (words[i] == "no-gates") spec.erase("schedulingGates");
+    if (words[i] == "deleting") meta["deletionTimestamp"] = TimeText(target_->NowMs());
+    if (key == "created") meta["creationTimestamp"] = TimeText(target_->NowMs() + 1000 * std::stoi(value));
+    if (absl::StartsWith(key, "@")) meta["annotations"]["gang.scheduling.koordinator.sh/" + Prefixed("@", key)] = value;
+    if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;
+    if (absl::StartsWith(key, "label:")) meta["labels"][Prefixed("label:", key)] = value;
+    if (absl::StartsWith(key, "sel:")) spec["nodeSelector"][Prefixed("sel:", key)] = value;
+    if (absl::StartsWith(key, "tolerate:")) {
+      const std::vector<std::string> parts = absl::StrSplit(value, ':');
+      spec["tolerations"].push_back(
+          {{"key", Prefixed("tolerate:", key)}, {"value", parts[0]}, {"effect", parts.at(1)}});
+    }
+    if (absl::StartsWith(key, "in:")) {
+      spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"] = {
+          {{"matchExpressions", {{{"key", Prefixed("in:", key)}, {"operator", "In"}, {"values", {value}}}}}}};
+    }
+    if (key == "stuck") {
+      object["status"]["conditions"] = {
+          {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", value}}};
+    }
+  }
+  if (!requests.empty()) spec["containers"] = {{{"name", "main"}, {"resources", {{"requests", requests}}}}};
+  pods_[name] = object;
+  return target_->Announce(object);
+}
+
+std::vector<ScenarioBlock> ReadScenario(const std::string& path) {
+  std::vector<ScenarioBlock> blocks(1);
+  std::ifstream in(path);
+  std::string line;
+  bool in_output = false;
+  while (std::getline(in, line)) {
+    if (absl::StartsWith(line, "#")) continue;
+    if (line.empty()) {
+      if (in_output) blocks.emplace_back();
+      in_output = false;
+    } else if (line == "----") {
+      in_output = true;
+    } else if (in_output) {
+      absl::StrAppend(&blocks.back().expected, line, "\n");
+    } else {
+      blocks.back().commands.push_back(line);
+    }
+  }
+  return blocks;
+}
+
+std::vector<std::string> ScenarioFiles(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.path().extension() == ".txt") files.push_back(entry.path().string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+std::string NameOf(const std::string& uid) { return std::string(absl::StripPrefix(uid, "uid-")); }
+
+std::string WriteWhy(absl::string_view code, absl::string_view text) {
+  return code.empty() || code == "None" ? "" : absl::StrCat(" (", code, ": ", text, ")");
+}
+
+std::string WriteLines(const std::vector<std::string>& lines) {
+  std::string out;
+  for (const std::string& line : lines) absl::StrAppend(&out, line, "\n");
+  return out;
+}
+
+std::string WriteWait(int64_t left_ms, absl::string_view code, absl::string_view text,
+                      const std::vector<std::string>& next_uids) {
+  std::string out = absl::StrCat("WAIT ", left_ms / 1000, "s", WriteWhy(code, text));
+  for (const std::string& uid : next_uids) absl::StrAppend(&out, &uid == &next_uids[0] ? ", next: " : " ", NameOf(uid));
+  return out;
+}
+
+std::string WriteGang(const ShownGang& gang, bool explain) {
+  std::vector<std::string> lines;
+  lines.push_back(absl::StrCat(gang.name, ": ", gang.phase, ", children ", gang.children, ", waiting ", gang.waiting,
+                               ", bound ", gang.bound, WriteWhy(gang.code, gang.text)));
+  if (explain) {
+    lines.push_back(absl::StrCat("  rules: min ", gang.min_member, ", total ", gang.total_number, ", wait ",
+                                 gang.wait_time_ms / 1000, "s, ", gang.mode, ", ", gang.match_policy, ", on timeout ",
+                                 gang.on_timeout));
+    for (const std::string& warning : gang.warnings) lines.push_back("  warning: " + warning);
+  }
+  return WriteLines(lines);
+}
+
+}  // namespace muster

@@ -1,0 +1,104 @@
+// The small language of scenarios: reads a line, tells a target what to do, returns what came out as text.
+//
+//   node NAME RES=QTY... [label:K=V] [taint:K=V:Effect] [cordoned]   announce a node (pods=110 unless given)
+//   remove-node NAME
+//   podgroup NAME [ns=NAMESPACE] [x] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
+//   pod NAME [ns=NAMESPACE] [gang=G] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting]
+//            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]
+//            [stuck=TEXT] [sel:K=V: node selector] [in:K=V: required node affinity] [tolerate:K=V:Effect]
+//   remove-pod NAME
+//   prefilter POD | filter POD [NODE...] | permit POD NODE
+//   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE
+//   hang-up POD                     the caller of its bind or permit goes away
+//   wait DURATION                   lets time pass
+//   gang NAME | explain NAME        shows a gang (NAME or NAMESPACE/NAME)
+//   usage                           shows every node's charges
+// Every other word is handed to the target: see CoreTarget for what only the core understands.
+#ifndef MUSTER_TESTS_SCENARIO_LANGUAGE_H_
+#define MUSTER_TESTS_SCENARIO_LANGUAGE_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "k8s-extender/dialects/json.h"
+
+namespace muster {
+
+using Words = std::vector<std::string>;
+
+// What scenarios are played on. Every call returns what came out, one line per item.
+class ScenarioTarget {
+ public:
+  virtual ~ScenarioTarget() = default;
+  [[nodiscard]] virtual int64_t NowMs() const = 0;
+  // Manifests in Kubernetes' shapes: a Node, a Pod, or a PodGroup with its apiVersion.
+  virtual std::string Announce(const Json& manifest) = 0;
+  virtual std::string Remove(const Json& manifest) = 0;
+  virtual std::string PreFilter(const std::string& uid) = 0;
+  virtual std::string Filter(const std::string& uid, const std::vector<std::string>& nodes) = 0;
+  virtual std::string Permit(const std::string& uid, const std::string& node) = 0;
+  virtual std::string PostFilter(const std::string& uid, const std::string& text) = 0;
+  virtual std::string Unreserve(const std::string& uid, const std::string& cause) = 0;
+  virtual std::string PostBind(const std::string& uid, const std::string& node) = 0;
+  virtual std::string HangUp(const std::string& uid) = 0;
+  virtual std::string Wait(absl::Duration duration) = 0;
+  virtual std::string ShowGang(const std::string& key, const std::string& shown_as, bool explain) = 0;
+  virtual std::string Usage() = 0;
+  virtual std::string Other(const Words& words) = 0;
+};
+
+class ScenarioLanguage {
+ public:
+  explicit ScenarioLanguage(ScenarioTarget* target) : target_(target) {}
+  std::string Run(const std::string& line);
+
+ private:
+  std::string Node(const Words& words);
+  std::string Pod(const Words& words);
+  std::string PodGroup(const Words& words);
+
+  ScenarioTarget* const target_;
+  std::map<std::string, Json> pods_;  // as announced last
+};
+
+// One scenario file: prose, then blocks of commands and what must come out of them.
+struct ScenarioBlock {
+  std::vector<std::string> commands;
+  std::string expected;
+};
+[[nodiscard]] std::vector<ScenarioBlock> ReadScenario(const std::string& path);
+// Paths of the files of a folder, in order of names.
+[[nodiscard]] std::vector<std::string> ScenarioFiles(const std::string& folder);
+
+// --- how things are written, alike on every target ---
+[[nodiscard]] inline std::string UidOf(const std::string& name) { return "uid-" + name; }
+[[nodiscard]] std::string NameOf(const std::string& uid);
+[[nodiscard]] std::string WriteWhy(absl::string_view code, absl::string_view text);
+[[nodiscard]] std::string WriteLines(const std::vector<std::string>& lines);
+[[nodiscard]] std::string WriteWait(int64_t left_ms, absl::string_view code, absl::string_view text,
+                                    const std::vector<std::string>& next_uids);
+
+struct ShownGang {
+  std::string name;
+  std::string phase;
+  int children = 0;
+  int waiting = 0;
+  int bound = 0;
+  std::string code;
+  std::string text;
+  int min_member = 0;
+  int total_number = 0;
+  int64_t wait_time_ms = 0;
+  std::string mode;
+  std::string match_policy;
+  std::string on_timeout;
+  std::vector<std::string> warnings;
+};
+[[nodiscard]] std::string WriteGang(const ShownGang& gang, bool explain);
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SCENARIO_LANGUAGE_H_
