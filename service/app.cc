@@ -9,22 +9,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "k8s-extender/apiserver/token_review.h"
+#include "k8s-extender/dialects/dialects.h"
 #include "service/http/admin.h"
 #include "service/rpc/rpc_server.h"
 
 namespace muster {
 namespace {
-
-// Drops effects: without Kubernetes and without a built-in cluster nobody carries them out.
-class NoEffects : public EffectSink {
- public:
-  void Carry(std::vector<Effect>) override {}
-};
-
-NoEffects& Nowhere() {
-  static auto* const kNowhere = new NoEffects;
-  return *kNowhere;
-}
 
 HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
   HttpListenerOptions options;
@@ -55,23 +46,35 @@ absl::Status App::StartKubernetes() {
   return absl::OkStatus();
 }
 
-absl::Status App::Start() {
-  if (config_.kubernetes) {
-    if (absl::Status started = StartKubernetes(); !started.ok()) return started;
-  }
-  if (effects_ == nullptr) effects_ = &Nowhere();
-  EngineOptions engine_options;
-  engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
-  engine_ = std::make_unique<Engine>(config_.machine, engine_options, &store_, effects_);
-  if (absl::Status started = engine_->Start(); !started.ok()) return started;
+absl::Status App::StartAccess() {
+  AccessOptions options = config_.access;
+  options.client_certificates = !config_.tls.client_ca.empty();
+  access_ = std::make_unique<Access>(options, [this](const std::string& token) -> absl::StatusOr<ReviewedUser> {
+    absl::StatusOr<TokenOwner> owner = ReviewToken(write_client_.get(), token);
+    if (!owner.ok()) return owner.status();
+    return ReviewedUser{owner->user, owner->groups};
+  });
+  if (absl::Status started = access_->Start(); !started.ok()) return started;
+  if (!config_.tls.enabled()) return absl::OkStatus();
+  TlsFiles files = config_.tls;
+  files.client_required = config_.access.tokens_file.empty() && !config_.access.token_review;
+  tls_ = std::make_shared<TlsContext>(files);
+  return tls_->Load();
+}
+
+absl::Status App::StartHttp() {
   extender_ =
       std::make_unique<Extender>(engine_.get(), [this](absl::string_view verb, absl::string_view outcome,
                                                        absl::Duration took) { metrics_.Decided(verb, outcome, took); });
-  extender_listener_ = std::make_unique<HttpListener>("listen.extender", ListenerOptions(config_.extender, 256));
-  HttpListenerOptions bind_options =
-      ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
-  bind_options.one_request_per_connection = true;
-  bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind_options);
+  HttpListenerOptions decisions = ListenerOptions(config_.extender, 256);
+  HttpListenerOptions bind = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
+  bind.one_request_per_connection = true;
+  if (config_.tls_extender) {
+    decisions.tls = bind.tls = tls_;
+    decisions.access = bind.access = access_.get();
+  }
+  extender_listener_ = std::make_unique<HttpListener>("listen.extender", decisions);
+  bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind);
   admin_listener_ = std::make_unique<HttpListener>("listen.admin", ListenerOptions(config_.admin, 64));
   extender_->RegisterDecisions(&extender_listener_->server());
   extender_->RegisterBind(&bind_listener_->server());
@@ -81,8 +84,40 @@ absl::Status App::Start() {
   for (HttpListener* listener : {admin_listener_.get(), extender_listener_.get(), bind_listener_.get()}) {
     if (absl::Status started = listener->Start(); !started.ok()) return started;
   }
-  rpc_ = std::make_unique<RpcServer>(engine_.get());
-  if (absl::Status started = rpc_->Start(config_.grpc.host, config_.grpc.port); !started.ok()) return started;
+  return absl::OkStatus();
+}
+
+absl::Status App::StartRpc() {
+  RpcOptions options;
+  options.host = config_.grpc.host;
+  options.port = config_.grpc.port;
+  options.tls = config_.tls;
+  options.tls.client_required = config_.access.tokens_file.empty() && !config_.access.token_review;
+  options.access = access_.get();
+  options.limits = config_.limits;
+  options.max_message_bytes = config_.max_message_bytes;
+  options.facts_elsewhere = config_.kubernetes;
+  options.manifests = &ReadManifest;
+  options.events = events_.get();
+  options.observer = [this](absl::string_view method, absl::string_view outcome, absl::Duration took) {
+    metrics_.Decided(method, outcome, took);
+  };
+  rpc_ = std::make_unique<RpcServer>(engine_.get(), std::move(options));
+  return rpc_->Start();
+}
+
+absl::Status App::Start() {
+  if (config_.kubernetes) {
+    if (absl::Status started = StartKubernetes(); !started.ok()) return started;
+  }
+  if (absl::Status started = StartAccess(); !started.ok()) return started;
+  events_ = std::make_unique<EventLog>(effects_);
+  EngineOptions engine_options;
+  engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
+  engine_ = std::make_unique<Engine>(config_.machine, engine_options, &store_, events_.get());
+  if (absl::Status started = engine_->Start(); !started.ok()) return started;
+  if (absl::Status started = StartHttp(); !started.ok()) return started;
+  if (absl::Status started = StartRpc(); !started.ok()) return started;
   if (actuator_ == nullptr) return absl::OkStatus();
   actuator_->Start(engine_.get());
   engine_->Listen([this](const ViewChange& change) {
@@ -115,6 +150,7 @@ void App::Stop() {
   if (engine_ != nullptr) engine_->Stop();  // answers every held call first
   if (actuator_ != nullptr) actuator_->Stop();
   if (write_client_ != nullptr) write_client_->Stop();
+  if (access_ != nullptr) access_->Stop();
   if (rpc_ != nullptr) rpc_->Stop();
   for (HttpListener* listener : {bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
     if (listener != nullptr) listener->Stop();

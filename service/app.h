@@ -13,7 +13,10 @@
 #include "k8s-extender/webhook/extender.h"
 #include "service/config/config.h"
 #include "service/engine/engine.h"
+#include "service/engine/event_log.h"
 #include "service/http/http_listener.h"
+#include "service/security/access.h"
+#include "service/security/tls_context.h"
 #include "service/store/store.h"
 #include "service/sync/sync.h"
 #include "service/telemetry/metrics.h"
@@ -41,6 +44,9 @@ class App {
 
  private:
   [[nodiscard]] absl::Status StartKubernetes();
+  [[nodiscard]] absl::Status StartAccess();
+  [[nodiscard]] absl::Status StartHttp();
+  [[nodiscard]] absl::Status StartRpc();
   void StartFeed();
   [[nodiscard]] std::string NotReady() const;
   void ReadGauges(const Metrics::SetGauge& set) const;
@@ -52,6 +58,9 @@ class App {
   std::unique_ptr<KubeClient> write_client_;
   std::unique_ptr<Actuator> actuator_;
   EffectSink* effects_;
+  std::unique_ptr<EventLog> events_;
+  std::unique_ptr<Access> access_;
+  std::shared_ptr<TlsContext> tls_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Extender> extender_;
   std::unique_ptr<ClusterFeed> feed_;

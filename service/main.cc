@@ -18,6 +18,7 @@ constexpr char kAbout[] =
     "or\n"
     "reject - where, and why. No gang ever starts in part.\n\n"
     "  musterd --kubeconfig FILE        serve the cluster of a kubeconfig (or, without it, the one this pod runs in)\n"
+    "  musterd --standalone             serve the gRPC API only: nodes, pods and gangs are told there\n"
     "  musterd --demo                   a built-in cluster and a small scheduler: watch a gang wait, then start\n"
     "  musterd check-config FILE        print every problem of a configuration file\n"
     "  musterd --print-config           print every setting with its default and meaning";
@@ -70,12 +71,14 @@ int main(int argc, char** argv) {
   std::string kubeconfig;
   std::string context;
   std::string check_path;
+  bool standalone = false;
   bool demo = false;
   bool demo_once = false;
   bool print_config = false;
   cli.add_option("--config", config_path, "YAML configuration file");
   cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
   cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
+  cli.add_flag("--standalone", standalone, "without Kubernetes (sets kubernetes.enabled: false)");
   cli.add_flag("--demo", demo, "serve a built-in cluster and play a gang through it");
   cli.add_flag("--demo-once", demo_once, "as --demo, but stop when it has been played");
   cli.add_flag("--print-config", print_config, "print every setting with its default and meaning");
@@ -104,6 +107,7 @@ int main(int argc, char** argv) {
   demo = demo || demo_once;
   if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
   if (!context.empty()) config.kube_context = context;
+  if (standalone) config.kubernetes = false;
   if (demo) {
     config.kubernetes = false;
     config.log_format = "text";

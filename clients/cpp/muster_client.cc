@@ -2,15 +2,38 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <chrono>
+#include <algorithm>
+#include <fstream>
+#include <random>
+#include <sstream>
+#include <thread>
+#include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "proto/muster/v1/facts.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
 
 namespace muster {
 namespace {
 
-constexpr std::chrono::seconds kDeadline(10);
+constexpr std::chrono::milliseconds kFirstPause(50);
+constexpr std::chrono::milliseconds kLongestPause(1'000);
+
+absl::StatusOr<std::string> ReadFile(const std::string& what, const std::string& path) {
+  std::ifstream in(path);
+  if (!in) return absl::InvalidArgumentError(absl::StrCat(what, ": cannot read ", path));
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+bool IsLoopback(const std::string& server) {
+  return absl::StartsWith(server, "127.") || absl::StartsWith(server, "localhost:") ||
+         absl::StartsWith(server, "[::1]");
+}
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   if (status.ok()) return absl::OkStatus();
@@ -20,45 +43,123 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
 }
 
+template <typename Request>
+Request WithId(Request request) {
+  if (request.request_id().empty()) request.set_request_id(NewRequestId());
+  return request;
+}
+
 }  // namespace
 
-struct MusterClient::Impl {
-  explicit Impl(const std::string& address)
-      : server(address),
-        channel(grpc::CreateChannel(address, grpc::InsecureChannelCredentials())),
-        gangs(v1::GangService::NewStub(channel)),
-        nodes(v1::NodeService::NewStub(channel)) {}
+std::string NewRequestId() {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  return absl::StrFormat("%016x%016x", random(), random());
+}
 
-  template <typename Response, typename Request, typename Stub, typename Method>
-  absl::StatusOr<Response> Call(Stub* stub, Method method, const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
-    Response response;
-    const absl::Status status = ToStatus((stub->*method)(&context, request, &response), server);
-    if (!status.ok()) return status;
-    return response;
+struct MusterClient::Impl {
+  Impl(const ClientOptions& given, const std::shared_ptr<grpc::ChannelCredentials>& credentials) : options(given) {
+    grpc::ChannelArguments arguments;
+    if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
+    channel = grpc::CreateCustomChannel(options.server, credentials, arguments);
+    gangs = v1::GangService::NewStub(channel);
+    nodes = v1::NodeService::NewStub(channel);
+    facts = v1::FactsService::NewStub(channel);
+    decisions = v1::DecisionService::NewStub(channel);
+    placements = v1::PlacementService::NewStub(channel);
+    events = v1::EventService::NewStub(channel);
   }
 
-  const std::string server;
+  void Prepare(grpc::ClientContext* context) const {
+    if (!options.token.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", options.token));
+  }
+
+  template <typename Response, typename Stub, typename Request>
+  absl::StatusOr<Response> Call(Stub* stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const Request& request) {
+    const auto deadline = std::chrono::system_clock::now() + options.timeout;
+    for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
+      grpc::ClientContext context;
+      context.set_deadline(deadline);
+      Prepare(&context);
+      Response response;
+      const grpc::Status status = (stub->*method)(&context, request, &response);
+      if (status.ok()) return response;
+      const bool again = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+                         status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+      if (!again || std::chrono::system_clock::now() + pause >= deadline) return ToStatus(status, options.server);
+      std::this_thread::sleep_for(pause);
+    }
+  }
+  template <typename Response, typename Reader>
+  absl::Status ReadAll(grpc::ClientContext* context, Reader reader, const std::function<bool(const Response&)>& event) {
+    Response received;
+    bool enough = false;
+    while (!enough && reader->Read(&received)) enough = !event(received);
+    if (enough) context->TryCancel();
+    const grpc::Status status = reader->Finish();
+    return enough ? absl::OkStatus() : ToStatus(status, options.server);
+  }
+
+  const ClientOptions options;
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::GangService::Stub> gangs;
   std::unique_ptr<v1::NodeService::Stub> nodes;
+  std::unique_ptr<v1::FactsService::Stub> facts;
+  std::unique_ptr<v1::DecisionService::Stub> decisions;
+  std::unique_ptr<v1::PlacementService::Stub> placements;
+  std::unique_ptr<v1::EventService::Stub> events;
 };
 
-MusterClient::MusterClient(const std::string& server) : impl_(std::make_unique<Impl>(server)) {}
+MusterClient::MusterClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 MusterClient::~MusterClient() = default;
+
+absl::StatusOr<std::unique_ptr<MusterClient>> MusterClient::Connect(const ClientOptions& options) {
+  const bool tls = options.tls || !options.ca_file.empty() || !options.cert_file.empty();
+  if (!tls && !options.token.empty() && !IsLoopback(options.server)) {
+    return absl::InvalidArgumentError(absl::StrCat("token: would travel to ", options.server,
+                                                   " in the clear; expected TLS (a CA file), or a loopback address"));
+  }
+  if (options.cert_file.empty() != options.key_file.empty()) {
+    return absl::InvalidArgumentError("key: expected together with cert, both or neither");
+  }
+  std::shared_ptr<grpc::ChannelCredentials> credentials = grpc::InsecureChannelCredentials();
+  if (tls) {
+    grpc::SslCredentialsOptions ssl;
+    for (const auto& [what, path, text] : {std::tuple{"ca", &options.ca_file, &ssl.pem_root_certs},
+                                           {"cert", &options.cert_file, &ssl.pem_cert_chain},
+                                           {"key", &options.key_file, &ssl.pem_private_key}}) {
+      if (path->empty()) continue;
+      absl::StatusOr<std::string> read = ReadFile(what, *path);
+      if (!read.ok()) return read.status();
+      *text = *std::move(read);
+    }
+    credentials = grpc::SslCredentials(ssl);
+  }
+  return std::unique_ptr<MusterClient>(new MusterClient(std::make_unique<Impl>(options, credentials)));
+}
+
+absl::StatusOr<v1::Gang> MusterClient::CreateGang(v1::CreateGangRequest request) {
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::CreateGang, WithId(std::move(request)));
+}
+absl::StatusOr<v1::Gang> MusterClient::UpdateGang(v1::UpdateGangRequest request) {
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::UpdateGang, WithId(std::move(request)));
+}
+absl::Status MusterClient::DeleteGang(v1::DeleteGangRequest request) {
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::DeleteGang, WithId(std::move(request))).status();
+}
 
 absl::StatusOr<v1::Gang> MusterClient::GetGang(const std::string& name_space, const std::string& name) {
   v1::GetGangRequest request;
   request.set_namespace_(name_space);
   request.set_name(name);
-  return impl_->Call<v1::Gang>(impl_->gangs.get(), &v1::GangService::Stub::GetGang, request);
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::GetGang, request);
 }
 
 absl::StatusOr<v1::ListGangsResponse> MusterClient::ListGangs(const std::string& name_space) {
   v1::ListGangsRequest request;
   request.set_namespace_(name_space);
-  return impl_->Call<v1::ListGangsResponse>(impl_->gangs.get(), &v1::GangService::Stub::ListGangs, request);
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::ListGangs, request);
 }
 
 absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::string& name_space,
@@ -66,26 +167,112 @@ absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::str
   v1::ExplainGangRequest request;
   request.set_namespace_(name_space);
   request.set_name(name);
-  return impl_->Call<v1::ExplainGangResponse>(impl_->gangs.get(), &v1::GangService::Stub::ExplainGang, request);
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::ExplainGang, request);
 }
 
 absl::StatusOr<v1::ListNodesResponse> MusterClient::ListNodes() {
-  return impl_->Call<v1::ListNodesResponse>(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes,
-                                            v1::ListNodesRequest());
+  return impl_->Call(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest());
 }
 
 absl::Status MusterClient::WatchGangs(const std::string& name_space,
                                       const std::function<bool(const v1::GangEvent&)>& event) {
   grpc::ClientContext context;
+  impl_->Prepare(&context);
   v1::WatchGangsRequest request;
   request.set_namespace_(name_space);
-  const auto reader = impl_->gangs->WatchGangs(&context, request);
-  v1::GangEvent received;
-  bool enough = false;
-  while (!enough && reader->Read(&received)) enough = !event(received);
-  if (enough) context.TryCancel();
-  const grpc::Status status = reader->Finish();
-  return enough ? absl::OkStatus() : ToStatus(status, impl_->server);
+  return impl_->ReadAll<v1::GangEvent>(&context, impl_->gangs->WatchGangs(&context, request), event);
+}
+
+absl::Status MusterClient::WatchNodes(const std::function<bool(const v1::NodeEvent&)>& event) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  return impl_->ReadAll<v1::NodeEvent>(&context, impl_->nodes->WatchNodes(&context, v1::WatchNodesRequest()), event);
+}
+
+absl::StatusOr<v1::FactsStatus> MusterClient::SendSnapshot(const std::vector<v1::SnapshotPart>& parts) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + impl_->options.timeout);
+  impl_->Prepare(&context);
+  v1::FactsStatus response;
+  const auto writer = impl_->facts->SendSnapshot(&context, &response);
+  for (const v1::SnapshotPart& part : parts) {
+    if (!writer->Write(part)) break;  // Finish says why
+  }
+  writer->WritesDone();
+  const absl::Status status = ToStatus(writer->Finish(), impl_->options.server);
+  if (!status.ok()) return status;
+  return response;
+}
+absl::StatusOr<v1::FactsStatus> MusterClient::UpdateFacts(v1::UpdateFactsRequest request) {
+  return impl_->Call(impl_->facts.get(), &v1::FactsService::Stub::UpdateFacts, WithId(std::move(request)));
+}
+absl::StatusOr<v1::FactsStatus> MusterClient::GetFactsStatus() {
+  return impl_->Call(impl_->facts.get(), &v1::FactsService::Stub::GetFactsStatus, v1::GetFactsStatusRequest());
+}
+
+absl::StatusOr<v1::Submission> MusterClient::SubmitGang(v1::SubmitGangRequest request) {
+  return impl_->Call(impl_->placements.get(), &v1::PlacementService::Stub::SubmitGang, WithId(std::move(request)));
+}
+absl::StatusOr<v1::Submission> MusterClient::ConfirmGang(const std::string& id, int64_t plan) {
+  v1::ConfirmGangRequest request;
+  request.set_id(id);
+  request.set_plan(plan);
+  return impl_->Call(impl_->placements.get(), &v1::PlacementService::Stub::ConfirmGang, request);
+}
+absl::StatusOr<v1::Submission> MusterClient::AbandonGang(const std::string& id) {
+  v1::AbandonGangRequest request;
+  request.set_id(id);
+  return impl_->Call(impl_->placements.get(), &v1::PlacementService::Stub::AbandonGang, request);
+}
+absl::StatusOr<v1::Submission> MusterClient::GetSubmission(const std::string& id) {
+  v1::GetSubmissionRequest request;
+  request.set_id(id);
+  return impl_->Call(impl_->placements.get(), &v1::PlacementService::Stub::GetSubmission, request);
+}
+absl::Status MusterClient::WatchSubmission(const std::string& id,
+                                           const std::function<bool(const v1::Submission&)>& event) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  v1::GetSubmissionRequest request;
+  request.set_id(id);
+  return impl_->ReadAll<v1::Submission>(&context, impl_->placements->WatchSubmission(&context, request), event);
+}
+
+absl::StatusOr<v1::PreFilterResponse> MusterClient::PreFilter(v1::PreFilterRequest request) {
+  return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::PreFilter, WithId(std::move(request)));
+}
+absl::StatusOr<v1::FilterResponse> MusterClient::Filter(const v1::FilterRequest& request) {
+  return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::Filter, request);
+}
+absl::StatusOr<v1::PrioritizeResponse> MusterClient::Prioritize(const v1::PrioritizeRequest& request) {
+  return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::Prioritize, request);
+}
+absl::Status MusterClient::Permit(const v1::PermitRequest& request,
+                                  const std::function<bool(const v1::PermitEvent&)>& event) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  return impl_->ReadAll<v1::PermitEvent>(&context, impl_->decisions->Permit(&context, request), event);
+}
+absl::Status MusterClient::PostFilter(v1::PostFilterRequest request) {
+  return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::PostFilter, WithId(std::move(request)))
+      .status();
+}
+absl::Status MusterClient::Unreserve(v1::UnreserveRequest request) {
+  return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::Unreserve, WithId(std::move(request)))
+      .status();
+}
+absl::Status MusterClient::PostBind(v1::PostBindRequest request) {
+  return impl_->Call(impl_->decisions.get(), &v1::DecisionService::Stub::PostBind, WithId(std::move(request))).status();
+}
+
+absl::StatusOr<v1::ListEventsResponse> MusterClient::ListEvents(const v1::ListEventsRequest& request) {
+  return impl_->Call(impl_->events.get(), &v1::EventService::Stub::ListEvents, request);
+}
+absl::Status MusterClient::WatchEvents(const v1::WatchEventsRequest& request,
+                                       const std::function<bool(const v1::Event&)>& event) {
+  grpc::ClientContext context;
+  impl_->Prepare(&context);
+  return impl_->ReadAll<v1::Event>(&context, impl_->events->WatchEvents(&context, request), event);
 }
 
 }  // namespace muster

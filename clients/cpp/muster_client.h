@@ -1,36 +1,93 @@
-// The C++ client of muster.v1: a thin, blocking face over the generated stubs. Sees the public contract only.
+// The C++ client of muster.v1: a blocking face over the generated stubs. Sees the public contract only.
+//
+// Errors carry the server's code and message; field violations are one a line. Calls that cannot reach musterd, or are
+// told to come back, are tried again for as long as the call's time lasts; calls that change something carry a request
+// id (made up where the caller gives none), so that nothing happens twice.
 #ifndef MUSTER_CLIENTS_CPP_MUSTER_CLIENT_H_
 #define MUSTER_CLIENTS_CPP_MUSTER_CLIENT_H_
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "proto/muster/v1/decisions.pb.h"
+#include "proto/muster/v1/facts.pb.h"
 #include "proto/muster/v1/muster.pb.h"
 
 namespace muster {
 
-// Thread-safe. Every call has a deadline of 10 s; the status carries the server's code and message.
+struct ClientOptions {
+  std::string server = "127.0.0.1:9091";  // host:port
+  bool tls = false;                       // also when any of the files is given
+  std::string ca_file;                    // PEM; empty: the system's
+  std::string cert_file;                  // PEM: this client's certificate, with key_file
+  std::string key_file;
+  std::string server_name;                    // as the server's certificate has it, where that is not the host
+  std::string token;                          // bearer token; only over TLS or to a loopback address
+  std::chrono::milliseconds timeout{10'000};  // of one call, with what is tried again
+};
+
+// A new id for a request: 32 hexadecimal digits.
+[[nodiscard]] std::string NewRequestId();
+
+// Thread-safe.
 class MusterClient {
  public:
-  // `server` as "host:port".
-  explicit MusterClient(const std::string& server);
+  // InvalidArgument when a file cannot be read, or a token would travel in the clear.
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<MusterClient>> Connect(const ClientOptions& options);
   ~MusterClient();
 
+  // --- gangs and nodes ---
+  [[nodiscard]] absl::StatusOr<v1::Gang> CreateGang(v1::CreateGangRequest request);
+  [[nodiscard]] absl::StatusOr<v1::Gang> UpdateGang(v1::UpdateGangRequest request);
+  [[nodiscard]] absl::Status DeleteGang(v1::DeleteGangRequest request);
   // NotFound when there is no such gang.
   [[nodiscard]] absl::StatusOr<v1::Gang> GetGang(const std::string& name_space, const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListGangsResponse> ListGangs(const std::string& name_space);
   [[nodiscard]] absl::StatusOr<v1::ExplainGangResponse> ExplainGang(const std::string& name_space,
                                                                     const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListNodesResponse> ListNodes();
-  // Calls `event` for each change until it returns false or the stream ends (no deadline).
+  // The watches call `event` for each message until it returns false or the stream ends (no deadline).
   [[nodiscard]] absl::Status WatchGangs(const std::string& name_space,
                                         const std::function<bool(const v1::GangEvent&)>& event);
+  [[nodiscard]] absl::Status WatchNodes(const std::function<bool(const v1::NodeEvent&)>& event);
+
+  // --- facts ---
+  [[nodiscard]] absl::StatusOr<v1::FactsStatus> SendSnapshot(const std::vector<v1::SnapshotPart>& parts);
+  [[nodiscard]] absl::StatusOr<v1::FactsStatus> UpdateFacts(v1::UpdateFactsRequest request);
+  [[nodiscard]] absl::StatusOr<v1::FactsStatus> GetFactsStatus();
+
+  // --- whole gangs ---
+  [[nodiscard]] absl::StatusOr<v1::Submission> SubmitGang(v1::SubmitGangRequest request);
+  [[nodiscard]] absl::StatusOr<v1::Submission> ConfirmGang(const std::string& id, int64_t plan);
+  [[nodiscard]] absl::StatusOr<v1::Submission> AbandonGang(const std::string& id);
+  [[nodiscard]] absl::StatusOr<v1::Submission> GetSubmission(const std::string& id);
+  [[nodiscard]] absl::Status WatchSubmission(const std::string& id,
+                                             const std::function<bool(const v1::Submission&)>& event);
+
+  // --- pod by pod ---
+  [[nodiscard]] absl::StatusOr<v1::PreFilterResponse> PreFilter(v1::PreFilterRequest request);
+  [[nodiscard]] absl::StatusOr<v1::FilterResponse> Filter(const v1::FilterRequest& request);
+  [[nodiscard]] absl::StatusOr<v1::PrioritizeResponse> Prioritize(const v1::PrioritizeRequest& request);
+  // Until PERMIT or REJECT; `event` returning false gives the place back (no deadline).
+  [[nodiscard]] absl::Status Permit(const v1::PermitRequest& request,
+                                    const std::function<bool(const v1::PermitEvent&)>& event);
+  [[nodiscard]] absl::Status PostFilter(v1::PostFilterRequest request);
+  [[nodiscard]] absl::Status Unreserve(v1::UnreserveRequest request);
+  [[nodiscard]] absl::Status PostBind(v1::PostBindRequest request);
+
+  // --- events ---
+  [[nodiscard]] absl::StatusOr<v1::ListEventsResponse> ListEvents(const v1::ListEventsRequest& request);
+  [[nodiscard]] absl::Status WatchEvents(const v1::WatchEventsRequest& request,
+                                         const std::function<bool(const v1::Event&)>& event);
 
  private:
   struct Impl;
+  explicit MusterClient(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
 

@@ -1,162 +1,55 @@
-// musterctl: look at gangs and nodes, and ask why a gang waits.
-#include <google/protobuf/util/json_util.h>
-#include <yaml-cpp/yaml.h>
+// musterctl: look at gangs, nodes and events; apply manifests; submit whole gangs; ask why a gang waits.
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <fstream>
 #include <iostream>
+#include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
+#include "clients/musterctl/completion.h"
+#include "clients/musterctl/contexts.h"
+#include "clients/musterctl/manifests.h"
+#include "clients/musterctl/output.h"
 
 namespace {
 
-using Rows = std::vector<std::vector<std::string>>;
+using muster::ContextSettings;
 
-// Columns as wide as their widest cell.
-void PrintTable(const Rows& rows) {
-  std::vector<size_t> widths;
-  for (const auto& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()), 0);
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  for (const auto& row : rows) {
-    std::string line;
-    for (size_t i = 0; i < row.size(); ++i) {
-      line += row[i];
-      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 3, ' ');
-    }
-    std::cout << line << "\n";
-  }
-}
+constexpr char kAbout[] =
+    "Talks to a running musterd: gangs, nodes, events, and why a gang waits.\n\n"
+    "  musterctl get gangs -A              every gang with its phase and reason\n"
+    "  musterctl explain gang train        why it waits, since when, what would let it go\n"
+    "  musterctl describe gang train       its rules and every member\n"
+    "  musterctl watch gangs -A            a line for every change, as it happens\n"
+    "  musterctl events -A --follow        what Muster decided about pods\n"
+    "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes' own YAML\n"
+    "  musterctl submit -f job.yaml --wait place a gang as a whole, then: musterctl confirm ID\n"
+    "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
+    "  source <(musterctl completion bash)";
 
-std::string Age(int64_t unix_ms) {
-  if (unix_ms <= 0) return "-";
-  const absl::Duration age = absl::Now() - absl::FromUnixMillis(unix_ms);
-  return absl::FormatDuration(std::max(absl::Trunc(age, absl::Seconds(1)), absl::Seconds(1)));
-}
-
-// The message as JSON, or as YAML by way of it.
-void PrintMessage(const google::protobuf::Message& message, const std::string& output) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = output == "json";
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string json;
-  if (!google::protobuf::util::MessageToJsonString(message, &json, options).ok()) return;
-  if (output == "json") {
-    std::cout << json;
-    return;
-  }
-  YAML::Emitter yaml;
-  YAML::Node node = YAML::Load(json);
-  const std::function<void(YAML::Node)> block = [&](YAML::Node n) {
-    n.SetStyle(YAML::EmitterStyle::Block);
-    for (auto child : n) block(n.IsMap() ? child.second : child);
-  };
-  block(node);
-  yaml << node;
-  std::cout << yaml.c_str() << "\n";
-}
-
-std::string Members(const muster::v1::Gang& gang) {
-  return absl::StrCat(gang.counts().bound() + gang.counts().binding(), "/",
-                      gang.rules().min_member() < 0 ? "?" : absl::StrCat(gang.rules().min_member()));
-}
-
-void PrintGangs(const muster::v1::ListGangsResponse& list) {
-  Rows rows = {{"NAMESPACE", "NAME", "PHASE", "BOUND/MIN", "PODS", "PRIORITY", "AGE", "REASON"}};
-  for (const auto& gang : list.gangs()) {
-    rows.push_back(
-        {gang.namespace_(), gang.name(), gang.phase(), Members(gang), absl::StrCat(gang.counts().children()),
-         absl::StrCat(gang.priority()), Age(gang.created_unix_ms()),
-         gang.reason().code() == "None" ? "" : absl::StrCat(gang.reason().code(), ": ", gang.reason().text())});
-  }
-  if (rows.size() == 1) {
-    std::cout << "no gangs\n";
-  } else {
-    PrintTable(rows);
-  }
-}
-
-void DescribeGang(const muster::v1::Gang& gang) {
-  const auto& rules = gang.rules();
-  std::vector<std::vector<std::string>> head = {
-      {"Gang:", absl::StrCat(gang.namespace_(), "/", gang.name())},
-      {"Declared by:", gang.source()},
-      {"Phase:", gang.phase()},
-      {"Reason:",
-       absl::StrCat(gang.reason().text(), " [", gang.reason().code(), "], since ", Age(gang.reason().since_unix_ms()))},
-      {"Minimum:", absl::StrCat(rules.min_member(), " of ", rules.total_number())},
-      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ", rules.wait_time_ms() / 1000,
-                              " s, then ", rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
-      {"Queue:", absl::StrCat(rules.queue(), ", priority ", gang.priority(), ", put back ", gang.requeues(), " times")},
-  };
-  if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
-  PrintTable(head);
-  for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << warning << "\n";
-  Rows rows = {{"MEMBER", "STATE", "NODE", "PRIORITY", "BINDING", "REASON"}};
-  for (const auto& member : gang.members()) {
-    const auto& binding = member.binding();
-    rows.push_back({member.name(), member.state(), member.node().empty() ? "-" : member.node(),
-                    absl::StrCat(member.priority()),
-                    binding.phase().empty() ? "-" : absl::StrCat(binding.phase(), " (", binding.attempts(), ")"),
-                    binding.reason().empty() ? member.reason().text() : binding.reason()});
-  }
-  std::cout << "\n";
-  PrintTable(rows);
-}
-
-void PrintNodes(const muster::v1::ListNodesResponse& list) {
-  Rows rows = {{"NAME", "SCHEDULABLE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE"}};
-  for (const auto& node : list.nodes()) {
-    bool first = true;
-    std::vector<std::string> names;
-    for (const auto& [name, amount] : node.allocatable()) names.push_back(name);
-    std::sort(names.begin(), names.end());
-    const auto amount = [](const auto& map, const std::string& name) {
-      const auto found = map.find(name);
-      return found == map.end() ? std::string("0") : found->second;
-    };
-    for (const std::string& name : names) {
-      rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name,
-                      amount(node.allocatable(), name), amount(node.used(), name), amount(node.reserved(), name),
-                      amount(node.free(), name)});
-      first = false;
-    }
-  }
-  PrintTable(rows);
-}
-
-// One line for each gang that changed, until the reader is interrupted or the server goes.
-absl::Status WatchGangs(muster::MusterClient* client, const std::string& name_space, const std::string& output) {
-  return client->WatchGangs(name_space, [&](const muster::v1::GangEvent& event) {
-    if (output != "table") {
-      google::protobuf::util::JsonPrintOptions options;
-      options.preserve_proto_field_names = true;
-      std::string json;
-      if (google::protobuf::util::MessageToJsonString(event, &json, options).ok())
-        std::cout << json << "\n" << std::flush;
-      return true;
-    }
-    const std::string now = absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone());
-    if (event.has_upserted()) {
-      const auto& gang = event.upserted();
-      std::cout << now << "  " << gang.namespace_() << "/" << gang.name() << "  " << gang.phase() << "  "
-                << Members(gang) << "  " << gang.reason().text() << "\n";
-    } else if (event.event_case() == muster::v1::GangEvent::kRemoved) {
-      std::cout << now << "  " << event.removed() << "  removed\n";
-    } else if (event.resync()) {
-      std::cout << now << "  too slow: what follows is everything again\n";
-    }
-    std::cout << std::flush;
-    return true;
-  });
-}
+// Everything the command line sets.
+struct Options {
+  ContextSettings settings;  // of flags and environment
+  std::string context;
+  std::string output = "table";
+  std::string name;
+  std::vector<std::string> files;
+  std::string request_id;
+  std::string shell;
+  int64_t plan = 0;
+  int64_t after = 0;
+  double ttl_s = 0;
+  double timeout_s = 10;
+  bool all = false;
+  bool follow = false;
+  bool wait = false;
+  bool confirm = false;
+};
 
 int Fail(const absl::Status& status) {
   std::cerr << "musterctl: " << status.message() << "\n";
@@ -171,94 +64,362 @@ void SplitName(std::string* name, std::string* name_space) {
   *name = name->substr(slash + 1);
 }
 
+// Flags and environment over the context.
+absl::StatusOr<ContextSettings> Effective(const Options& options) {
+  const absl::StatusOr<muster::ContextFile> file = muster::LoadContexts(muster::ContextPath());
+  if (!file.ok()) return file.status();
+  const std::string context = options.context.empty() ? file->current : options.context;
+  ContextSettings out;
+  if (!context.empty()) {
+    const auto found = file->contexts.find(context);
+    if (found == file->contexts.end()) {
+      return absl::NotFoundError(absl::StrCat("there is no context ", context, "; see musterctl config get-contexts"));
+    }
+    out = found->second;
+  }
+  for (const auto& [key, value] : options.settings) {
+    if (!value.empty()) out[key] = value;
+  }
+  return out;
+}
+
+absl::StatusOr<std::unique_ptr<muster::MusterClient>> Connect(ContextSettings settings, const Options& options) {
+  muster::ClientOptions client;
+  if (!settings["server"].empty()) client.server = settings["server"];
+  client.ca_file = settings["ca"];
+  client.cert_file = settings["cert"];
+  client.key_file = settings["key"];
+  client.server_name = settings["server-name"];
+  client.token = settings["token"];
+  if (client.token.empty() && !settings["token-file"].empty()) {
+    std::ifstream in(settings["token-file"]);
+    if (!in) return absl::NotFoundError(absl::StrCat("token-file: cannot read ", settings["token-file"]));
+    std::getline(in, client.token);
+    client.token = std::string(absl::StripAsciiWhitespace(client.token));
+  }
+  client.timeout = std::chrono::milliseconds(static_cast<int64_t>(options.timeout_s * 1000));
+  return muster::MusterClient::Connect(client);
+}
+
+template <typename Message, typename Table>
+int Show(const absl::StatusOr<Message>& message, const Options& options, Table table) {
+  if (!message.ok()) return Fail(message.status());
+  if (options.output == "table") {
+    table(*message);
+  } else {
+    muster::PrintMessage(*message, options.output);
+  }
+  return 0;
+}
+
+template <typename Event, typename Print>
+std::function<bool(const Event&)> EachLine(const Options& options, Print print) {
+  return [&options, print](const Event& event) {
+    if (options.output == "table") {
+      print(event);
+    } else {
+      muster::PrintLine(event);
+    }
+    return true;
+  };
+}
+
+absl::StatusOr<std::vector<std::string>> ReadAll(const std::vector<std::string>& files) {
+  std::vector<std::string> out;
+  for (const std::string& file : files) {
+    absl::StatusOr<std::vector<std::string>> read = muster::ReadManifests(file);
+    if (!read.ok()) return read.status();
+    out.insert(out.end(), read->begin(), read->end());
+  }
+  return out;
+}
+
+// Applies or deletes everything in the files as one step.
+int Apply(muster::MusterClient* client, const Options& options, bool remove) {
+  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options.files);
+  if (!manifests.ok()) return Fail(manifests.status());
+  muster::v1::UpdateFactsRequest request;
+  for (const std::string& manifest : *manifests) {
+    *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest;
+  }
+  const absl::StatusOr<muster::v1::FactsStatus> status = client->UpdateFacts(std::move(request));
+  if (!status.ok()) return Fail(status.status());
+  for (const std::string& manifest : *manifests) {
+    std::cout << muster::DescribeManifest(manifest) << (remove ? " deleted\n" : " applied\n");
+  }
+  return 0;
+}
+
+// Submits a gang; waits for its plan and confirms it where that was asked for.
+int Submit(muster::MusterClient* client, const Options& options) {
+  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options.files);
+  if (!manifests.ok()) return Fail(manifests.status());
+  muster::v1::SubmitGangRequest request;
+  request.set_request_id(options.request_id.empty() ? muster::NewRequestId() : options.request_id);
+  request.set_ttl_ms(static_cast<int64_t>(options.ttl_s * 1000));
+  for (const std::string& manifest : *manifests) request.add_manifests(manifest);
+  absl::StatusOr<muster::v1::Submission> submission = client->SubmitGang(request);
+  if (!submission.ok()) return Fail(submission.status());
+  if ((options.wait || options.confirm) && submission->state() == muster::v1::Submission::WAITING) {
+    std::string told;
+    const absl::Status watched = client->WatchSubmission(submission->id(), [&](const muster::v1::Submission& now) {
+      submission = now;
+      if (now.state() != muster::v1::Submission::WAITING) return false;
+      if (now.reason().text() != told) std::cerr << "waits: " << (told = now.reason().text()) << "\n";
+      return true;
+    });
+    if (!watched.ok()) return Fail(watched);
+  }
+  if (options.confirm && submission->state() == muster::v1::Submission::PLANNED) {
+    submission = client->ConfirmGang(submission->id(), submission->plan());
+  }
+  return Show(submission, options, [](const muster::v1::Submission& shown) {
+    muster::PrintSubmission(shown);
+    if (shown.state() == muster::v1::Submission::PLANNED) {
+      std::cout << "\nTake it: musterctl confirm " << shown.id() << "     give it back: musterctl abandon "
+                << shown.id() << "\n";
+    }
+  });
+}
+
+int Confirm(muster::MusterClient* client, const Options& options) {
+  int64_t plan = options.plan;
+  if (plan == 0) {
+    const absl::StatusOr<muster::v1::Submission> now = client->GetSubmission(options.name);
+    if (!now.ok()) return Fail(now.status());
+    plan = now->plan();
+  }
+  return Show(client->ConfirmGang(options.name, plan), options, &muster::PrintSubmission);
+}
+
+int Events(muster::MusterClient* client, const Options& options, const std::string& name_space) {
+  if (options.follow) {
+    muster::v1::WatchEventsRequest request;
+    request.set_namespace_(name_space);
+    request.set_after_sequence(options.after);
+    const absl::Status ended = client->WatchEvents(request, EachLine<muster::v1::Event>(options, &muster::PrintEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  muster::v1::ListEventsRequest request;
+  request.set_namespace_(name_space);
+  request.set_after_sequence(options.after);
+  return Show(client->ListEvents(request), options, [](const muster::v1::ListEventsResponse& list) {
+    if (list.missed() > 0) std::cout << list.missed() << " earlier events are not kept any more\n";
+    for (const auto& event : list.events()) muster::PrintEvent(event);
+    if (list.events().empty()) std::cout << "no events\n";
+  });
+}
+
+// `musterctl config ...`: the file of contexts.
+class ConfigCommands {
+ public:
+  ConfigCommands(CLI::App* cli, Options* options) : options_(options) {
+    config_ = cli->add_subcommand("config", "contexts: which musterd to talk to, and how");
+    config_->require_subcommand(1);
+    list_ = config_->add_subcommand("get-contexts", "list contexts; * marks the current one");
+    use_ = config_->add_subcommand("use-context", "choose the current context");
+    set_ = config_->add_subcommand("set-context", "create or change a context from the connection flags given");
+    delete_ = config_->add_subcommand("delete-context", "forget a context");
+    for (CLI::App* command : {use_, set_, delete_}) command->add_option("name", options_->name, "context")->required();
+  }
+  [[nodiscard]] bool parsed() const { return config_->parsed(); }
+
+  int Run() {
+    const std::string path = muster::ContextPath();
+    absl::StatusOr<muster::ContextFile> file = muster::LoadContexts(path);
+    if (!file.ok()) return Fail(file.status());
+    if (list_->parsed()) {
+      for (const auto& [name, settings] : file->contexts) {
+        const auto server = settings.find("server");
+        std::cout << (name == file->current ? "* " : "  ") << name << "  "
+                  << (server == settings.end() ? "" : server->second) << "\n";
+      }
+      if (file->contexts.empty()) std::cout << "no contexts in " << path << "\n";
+      return 0;
+    }
+    const std::string& name = options_->name;
+    if (!set_->parsed() && file->contexts.count(name) == 0) {
+      return Fail(absl::NotFoundError(absl::StrCat("there is no context ", name, " in ", path)));
+    }
+    if (set_->parsed()) {
+      for (const auto& [key, value] : options_->settings) {
+        if (!value.empty()) file->contexts[name][key] = value;
+      }
+      if (file->contexts.count(name) == 0) file->contexts[name] = {};
+      if (file->current.empty()) file->current = name;
+    } else if (use_->parsed()) {
+      file->current = name;
+    } else {
+      file->contexts.erase(name);
+      if (file->current == name) file->current.clear();
+    }
+    const absl::Status saved = muster::SaveContexts(path, *file);
+    if (!saved.ok()) return Fail(saved);
+    std::cout << path << " written\n";
+    return 0;
+  }
+
+ private:
+  Options* const options_;
+  CLI::App* config_;
+  CLI::App* list_;
+  CLI::App* use_;
+  CLI::App* set_;
+  CLI::App* delete_;
+};
+
+// The subcommands that talk to musterd.
+struct Commands {
+  CLI::App* get_gangs;
+  CLI::App* get_gang;
+  CLI::App* get_nodes;
+  CLI::App* get_submission;
+  CLI::App* describe_gang;
+  CLI::App* explain_gang;
+  CLI::App* watch_gangs;
+  CLI::App* watch_nodes;
+  CLI::App* apply;
+  CLI::App* remove;
+  CLI::App* submit;
+  CLI::App* confirm;
+  CLI::App* abandon;
+  CLI::App* events;
+};
+
+Commands Define(CLI::App* cli, Options* options) {
+  Commands commands{};
+  const auto output = [&](CLI::App* command) {
+    command->add_option("-o,--output", options->output, "table, json or yaml")
+        ->check(CLI::IsMember({"table", "json", "yaml"}))
+        ->capture_default_str();
+    return command;
+  };
+  const auto scoped = [&](CLI::App* command) {
+    command->add_flag("-A,--all-namespaces", options->all, "in every namespace");
+    return output(command);
+  };
+  const auto named = [&](CLI::App* command, const char* what) {
+    command->add_option("name", options->name, what)->required();
+    return output(command);
+  };
+  const auto group = [&](const char* name, const char* about) {
+    CLI::App* parent = cli->add_subcommand(name, about);
+    parent->require_subcommand(1);
+    return parent;
+  };
+  CLI::App* get = group("get", "list gangs or nodes, or show one gang or submission");
+  commands.get_gangs = scoped(get->add_subcommand("gangs", "list gangs"));
+  commands.get_gang = named(get->add_subcommand("gang", "one gang"), "name or namespace/name");
+  commands.get_nodes = output(get->add_subcommand("nodes", "what nodes offer, what is used and what is reserved"));
+  commands.get_submission = named(get->add_subcommand("submission", "how a submitted gang stands"), "its id");
+  commands.describe_gang =
+      named(group("describe", "a gang with its rules and members")->add_subcommand("gang", "one gang"),
+            "name or namespace/name");
+  commands.explain_gang =
+      named(group("explain", "why a gang waits")->add_subcommand("gang", "one gang"), "name or namespace/name");
+  CLI::App* watch = group("watch", "changes as they happen, until interrupted");
+  commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
+  commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));
+  commands.events = scoped(cli->add_subcommand("events", "what Muster decided about pods"));
+  commands.events->add_flag("-f,--follow", options->follow, "and what it decides from now on, until interrupted");
+  commands.events->add_option("--after", options->after, "only events after this sequence number");
+  commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes' own YAML)");
+  commands.remove = cli->add_subcommand("delete", "announce that they are gone");
+  commands.submit =
+      output(cli->add_subcommand("submit", "place a gang as a whole: Pods of one gang, and its PodGroup"));
+  for (CLI::App* command : {commands.apply, commands.remove, commands.submit}) {
+    command->add_option("-f,--filename", options->files, "file; - is standard input; may be given again")->required();
+  }
+  commands.submit->add_option("--ttl", options->ttl_s, "seconds for which the plan is kept (default: musterd's 60)");
+  commands.submit->add_option("--id", options->request_id, "the submission's id; the same again shows how it stands");
+  commands.submit->add_flag("--wait", options->wait, "until there is a plan");
+  commands.submit->add_flag("--confirm", options->confirm, "wait for a plan and take it");
+  commands.confirm = named(cli->add_subcommand("confirm", "take a submitted gang's plan"), "the submission's id");
+  commands.confirm->add_option("--plan", options->plan, "the plan that was seen (default: the one there is)");
+  commands.abandon = named(cli->add_subcommand("abandon", "give a submitted gang's plan back"), "the submission's id");
+  return commands;
+}
+
+int Run(const Commands& commands, muster::MusterClient* client, Options* options, std::string name_space) {
+  using muster::v1::Gang;
+  const std::string everywhere = options->all ? "" : name_space;
+  SplitName(&options->name, &name_space);
+  if (commands.get_gangs->parsed()) return Show(client->ListGangs(everywhere), *options, &muster::PrintGangs);
+  if (commands.get_nodes->parsed()) return Show(client->ListNodes(), *options, &muster::PrintNodes);
+  if (commands.get_submission->parsed()) {
+    return Show(client->GetSubmission(options->name), *options, &muster::PrintSubmission);
+  }
+  if (commands.explain_gang->parsed()) {
+    return Show(client->ExplainGang(name_space, options->name), *options,
+                [](const muster::v1::ExplainGangResponse& why) { std::cout << why.text() << "\n"; });
+  }
+  if (commands.describe_gang->parsed()) {
+    return Show(client->GetGang(name_space, options->name), *options, &muster::DescribeGang);
+  }
+  if (commands.get_gang->parsed()) {
+    return Show(client->GetGang(name_space, options->name), *options, [](const Gang& gang) {
+      muster::v1::ListGangsResponse one;
+      *one.add_gangs() = gang;
+      muster::PrintGangs(one);
+    });
+  }
+  if (commands.watch_gangs->parsed()) {
+    const absl::Status ended =
+        client->WatchGangs(everywhere, EachLine<muster::v1::GangEvent>(*options, &muster::PrintGangEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  if (commands.watch_nodes->parsed()) {
+    const absl::Status ended = client->WatchNodes(EachLine<muster::v1::NodeEvent>(*options, &muster::PrintNodeEvent));
+    return ended.ok() ? 0 : Fail(ended);
+  }
+  if (commands.events->parsed()) return Events(client, *options, everywhere);
+  if (commands.apply->parsed()) return Apply(client, *options, /*remove=*/false);
+  if (commands.remove->parsed()) return Apply(client, *options, /*remove=*/true);
+  if (commands.submit->parsed()) return Submit(client, *options);
+  if (commands.confirm->parsed()) return Confirm(client, *options);
+  return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App cli(
-      "Looks at a running musterd: gangs, nodes, and why a gang waits.\n\n"
-      "  musterctl get gangs -A            every gang with its phase and reason\n"
-      "  musterctl explain gang train      why it waits, since when, what would let it go\n"
-      "  musterctl describe gang train     its rules and every member\n"
-      "  musterctl watch gangs -A          a line for every change, as it happens\n"
-      "  musterctl get nodes               what nodes offer, what is used and what is reserved",
-      "musterctl");
-  std::string server = "127.0.0.1:9091";
-  std::string name_space = "default";
-  std::string output = "table";
-  std::string name;
-  bool all = false;
-  cli.add_option("--server", server, "musterd's gRPC address")->envname("MUSTER_SERVER")->capture_default_str();
+  CLI::App cli(kAbout, "musterctl");
   cli.require_subcommand(1);
-  const auto common = [&](CLI::App* command) {
-    command->add_option("-o,--output", output, "table, json or yaml")
-        ->check(CLI::IsMember({"table", "json", "yaml"}))
-        ->capture_default_str();
-    command->add_option("-n,--namespace", name_space, "namespace")->capture_default_str();
-    return command;
+  cli.fallthrough();  // connection flags may stand after the command
+  Options options;
+  const auto setting = [&](const char* key, const char* environment, const char* about) {
+    CLI::Option* option = cli.add_option(absl::StrCat("--", key), options.settings[key], about);
+    option->group("Connection");
+    if (environment != nullptr) option->envname(environment);
+    return option;
   };
-  CLI::App* get = cli.add_subcommand("get", "list gangs or nodes, or show one gang");
-  get->require_subcommand(1);
-  CLI::App* get_gangs = common(get->add_subcommand("gangs", "list gangs"));
-  get_gangs->add_flag("-A,--all-namespaces", all, "in every namespace");
-  CLI::App* get_gang = common(get->add_subcommand("gang", "one gang"));
-  get_gang->add_option("name", name, "name or namespace/name")->required();
-  CLI::App* get_nodes = common(get->add_subcommand("nodes", "list nodes"));
-  CLI::App* watch = cli.add_subcommand("watch", "changes as they happen, until interrupted");
-  watch->require_subcommand(1);
-  CLI::App* watch_gangs = common(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
-  watch_gangs->add_flag("-A,--all-namespaces", all, "in every namespace");
-  CLI::App* describe = cli.add_subcommand("describe", "a gang with its rules and members");
-  describe->require_subcommand(1);
-  CLI::App* describe_gang = common(describe->add_subcommand("gang", "one gang"));
-  describe_gang->add_option("name", name, "name or namespace/name")->required();
-  CLI::App* explain = cli.add_subcommand("explain", "why a gang waits");
-  explain->require_subcommand(1);
-  CLI::App* explain_gang = common(explain->add_subcommand("gang", "one gang"));
-  explain_gang->add_option("name", name, "name or namespace/name")->required();
+  setting("server", "MUSTER_SERVER", "musterd's gRPC address (127.0.0.1:9091)");
+  setting("ca", "MUSTER_CA", "PEM file: TLS, the server's certificate is of this CA");
+  setting("cert", "MUSTER_CERT", "PEM file: this client's certificate");
+  setting("key", "MUSTER_KEY", "PEM file: its key");
+  setting("server-name", nullptr, "the name in the server's certificate, where that is not the host");
+  setting("token", "MUSTER_TOKEN", "bearer token (prefer --token-file: command lines can be seen)");
+  setting("token-file", "MUSTER_TOKEN_FILE", "file with the bearer token");
+  cli.add_option("-n,--namespace", options.settings["namespace"], "namespace (default)")->group("Connection");
+  cli.add_option("--context", options.context, "context of the configuration file")->group("Connection");
+  cli.add_option("--timeout", options.timeout_s, "seconds for one call")->group("Connection")->capture_default_str();
+  const Commands commands = Define(&cli, &options);
+  ConfigCommands config(&cli, &options);
+  CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
+  completion->add_option("shell", options.shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
   CLI11_PARSE(cli, argc, argv);
 
-  muster::MusterClient client(server);
-  SplitName(&name, &name_space);
-  const bool table = output == "table";
-  if (get_gangs->parsed()) {
-    const auto list = client.ListGangs(all ? "" : name_space);
-    if (!list.ok()) return Fail(list.status());
-    if (table) {
-      PrintGangs(*list);
-    } else {
-      PrintMessage(*list, output);
-    }
-  } else if (watch_gangs->parsed()) {
-    const absl::Status ended = WatchGangs(&client, all ? "" : name_space, output == "table" ? output : "json");
-    if (!ended.ok()) return Fail(ended);
-  } else if (get_nodes->parsed()) {
-    const auto list = client.ListNodes();
-    if (!list.ok()) return Fail(list.status());
-    if (table) {
-      PrintNodes(*list);
-    } else {
-      PrintMessage(*list, output);
-    }
-  } else if (explain_gang->parsed()) {
-    const auto explained = client.ExplainGang(name_space, name);
-    if (!explained.ok()) return Fail(explained.status());
-    if (table) {
-      std::cout << explained->text() << "\n";
-    } else {
-      PrintMessage(*explained, output);
-    }
-  } else {
-    const auto gang = client.GetGang(name_space, name);
-    if (!gang.ok()) return Fail(gang.status());
-    if (!table) {
-      PrintMessage(*gang, output);
-    } else if (describe_gang->parsed()) {
-      DescribeGang(*gang);
-    } else {
-      muster::v1::ListGangsResponse one;
-      *one.add_gangs() = *gang;
-      PrintGangs(one);
-    }
+  if (completion->parsed()) {
+    std::cout << muster::CompletionScript(cli, options.shell);
+    return 0;
   }
-  return 0;
+  if (config.parsed()) return config.Run();
+  absl::StatusOr<ContextSettings> settings = Effective(options);
+  if (!settings.ok()) return Fail(settings.status());
+  const std::string name_space = (*settings)["namespace"].empty() ? "default" : (*settings)["namespace"];
+  const absl::StatusOr<std::unique_ptr<muster::MusterClient>> client = Connect(*std::move(settings), options);
+  if (!client.ok()) return Fail(client.status());
+  return Run(commands, client->get(), &options, name_space);
 }

@@ -9,6 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "k8s-extender/dialects/json.h"
+#include "state/base/names.h"
+#include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
@@ -41,8 +43,10 @@ namespace muster {
 // A map of quantities. InvalidArgument "<path>.<resource>: ...".
 [[nodiscard]] absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view path);
 
-// True for an RFC 1123 subdomain: at most 253 of a-z, 0-9, '-' and '.', labels beginning and ending with a-z or 0-9.
-[[nodiscard]] bool IsSubdomain(absl::string_view name);
+// An object as people write it in a file - a Node, a Pod, a PodGroup of any dialect, or a List of them - added to
+// `facts`. A Pod without a UID gets "namespace/name" for one; objects without a creation time get `now_ms`.
+// InvalidArgument names the field; `facts` may then hold a part of a List.
+[[nodiscard]] absl::Status ReadManifest(absl::string_view json, int64_t now_ms, Facts* facts);
 
 }  // namespace muster
 

@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
@@ -79,14 +81,19 @@ auto ReadAddress(Set set) {
   };
 }
 
-std::string ReadNames(const YAML::Node& node, Config* config) {
-  if (!node.IsSequence() || node.size() == 0) return "a list of scheduler names";
-  config->machine.scheduler_names.clear();
-  for (const YAML::Node& entry : node) {
-    if (Text(entry).empty()) return "a list of scheduler names";
-    config->machine.scheduler_names.push_back(Text(entry));
-  }
-  return "";
+// A list of texts; `least` of them at least.
+template <typename Set>
+auto ReadList(size_t least, const char* expected, Set set) {
+  return [=](const YAML::Node& node, Config* config) -> std::string {
+    if (!node.IsSequence() || node.size() < least) return expected;
+    std::vector<std::string> read;
+    for (const YAML::Node& entry : node) {
+      if (Text(entry).empty()) return expected;
+      read.push_back(Text(entry));
+    }
+    set(config) = std::move(read);
+    return "";
+  };
 }
 
 std::string ReadPolicy(const YAML::Node& node, Config* config) {
@@ -106,19 +113,46 @@ const std::vector<Field>& Fields() {
       {"log.format", "json", "json or text", ReadText([](Config* c) -> std::string& { return c->log_format; })},
       {"listen.admin", "127.0.0.1:9090", "/healthz, /readyz, /metrics (read-only)",
        ReadAddress([](Config* c) -> ListenAddress& { return c->admin; })},
-      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only",
+      {"listen.grpc", "127.0.0.1:9091", "the gRPC API; loopback only unless tls and tls.clientCaFile or auth are set",
        ReadAddress([](Config* c) -> ListenAddress& { return c->grpc; })},
-      {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only",
+      {"listen.extender", "127.0.0.1:8888", "filter, prioritize, preempt; loopback only unless tls.extender",
        ReadAddress([](Config* c) -> ListenAddress& { return c->extender; })},
-      {"listen.bind", "127.0.0.1:8889", "bind, which holds its callers; loopback only",
+      {"listen.bind", "127.0.0.1:8889", "bind, which holds its callers; loopback only unless tls.extender",
        ReadAddress([](Config* c) -> ListenAddress& { return c->bind; })},
+      {"tls.certFile", "\"\"", "PEM certificate of the doors; read again when it changes. Empty: no TLS",
+       ReadText([](Config* c) -> std::string& { return c->tls.certificate; })},
+      {"tls.keyFile", "\"\"", "PEM key of the certificate",
+       ReadText([](Config* c) -> std::string& { return c->tls.key; })},
+      {"tls.clientCaFile", "\"\"", "PEM: clients show a certificate of this CA (or, where auth allows it, a token)",
+       ReadText([](Config* c) -> std::string& { return c->tls.client_ca; })},
+      {"tls.extender", "false",
+       "TLS on filter, prioritize, preempt and bind too (enableHTTPS in the scheduler's configuration)",
+       ReadBool([](Config* c) -> bool& { return c->tls_extender; })},
+      {"auth.tokensFile", "\"\"", "lines NAME read-only|read-write TOKEN; read again when it changes",
+       ReadText([](Config* c) -> std::string& { return c->access.tokens_file; })},
+      {"auth.tokenReview", "false", "bearer tokens are shown to Kubernetes; roles by auth.writers and auth.readers",
+       ReadBool([](Config* c) -> bool& { return c->access.token_review; })},
+      {"auth.writers", "[]", "who may change things: user:NAME and group:NAME of Kubernetes, cert:NAME of certificates",
+       ReadList(0, "a list like [\"user:system:serviceaccount:ml:runner\", \"cert:kube-scheduler\"]",
+                [](Config* c) -> std::vector<std::string>& { return c->access.writers; })},
+      {"auth.readers", "[]", "who may look",
+       ReadList(0, "a list like [\"group:developers\"]",
+                [](Config* c) -> std::vector<std::string>& { return c->access.readers; })},
+      {"limits.callsPerSecond", "20000", "gRPC calls of one client (an identity, else an address)",
+       ReadInt(1, 10'000'000, [](Config* c, int64_t v) { c->limits.calls_per_s = static_cast<double>(v); })},
+      {"limits.streamsPerClient", "1000", "gRPC streams of one client open at once, waiting Permits among them",
+       ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->limits.streams = static_cast<int32_t>(v); })},
+      {"limits.messageBytes", "4194304", "the largest gRPC message",
+       ReadInt(1024, 1 << 30, [](Config* c, int64_t v) { c->max_message_bytes = static_cast<int>(v); })},
       {"kubernetes.enabled", "true", "serve a kube-scheduler",
        ReadBool([](Config* c) -> bool& { return c->kubernetes; })},
       {"kubernetes.kubeconfig", "\"\"", "path; empty: the service account of the pod",
        ReadText([](Config* c) -> std::string& { return c->kubeconfig; })},
       {"kubernetes.context", "\"\"", "context of the kubeconfig; empty: the current one",
        ReadText([](Config* c) -> std::string& { return c->kube_context; })},
-      {"kubernetes.schedulerNames", "[default-scheduler]", "pods of other schedulers are never planned", ReadNames},
+      {"kubernetes.schedulerNames", "[default-scheduler]", "pods of other schedulers are never planned",
+       ReadList(1, "a list of scheduler names",
+                [](Config* c) -> std::vector<std::string>& { return c->machine.scheduler_names; })},
       {"kubernetes.percentageOfNodesToScore", "0", "as in the scheduler's configuration; 0: its adaptive default",
        ReadInt(0, 100, [](Config* c, int64_t v) { c->machine.percentage_of_nodes = static_cast<int32_t>(v); })},
       {"kubernetes.nominate", "true", "set nominatedNodeName as a hint when gates are removed",
@@ -136,6 +170,12 @@ const std::vector<Field>& Fields() {
        ReadDuration([](Config* c) -> int64_t& { return c->machine.repair_ms; })},
       {"gangs.learnedRefusal", "60s", "a node that kube-scheduler refuses is avoided",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.learned_refusal_ms; })},
+      {"gangs.bindWithin", "300s", "a pod permitted over gRPC is bound within this time, else its place is given back",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.bind_within_ms; })},
+      {"gangs.submissionTtl", "60s", "how long a submitted gang's plan waits for its confirmation",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.submission_ttl_ms; })},
+      {"gangs.maxSubmissions", "10000", "submitted gangs that wait or are planned",
+       ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->machine.max_submissions = static_cast<int32_t>(v); })},
       {"gangs.crossNamespaceGroups", "true", "gang groups may name gangs of other namespaces",
        ReadBool([](Config* c) -> bool& { return c->machine.cross_namespace_groups; })},
       {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's",
@@ -226,13 +266,29 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
 
 std::vector<std::string> Problems(const Config& config) {
   std::vector<std::string> out;
-  for (const auto& [name, address] :
-       {std::pair{"listen.grpc", config.grpc}, {"listen.extender", config.extender}, {"listen.bind", config.bind}}) {
-    if (!IsLoopback(address.host)) {
-      out.push_back(
-          absl::StrCat(name, ": \"", address.host,
-                       "\" is not a loopback address; this door has no TLS, so it listens on 127.0.0.1 only"));
-    }
+  const bool shows_something =
+      !config.tls.client_ca.empty() || !config.access.tokens_file.empty() || config.access.token_review;
+  for (const auto& [name, address, tls] :
+       {std::tuple{"listen.grpc", config.grpc, config.tls.enabled()},
+        {"listen.extender", config.extender, config.tls.enabled() && config.tls_extender},
+        {"listen.bind", config.bind, config.tls.enabled() && config.tls_extender}}) {
+    if (IsLoopback(address.host) || (tls && shows_something)) continue;
+    out.push_back(absl::StrCat(name, ": \"", address.host,
+                               "\" is not a loopback address; expected 127.0.0.1, or tls.certFile, ",
+                               name == absl::string_view("listen.grpc") ? "" : "tls.extender, ",
+                               "and one of tls.clientCaFile, auth.tokensFile, auth.tokenReview"));
+  }
+  if (config.tls.certificate.empty() != config.tls.key.empty()) {
+    out.push_back("tls.keyFile: expected together with tls.certFile, both or neither");
+  }
+  if (!config.tls.enabled() && (!config.tls.client_ca.empty() || config.tls_extender)) {
+    out.push_back("tls.certFile: is empty; tls.clientCaFile and tls.extender need it");
+  }
+  if (config.access.token_review && !config.kubernetes) {
+    out.push_back("auth.tokenReview: needs kubernetes.enabled, whose API server reviews the tokens");
+  }
+  if (config.access.token_review && config.access.writers.empty() && config.access.readers.empty()) {
+    out.push_back("auth.writers: is empty, as is auth.readers; with auth.tokenReview nobody could do anything");
   }
   for (const char* level : {"trace", "debug", "info", "warn", "error"}) {
     if (config.log_level == level) break;

@@ -6,6 +6,9 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "service/security/access.h"
+#include "service/security/limits.h"
+#include "service/security/tls_context.h"
 #include "state/machine/machine.h"
 
 namespace muster {
@@ -19,12 +22,18 @@ struct Config {
   // log
   std::string log_level = "info";
   std::string log_format = "json";
-  // Listeners. The extender and gRPC doors have no TLS in this version and so listen on loopback only; the admin door
-  // is read-only and may listen anywhere.
+  // Listeners. Without TLS and something that callers must show, the gRPC and extender doors listen on loopback only;
+  // the admin door is read-only and may listen anywhere.
   ListenAddress admin{"127.0.0.1", 9090};
   ListenAddress grpc{"127.0.0.1", 9091};
   ListenAddress extender{"127.0.0.1", 8888};
   ListenAddress bind{"127.0.0.1", 8889};
+  // tls, auth and limits
+  TlsFiles tls;
+  bool tls_extender = false;
+  AccessOptions access;
+  LimitOptions limits;
+  int max_message_bytes = 4 << 20;
   // kubernetes
   bool kubernetes = true;
   std::string kubeconfig;  // empty: in-cluster

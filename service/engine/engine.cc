@@ -51,10 +51,10 @@ void Engine::Stop() {
   running_ = false;
 }
 
-absl::Status Engine::Submit(Item item, bool wait) {
+absl::Status Engine::Submit(Item&& item, WhenFull when_full) {
   MutexLock lock(&mutex_);
-  while (running_ && !stopping_ && mailbox_.size() >= options_.mailbox_capacity) {
-    if (!wait) {
+  while (running_ && !stopping_ && mailbox_.size() >= options_.mailbox_capacity && when_full != WhenFull::kExceed) {
+    if (when_full == WhenFull::kRefuse) {
       ++rejected_;
       return absl::ResourceExhaustedError(
           absl::StrCat("overloaded: ", mailbox_.size(), " commands wait; try again in a moment"));
@@ -82,22 +82,49 @@ absl::StatusOr<Reply> Engine::Ask(Command command) {
                   wait->done.Notify();
                 },
             .answered = nullptr};
-  if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
+  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) return submitted;
   wait->done.WaitForNotification();
   return std::move(wait->reply);
 }
 
 absl::Status Engine::Announce(Command command) {
   return Submit(Item{.command = std::move(command), .read = nullptr, .done = nullptr, .answered = nullptr},
-                /*wait=*/true);
+                WhenFull::kWait);
 }
 
 absl::StatusOr<HoldToken> Engine::Hold(Bind bind, HoldCallback answered) {
   const HoldToken token = next_token_.fetch_add(1);
   bind.token = token;
   Item item{.command = std::move(bind), .read = nullptr, .done = nullptr, .answered = std::move(answered)};
-  if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
+  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) return submitted;
   return token;
+}
+
+void Engine::AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done) {
+  Item item{.command = std::move(command),
+            .read = nullptr,
+            .done = std::move(done),
+            .answered = nullptr,
+            .deadline = deadline};
+  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
+}
+
+HoldToken Engine::AskPermit(Permit permit, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
+                            HoldCallback answered) {
+  const HoldToken token = next_token_.fetch_add(1);
+  permit.token = token;
+  Item item{.command = std::move(permit),
+            .read = nullptr,
+            .done = std::move(done),
+            .answered = std::move(answered),
+            .deadline = deadline};
+  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
+  return token;
+}
+
+void Engine::EndPermit(const std::string& uid, HoldToken token) {
+  Item item{.command = EndHold{uid, token}, .read = nullptr, .done = nullptr, .answered = nullptr};
+  Submit(std::move(item), WhenFull::kExceed).IgnoreError();  // stopping: every wait ends
 }
 
 absl::Status Engine::Query(std::function<void(const Machine&)> read) {
@@ -106,7 +133,7 @@ absl::Status Engine::Query(std::function<void(const Machine&)> read) {
             .read = std::move(read),
             .done = [done](const absl::StatusOr<Reply>&) { done->Notify(); },
             .answered = nullptr};
-  if (absl::Status submitted = Submit(std::move(item), /*wait=*/false); !submitted.ok()) return submitted;
+  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) return submitted;
   done->WaitForNotification();
   return absl::OkStatus();
 }
@@ -156,11 +183,21 @@ void Engine::ApplyOne(Item item) {
     replies_.emplace_back(std::move(item.done), Reply{});
     return;
   }
-  if (item.answered) {
+  if (item.deadline < std::chrono::steady_clock::now()) {
+    replies_.emplace_back(std::move(item.done),
+                          absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
+    return;
+  }
+  if (item.answered && std::holds_alternative<Bind>(item.command)) {
     holds_.emplace(std::get<Bind>(item.command).token, std::move(item.answered));
   }
   Outcome outcome;
   Apply(item.command, &outcome);
+  // A Permit ends with its reply, unless that is WAIT.
+  if (const auto* permit = std::get_if<PermitReply>(&outcome.reply);
+      item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait) {
+    holds_.emplace(std::get<Permit>(item.command).token, std::move(item.answered));
+  }
   if (!item.done) return;
   if (outcome.status.ok()) {
     replies_.emplace_back(std::move(item.done), std::move(outcome.reply));

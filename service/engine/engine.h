@@ -52,6 +52,16 @@ class Engine : public DecisionPort {
   absl::Status Announce(Command command) override;
   absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) override;
 
+  using ReplyCallback = std::function<void(absl::StatusOr<Reply>)>;
+  // As Ask, without waiting: `done` is called once, from the engine's thread or, when nothing was submitted, at once.
+  // DeadlineExceeded: `deadline` passed while the command waited for its turn; nothing happened.
+  void AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done);
+  // A Permit: `done` gets the reply; when that is WAIT, `answered` is called once later. EndPermit ends the wait early.
+  HoldToken AskPermit(Permit permit, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
+                      HoldCallback answered);
+  // The caller of a Permit is gone. Never refused: there are no more of these than Permits that wait.
+  void EndPermit(const std::string& uid, HoldToken token);
+
   // Runs `read` on the engine's thread, in order with commands. ResourceExhausted or Unavailable as for Ask.
   [[nodiscard]] absl::Status Query(std::function<void(const Machine&)> read);
 
@@ -66,11 +76,14 @@ class Engine : public DecisionPort {
   struct Item {
     Command command;
     std::function<void(const Machine&)> read;  // instead of a command
-    std::function<void(absl::StatusOr<Reply>)> done;
+    ReplyCallback done;
     HoldCallback answered;
+    std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   };
+  enum class WhenFull : uint8_t { kRefuse, kWait, kExceed };
 
-  [[nodiscard]] absl::Status Submit(Item item, bool wait);
+  // Moves from `item` only when it returns OK.
+  [[nodiscard]] absl::Status Submit(Item&& item, WhenFull when_full);
   void Run();
   void ApplyOne(Item item);
   void Apply(const Command& command, Outcome* outcome);

@@ -1,16 +1,23 @@
 #include "service/http/http_listener.h"
 
+#include <fcntl.h>
 #include <httplib.h>
 #include <limits.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include <chrono>
 #include <functional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "service/http/connection_table.h"
+#include "service/http/door_stream.h"
+#include "service/security/access.h"
+#include "service/security/tls_context.h"
 #include "service/sync/sync.h"
 
 namespace muster {
@@ -19,50 +26,13 @@ namespace {
 constexpr size_t kStackBytes = 256 << 10;  // reserved, not touched: a held call uses a few pages of it
 constexpr int kBacklog = 4096;
 
-// Kept-alive connections that are silent are not waited for longer than this when the server stops.
+// Answers that take longer than this are not waited for when the server stops.
 constexpr absl::Duration kStopPatience = absl::Seconds(2);
-
-}  // namespace
-
-// Connections that are being served, at most `limit` at once.
-class ConnectionCount {
- public:
-  explicit ConnectionCount(size_t limit) : limit_(limit) {}
-  void Enter() {
-    MutexLock lock(&mutex_);
-    while (running_ >= limit_) changed_.Wait(&mutex_);
-    ++running_;
-  }
-  void Leave() {
-    MutexLock lock(&mutex_);
-    --running_;
-    changed_.SignalAll();
-  }
-  [[nodiscard]] bool WaitIdle(absl::Duration patience) {
-    MutexLock lock(&mutex_);
-    const std::chrono::steady_clock::time_point end =
-        std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(patience);
-    while (running_ > 0) {
-      const absl::Duration left = absl::FromChrono(end - std::chrono::steady_clock::now());
-      if (left <= absl::ZeroDuration()) return false;
-      changed_.WaitWithTimeout(&mutex_, left);
-    }
-    return true;
-  }
-
- private:
-  const size_t limit_;
-  Mutex mutex_;
-  CondVar changed_;
-  size_t running_ ABSL_GUARDED_BY(mutex_) = 0;
-};
-
-namespace {
 
 // A detached thread per connection; enqueue waits for a free place.
 class ThreadPerConnection : public httplib::TaskQueue {
  public:
-  explicit ThreadPerConnection(std::shared_ptr<ConnectionCount> count) : count_(std::move(count)) {}
+  explicit ThreadPerConnection(std::shared_ptr<ConnectionTable> count) : count_(std::move(count)) {}
 
   void enqueue(std::function<void()> task) override {
     count_->Enter();
@@ -80,7 +50,7 @@ class ThreadPerConnection : public httplib::TaskQueue {
 
  private:
   struct Work {
-    std::shared_ptr<ConnectionCount> count;
+    std::shared_ptr<ConnectionTable> count;
     std::function<void()> task;
   };
   static void* Main(void* argument) {
@@ -91,7 +61,90 @@ class ThreadPerConnection : public httplib::TaskQueue {
     return nullptr;
   }
 
-  std::shared_ptr<ConnectionCount> count_;
+  std::shared_ptr<ConnectionTable> count_;
+};
+
+// The header that carries a refusal from where the head of a request was read to where it is answered.
+constexpr char kRefusal[] = "X-Muster-Refusal";
+
+// Serves connections on streams of ours.
+class DoorServer : public httplib::Server {
+ public:
+  DoorServer(const HttpListenerOptions& options, std::shared_ptr<ConnectionTable> connections)
+      : options_(options), connections_(std::move(connections)) {
+    set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
+      if (!request.has_header(kRefusal)) return HandlerResponse::Unhandled;
+      const std::string refusal = request.get_header_value(kRefusal);
+      response.status = refusal[0] == 'U' ? 401 : refusal[0] == 'P' ? 403 : 503;
+      response.set_content(refusal.substr(1) + "\n", "text/plain");
+      return HandlerResponse::Handled;
+    });
+  }
+
+ private:
+  bool process_and_close_socket(socket_t fd) override {
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    const int64_t id = connections_->Add(fd);
+    bool ok = false;
+    {
+      DoorStream stream(fd, options_.tls == nullptr ? nullptr : options_.tls->Current(), options_.request_limit);
+      if (stream.Accept()) {
+        ok = Serve(&stream, id);
+        stream.Close();
+      }
+    }
+    connections_->Remove(id);
+    ::shutdown(fd, SHUT_RDWR);
+    ::close(fd);
+    return ok;
+  }
+
+  bool Serve(DoorStream* stream, int64_t id) {
+    bool ok = true;
+    bool closed = false;
+    for (size_t left = keep_alive_max_count_; ok && !closed && left > 0 && svr_sock_ != INVALID_SOCKET; --left) {
+      if (!stream->WaitForRequest(options_.idle_limit)) break;
+      bool refused = false;
+      ok = process_request(*stream, /*close_connection=*/left == 1, closed, [&](httplib::Request& request) {
+        request.headers.erase(kRefusal);
+        if (const std::string refusal = Refusal(*stream, request); !refusal.empty()) {
+          refused = true;
+          request.set_header(kRefusal, refusal);
+        }
+        stream->ExpectBody(request.get_header_value<size_t>("Content-Length"),
+                           [this, id] { connections_->SetAnswering(id, true); });
+      });
+      connections_->SetAnswering(id, false);
+      closed = closed || refused;  // its body was not read
+    }
+    return ok;
+  }
+
+  // Empty: the caller may call. Otherwise one letter for the status, then the sentence.
+  [[nodiscard]] std::string Refusal(const DoorStream& stream, const httplib::Request& request) const {
+    if (options_.access == nullptr || !options_.access->required()) return "";
+    const std::string authorization = request.get_header_value("Authorization");
+    absl::string_view token = authorization;
+    const std::string bearer(absl::ConsumePrefix(&token, "Bearer ") ? token : absl::string_view());
+    Notification identified;
+    absl::StatusOr<Identity> identity = absl::UnavailableError("");
+    options_.access->Identify(bearer, stream.CertificateNames(), [&](absl::StatusOr<Identity> answer) {
+      identity = std::move(answer);
+      identified.Notify();
+    });
+    identified.WaitForNotification();
+    if (!identity.ok()) {
+      const char* status = absl::IsUnauthenticated(identity.status())    ? "U"
+                           : absl::IsPermissionDenied(identity.status()) ? "P"
+                                                                         : "X";
+      return absl::StrCat(status, identity.status().message());
+    }
+    if (identity->role == Role::kReadWrite) return "";
+    return absl::StrCat("P", identity->name, " may only read; this door changes things");
+  }
+
+  const HttpListenerOptions& options_;
+  const std::shared_ptr<ConnectionTable> connections_;
 };
 
 }  // namespace
@@ -99,8 +152,8 @@ class ThreadPerConnection : public httplib::TaskQueue {
 HttpListener::HttpListener(std::string name, HttpListenerOptions options)
     : name_(std::move(name)),
       options_(std::move(options)),
-      connections_(std::make_shared<ConnectionCount>(options_.max_connections)),
-      server_(std::make_unique<httplib::Server>()) {
+      connections_(std::make_shared<ConnectionTable>(options_.max_connections)),
+      server_(std::make_unique<DoorServer>(options_, connections_)) {
   server_->new_task_queue = [count = connections_] { return new ThreadPerConnection(count); };
   server_->set_socket_options([this](socket_t socket) {
     const int on = 1;
@@ -111,9 +164,6 @@ HttpListener::HttpListener(std::string name, HttpListenerOptions options)
   server_->set_tcp_nodelay(true);
   server_->set_payload_max_length(options_.max_body_bytes);
   server_->set_keep_alive_max_count(options_.one_request_per_connection ? 1 : static_cast<size_t>(INT_MAX));
-  server_->set_keep_alive_timeout(options_.idle_timeout_s);
-  server_->set_read_timeout(30);
-  server_->set_write_timeout(30);
 }
 
 HttpListener::~HttpListener() { Stop(); }
@@ -139,8 +189,9 @@ void HttpListener::Stop() {
   if (!thread_.joinable()) return;
   server_->stop();
   thread_.join();
-  // A thread that waits on a silent connection still refers to the server: leave it to the end of the process.
-  if (!connections_->WaitIdle(kStopPatience)) static_cast<void>(server_.release());
+  // A thread that still answers refers to the server: leave it to the end of the process.
+  connections_->ShutWaiting();
+  if (!connections_->WaitEmpty(kStopPatience)) static_cast<void>(server_.release());
 }
 
 }  // namespace muster

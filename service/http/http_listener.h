@@ -1,10 +1,10 @@
 // One HTTP listener: a cpp-httplib server with a thread of its own per connection.
 //
 // cpp-httplib as Debian builds it listens with a backlog of 5 and without TCP_NODELAY, and runs whole connections on a
-// small pool, where held calls would starve the others. Here every connection has a small-stack thread, their number is
-// bounded (further connections wait in the kernel's backlog), and the socket is set up for bursts. cpp-httplib looks at
-// an idle kept-alive connection a hundred times a second: where thousands of calls end together, as held binds do, each
-// connection is closed with its answer instead.
+// small pool, where held calls would starve the others. Here every connection has a small-stack thread and a stream of
+// ours (door_stream.h), and the socket is set up for bursts. The number of connections is bounded: when all places are
+// taken, the connection that has been silent or slow for longest is closed; further ones wait in the kernel's backlog.
+// Where thousands of calls end together, as held binds do, each connection is closed with its answer.
 #ifndef MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
 #define MUSTER_SERVICE_HTTP_HTTP_LISTENER_H_
 
@@ -14,6 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace httplib {
 class Server;
@@ -21,15 +22,20 @@ class Server;
 
 namespace muster {
 
-class ConnectionCount;
+class Access;
+class ConnectionTable;
+class TlsContext;
 
 struct HttpListenerOptions {
   std::string host = "127.0.0.1";
   int port = 0;  // 0: any free port
   size_t max_connections = 512;
-  size_t max_body_bytes = 32 << 20;         // longer bodies are answered 413
-  bool one_request_per_connection = false;  // close after the answer: see HttpListener
-  int idle_timeout_s = 120;                 // longer than Go's clients keep idle connections (90 s)
+  size_t max_body_bytes = 32 << 20;                  // longer bodies are answered 413
+  bool one_request_per_connection = false;           // close after the answer: see HttpListener
+  absl::Duration idle_limit = absl::Seconds(120);    // longer than Go's clients keep idle connections (90 s)
+  absl::Duration request_limit = absl::Seconds(15);  // from the first byte of a request, or a handshake, to its last
+  std::shared_ptr<TlsContext> tls;                   // nullptr: in the clear
+  Access* access = nullptr;                          // who may call; nullptr: everybody. Callers must be read-write
 };
 
 class HttpListener {
@@ -49,7 +55,7 @@ class HttpListener {
  private:
   const std::string name_;
   const HttpListenerOptions options_;
-  const std::shared_ptr<ConnectionCount> connections_;
+  const std::shared_ptr<ConnectionTable> connections_;
   std::unique_ptr<httplib::Server> server_;
   int socket_ = -1;
   int port_ = 0;

@@ -13,12 +13,12 @@ void Amounts(const ResourceList& from, google::protobuf::Map<std::string, std::s
   for (const auto& [name, amount] : from) (*to)[name] = FormatQuantity(name, amount);
 }
 
+}  // namespace
+
 void FillReason(const Reason& from, v1::Reason* to) {
   to->set_code(std::string(ReasonName(from.code)));
   to->set_text(from.text);
 }
-
-}  // namespace
 
 v1::Gang ToMessage(const GangView& view) {
   v1::Gang out;

@@ -9,6 +9,7 @@
 
 namespace muster {
 
+void FillReason(const Reason& from, v1::Reason* to);
 [[nodiscard]] v1::Gang ToMessage(const GangView& view);
 [[nodiscard]] v1::Node ToMessage(const NodeView& view);
 // Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).

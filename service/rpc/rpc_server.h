@@ -1,22 +1,48 @@
-// The gRPC door: muster.v1, the standard health service and reflection (SPEC S-1, first slice).
+// The gRPC door: muster.v1, the standard health service and reflection (SPEC S-1, S-6).
 #ifndef MUSTER_SERVICE_RPC_RPC_SERVER_H_
 #define MUSTER_SERVICE_RPC_RPC_SERVER_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "service/security/limits.h"
+#include "service/security/tls_context.h"
+#include "state/model/facts.h"
 
 namespace muster {
 
+class Access;
 class Engine;
+class EventLog;
+class RpcDoor;
+
+// Reads an object in one of Kubernetes' shapes into `facts`; InvalidArgument names the field.
+using ManifestReader = std::function<absl::Status(absl::string_view json, int64_t now_ms, Facts* facts)>;
+
+struct RpcOptions {
+  std::string host = "127.0.0.1";
+  int port = 0;  // 0: any free port
+  TlsFiles tls;
+  Access* access = nullptr;  // who may call; nullptr: everybody
+  LimitOptions limits;
+  int max_message_bytes = 4 << 20;
+  bool facts_elsewhere = false;  // Kubernetes tells the facts: nodes, pods and submissions are refused here
+  ManifestReader manifests;      // nullptr: manifests are refused
+  EventLog* events = nullptr;    // nullptr: no events
+  // Told of every unary call: method, outcome, how long it took.
+  std::function<void(absl::string_view method, absl::string_view outcome, absl::Duration took)> observer;
+};
 
 class RpcServer {
  public:
-  explicit RpcServer(Engine* engine);
+  RpcServer(Engine* engine, RpcOptions options);
   ~RpcServer();
-  // Unavailable names the address that is taken.
-  [[nodiscard]] absl::Status Start(const std::string& host, int port);
+  // Unavailable names the address that is taken, InvalidArgument the certificate that cannot be used.
+  [[nodiscard]] absl::Status Start();
   void Stop();
   [[nodiscard]] int port() const { return port_; }
 

@@ -1,93 +1,67 @@
-// A watch stream: everything that exists, a `synced` mark, then changes. What waits for a slow reader is bounded; past
-// the bound the reader is told to start over and gets everything again.
+// A watch of gangs or nodes: everything that exists, a `synced` mark, then changes. What waits for a slow reader is
+// bounded; past the bound the reader is told to start over and gets everything again.
 #ifndef MUSTER_SERVICE_RPC_WATCH_H_
 #define MUSTER_SERVICE_RPC_WATCH_H_
 
-#include <grpcpp/grpcpp.h>
-
-#include <deque>
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
-#include "service/engine/engine.h"
-#include "service/sync/sync.h"
+#include "service/rpc/stream.h"
 
 namespace muster {
 
 template <typename Event>
-class WatchReactor : public grpc::ServerWriteReactor<Event> {
+class WatchReactor final : public StreamReactor<Event> {
  public:
   using Snapshot = std::function<std::vector<Event>(const ReadView&)>;
   using Translate = std::function<std::vector<Event>(const ViewChange&)>;
 
-  WatchReactor(Engine* engine, Snapshot snapshot, Translate translate)
-      : engine_(engine), snapshot_(std::move(snapshot)), translate_(std::move(translate)) {
-    listener_ = engine_->Listen([this](const ViewChange& change) { OnChange(change); });
-    MutexLock lock(&mutex_);
-    Restart(/*again=*/false);
-    Next();
-  }
+  WatchReactor(RpcDoor* door, Snapshot snapshot, Translate translate)
+      : StreamReactor<Event>(door), snapshot_(std::move(snapshot)), translate_(std::move(translate)) {}
 
-  void OnWriteDone(bool ok) override {
-    MutexLock lock(&mutex_);
-    writing_ = false;
-    queue_.pop_front();
-    if (!ok) return End();
-    Next();
+ protected:
+  void OnAdmitted() override {
+    listener_ = this->door()->engine().Listen([handle = this->handle()](const ViewChange& change) {
+      handle->With([&](StreamReactor<Event>* stream) { static_cast<WatchReactor*>(stream)->OnChange(change); });
+    });
+    Restart();
   }
-  void OnCancel() override {
-    MutexLock lock(&mutex_);
-    if (!writing_) End();
-    cancelled_ = true;
-  }
-  void OnDone() override {
-    engine_->Unlisten(listener_);
-    delete this;
+  void OnGone() override {
+    if (const int listener = listener_.exchange(0); listener != 0) this->door()->engine().Unlisten(listener);
   }
 
  private:
   static constexpr size_t kMaxWaiting = 4096;
 
-  void OnChange(const ViewChange& change) ABSL_LOCKS_EXCLUDED(mutex_) {
-    MutexLock lock(&mutex_);
-    if (change.version <= version_ || ended_) return;
+  // Under the handle's lock, as all of this.
+  void OnChange(const ViewChange& change) {
+    if (change.version <= version_) return;
     version_ = change.version;
-    if (queue_.size() > kMaxWaiting) {
-      queue_.erase(queue_.begin() + (writing_ ? 1 : 0), queue_.end());
-      Restart(/*again=*/true);
-    } else {
-      for (Event& event : translate_(change)) queue_.push_back(std::move(event));
+    if (this->waiting() > kMaxWaiting) {
+      this->DropWaiting();
+      Event again;
+      again.set_resync(true);
+      this->Send(std::move(again));
+      Restart();
+      return;
     }
-    Next();
+    for (Event& event : translate_(change)) this->Send(std::move(event));
   }
-  void Restart(bool again) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const std::shared_ptr<const ReadView> view = engine_->view();
+  void Restart() {
+    const std::shared_ptr<const ReadView> view = this->door()->engine().view();
     version_ = view->version;
-    if (again) queue_.emplace_back().set_resync(true);
-    for (Event& event : snapshot_(*view)) queue_.push_back(std::move(event));
-    queue_.emplace_back().set_synced(true);
-  }
-  void Next() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (cancelled_) return End();
-    if (writing_ || queue_.empty() || ended_) return;
-    writing_ = true;
-    this->StartWrite(&queue_.front());
-  }
-  void End() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!std::exchange(ended_, true)) this->Finish(grpc::Status::CANCELLED);
+    for (Event& event : snapshot_(*view)) this->Send(std::move(event));
+    Event synced;
+    synced.set_synced(true);
+    this->Send(std::move(synced));
   }
 
-  Engine* const engine_;
   const Snapshot snapshot_;
   const Translate translate_;
-  int listener_ = 0;
-  Mutex mutex_;
-  std::deque<Event> queue_ ABSL_GUARDED_BY(mutex_);
-  uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
-  bool writing_ ABSL_GUARDED_BY(mutex_) = false;
-  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
-  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  std::atomic<int> listener_{0};
+  uint64_t version_ = 0;
 };
 
 }  // namespace muster

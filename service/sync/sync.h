@@ -60,6 +60,13 @@ class CondVar {
     lock.release();
     return status == std::cv_status::timeout;
   }
+  // False when `end` has passed.
+  bool WaitUntil(Mutex* mutex, std::chrono::steady_clock::time_point end) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
+    const absl::Duration left = absl::FromChrono(end - std::chrono::steady_clock::now());
+    if (left <= absl::ZeroDuration()) return false;
+    WaitWithTimeout(mutex, left);
+    return true;
+  }
   void Signal() { changed_.notify_one(); }
   void SignalAll() { changed_.notify_all(); }
 
@@ -90,9 +97,7 @@ class Notification {
         std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(std::min(timeout, absl::Hours(1)));
     MutexLock lock(&mutex_);
     while (!notified_) {
-      const absl::Duration left = absl::FromChrono(end - std::chrono::steady_clock::now());
-      if (left <= absl::ZeroDuration()) return false;
-      changed_.WaitWithTimeout(&mutex_, left);
+      if (!changed_.WaitUntil(&mutex_, end)) return false;
     }
     return true;
   }

@@ -32,12 +32,16 @@ struct RemovePod {
   std::string uid;
 };
 struct UpsertGangObject {
+  // kCreate: AlreadyExists when it is there. kReplace: NotFound when it is not.
+  enum class Mode : uint8_t { kAny, kCreate, kReplace };
   GangObject object;
+  Mode mode = Mode::kAny;
 };
 struct RemoveGangObject {
   GangDialect dialect = GangDialect::kPodGroupSigs;
   std::string name_space;
   std::string name;
+  bool must_exist = false;  // NotFound otherwise
 };
 // Everything that existed has been announced: planning may begin (K-13).
 struct FactsRead {};
@@ -130,8 +134,8 @@ struct PostBind {
 };
 
 // --- whole gangs for callers without a scheduler of their own (S-1) ---
-// Places `pods` as one gang. The same id again: the answer tells how it stands. AlreadyExists: the gang or a pod's UID is
-// known already. What is planned and not confirmed within `ttl_ms`, or waits and is not asked about for as long, is
+// Places `pods` as one gang. The same id again: the answer tells how it stands. AlreadyExists: the gang or a pod's UID
+// is known already. What is planned and not confirmed within `ttl_ms`, or waits and is not asked about for as long, is
 // dropped with its pods.
 struct SubmitGang {
   std::string id;

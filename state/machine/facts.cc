@@ -208,6 +208,17 @@ void Machine::ReadRules(Gang* gang) {
 
 void Machine::On(const UpsertGangObject& command) {
   const GangObject& object = command.object;
+  const std::string key = absl::StrCat(object.name_space, "/", object.name);
+  const auto there = gangs_.find(key);
+  const bool exists = there != gangs_.end() && there->second->objects.contains(object.dialect);
+  if (command.mode == UpsertGangObject::Mode::kCreate && exists) {
+    out_->status = absl::AlreadyExistsError(absl::StrCat("gang ", key, " exists already; update it instead"));
+    return;
+  }
+  if (command.mode == UpsertGangObject::Mode::kReplace && !exists) {
+    out_->status = absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
+    return;
+  }
   Gang* gang = InternGang(object.name_space, object.name, object.created_ms);
   const auto known = gang->objects.find(object.dialect);
   const bool said_before = known != gang->objects.end() && known->second.declaration == object.declaration &&
@@ -219,10 +230,15 @@ void Machine::On(const UpsertGangObject& command) {
 }
 
 void Machine::On(const RemoveGangObject& command) {
-  const auto found = gangs_.find(absl::StrCat(command.name_space, "/", command.name));
-  if (found == gangs_.end()) return;
+  const std::string key = absl::StrCat(command.name_space, "/", command.name);
+  const auto found = gangs_.find(key);
+  if (found == gangs_.end() || found->second->objects.erase(command.dialect) == 0) {
+    if (command.must_exist) {
+      out_->status = absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
+    }
+    return;
+  }
   Gang* gang = found->second.get();
-  if (gang->objects.erase(command.dialect) == 0) return;
   Redeclare(gang);
   // D-12: without its PodGroup the gang is gone; pods that need it wait for it to come back.
   if (gang->plan != nullptr && !gang->plan->committed && !GateReason(*gang).none()) {

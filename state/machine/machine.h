@@ -92,6 +92,9 @@ class Machine {
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);
+  // Who announces facts in numbered steps, and the last version; empty and 0: nobody yet.
+  [[nodiscard]] const std::string& facts_source() const { return facts_source_; }
+  [[nodiscard]] int64_t facts_version() const { return facts_version_; }
   [[nodiscard]] int32_t held_binds() const { return held_binds_; }
   [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
@@ -335,8 +338,8 @@ class Machine {
   absl::btree_set<std::string> guarded_;    // UIDs that were refused because of a reservation
   absl::btree_set<std::string> nominated_;  // UIDs of lone pods that hold room on their nominated node
 
-  std::string facts_source_;   // who announces facts in numbered steps; empty: nobody yet
-  int64_t facts_version_ = 0;  // of the last step
+  std::string facts_source_;                               // who announces facts in numbered steps; empty: nobody yet
+  int64_t facts_version_ = 0;                              // of the last step
   absl::btree_map<std::string, std::string> submissions_;  // id -> gang key, while not confirmed
   // What became of submissions that ended, for callers that ask again; the oldest are forgotten first.
   absl::btree_map<std::string, SubmissionReply> finished_;

@@ -22,10 +22,13 @@ class NoEffects : public EffectSink {
 
 class Rpc : public testing::Test {
  protected:
-  Rpc() : engine_(MachineSettings(), EngineOptions(), &store_, &effects_), server_(&engine_) {
+  Rpc() : engine_(MachineSettings(), EngineOptions(), &store_, &effects_), server_(&engine_, RpcOptions()) {
     EXPECT_TRUE(engine_.Start().ok());
-    EXPECT_TRUE(server_.Start("127.0.0.1", 0).ok());
-    client_ = std::make_unique<MusterClient>(absl::StrCat("127.0.0.1:", server_.port()));
+    EXPECT_TRUE(server_.Start().ok());
+    ClientOptions options;
+    options.server = absl::StrCat("127.0.0.1:", server_.port());
+    options.timeout = std::chrono::seconds(2);
+    client_ = *MusterClient::Connect(options);
     NodeDescription node;
     node.name = "n";
     node.allocatable = {{"cpu", 2'000}, {"memory", int64_t{1} << 30}, {"pods", 10}};

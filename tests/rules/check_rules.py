@@ -21,13 +21,14 @@ MAY_INCLUDE = {
     "k8s-extender": ["state", "k8s-extender", "service/sync"],
     "service/store": ["state", "service/sync"],
     "service/engine": ["state", "service/store", "service/sync"],
-    "service/http": ["service/sync"],
+    "service/security": ["service/sync"],
+    "service/http": ["service/sync", "service/security"],
     "service/telemetry": [],
-    "service/config": ["state"],
-    "service/rpc": ["state", "service/engine", "service/sync", "proto/muster/v1"],
+    "service/config": ["state", "service/security", "service/sync"],
+    "service/rpc": ["state", "service/engine", "service/sync", "service/security", "proto/muster/v1", "proto/google/rpc"],
     "service/demo": ["state", "service", "k8s-extender"],
     "service": ["state", "service", "k8s-extender"],
-    "clients": ["clients", "proto/muster/v1"],
+    "clients": ["clients", "proto/muster/v1", "proto/google/rpc"],
 }
 # (pattern, where, why). The core has no clock, randomness, threads or I/O.
 BANS = [

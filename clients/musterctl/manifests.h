@@ -1,0 +1,23 @@
+// Kubernetes' own YAML, as files have it -> JSON objects, one a document, for the API to read.
+#ifndef MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_
+#define MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace muster {
+
+// The documents of `path` ("-": standard input). InvalidArgument or NotFound names the file and the place.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path);
+
+// The documents of a text, empty ones left out.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml);
+
+// "Pod default/train-0", as messages name it.
+[[nodiscard]] std::string DescribeManifest(const std::string& json);
+
+}  // namespace muster
+
+#endif  // MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_

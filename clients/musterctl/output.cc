@@ -1,0 +1,200 @@
+#include "clients/musterctl/output.h"
+
+#include <google/protobuf/util/json_util.h>
+#include <yaml-cpp/yaml.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace muster {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// Columns as wide as their widest cell.
+void PrintTable(const Rows& rows) {
+  std::vector<size_t> widths;
+  for (const auto& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()), 0);
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t i = 0; i < row.size(); ++i) {
+      line += row[i];
+      if (i + 1 < row.size()) line.append(widths[i] - row[i].size() + 3, ' ');
+    }
+    std::cout << line << "\n";
+  }
+}
+
+std::string Age(int64_t unix_ms) {
+  if (unix_ms <= 0) return "-";
+  const absl::Duration age = absl::Now() - absl::FromUnixMillis(unix_ms);
+  return absl::FormatDuration(std::max(absl::Trunc(age, absl::Seconds(1)), absl::Seconds(1)));
+}
+
+std::string Members(const v1::Gang& gang) {
+  return absl::StrCat(gang.counts().bound() + gang.counts().binding(), "/",
+                      gang.rules().min_member() < 0 ? "?" : absl::StrCat(gang.rules().min_member()));
+}
+
+std::string Clock() { return absl::FormatTime("%H:%M:%S", absl::Now(), absl::LocalTimeZone()); }
+
+}  // namespace
+
+// The message as JSON, or as YAML by way of it.
+void PrintMessage(const google::protobuf::Message& message, const std::string& output) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = output == "json";
+  options.always_print_primitive_fields = true;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (!google::protobuf::util::MessageToJsonString(message, &json, options).ok()) return;
+  if (output == "json") {
+    std::cout << json;
+    return;
+  }
+  YAML::Emitter yaml;
+  YAML::Node node = YAML::Load(json);
+  const std::function<void(YAML::Node)> block = [&](YAML::Node n) {
+    n.SetStyle(YAML::EmitterStyle::Block);
+    for (auto child : n) block(n.IsMap() ? child.second : child);
+  };
+  block(node);
+  yaml << node;
+  std::cout << yaml.c_str() << "\n";
+}
+
+void PrintGangs(const v1::ListGangsResponse& list) {
+  Rows rows = {{"NAMESPACE", "NAME", "PHASE", "BOUND/MIN", "PODS", "PRIORITY", "AGE", "REASON"}};
+  for (const auto& gang : list.gangs()) {
+    rows.push_back(
+        {gang.namespace_(), gang.name(), gang.phase(), Members(gang), absl::StrCat(gang.counts().children()),
+         absl::StrCat(gang.priority()), Age(gang.created_unix_ms()),
+         gang.reason().code() == "None" ? "" : absl::StrCat(gang.reason().code(), ": ", gang.reason().text())});
+  }
+  if (rows.size() == 1) {
+    std::cout << "no gangs\n";
+  } else {
+    PrintTable(rows);
+  }
+}
+
+void DescribeGang(const v1::Gang& gang) {
+  const auto& rules = gang.rules();
+  std::vector<std::vector<std::string>> head = {
+      {"Gang:", absl::StrCat(gang.namespace_(), "/", gang.name())},
+      {"Declared by:", gang.source()},
+      {"Phase:", gang.phase()},
+      {"Reason:",
+       absl::StrCat(gang.reason().text(), " [", gang.reason().code(), "], since ", Age(gang.reason().since_unix_ms()))},
+      {"Minimum:", absl::StrCat(rules.min_member(), " of ", rules.total_number())},
+      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ", rules.wait_time_ms() / 1000,
+                              " s, then ", rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
+      {"Queue:", absl::StrCat(rules.queue(), ", priority ", gang.priority(), ", put back ", gang.requeues(), " times")},
+  };
+  if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
+  PrintTable(head);
+  for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << warning << "\n";
+  Rows rows = {{"MEMBER", "STATE", "NODE", "PRIORITY", "BINDING", "REASON"}};
+  for (const auto& member : gang.members()) {
+    const auto& binding = member.binding();
+    rows.push_back({member.name(), member.state(), member.node().empty() ? "-" : member.node(),
+                    absl::StrCat(member.priority()),
+                    binding.phase().empty() ? "-" : absl::StrCat(binding.phase(), " (", binding.attempts(), ")"),
+                    binding.reason().empty() ? member.reason().text() : binding.reason()});
+  }
+  std::cout << "\n";
+  PrintTable(rows);
+}
+
+void PrintNodes(const v1::ListNodesResponse& list) {
+  Rows rows = {{"NAME", "SCHEDULABLE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE"}};
+  for (const auto& node : list.nodes()) {
+    bool first = true;
+    std::vector<std::string> names;
+    for (const auto& [name, amount] : node.allocatable()) names.push_back(name);
+    std::sort(names.begin(), names.end());
+    const auto amount = [](const auto& map, const std::string& name) {
+      const auto found = map.find(name);
+      return found == map.end() ? std::string("0") : found->second;
+    };
+    for (const std::string& name : names) {
+      rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name,
+                      amount(node.allocatable(), name), amount(node.used(), name), amount(node.reserved(), name),
+                      amount(node.free(), name)});
+      first = false;
+    }
+  }
+  PrintTable(rows);
+}
+
+void PrintLine(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  std::string json;
+  if (google::protobuf::util::MessageToJsonString(message, &json, options).ok())
+    std::cout << json << "\n" << std::flush;
+}
+
+void PrintSubmission(const v1::Submission& submission) {
+  Rows head = {{"Submission:", submission.id()}, {"State:", v1::Submission::State_Name(submission.state())}};
+  if (!submission.reason().text().empty()) {
+    head.push_back({"Reason:", absl::StrCat(submission.reason().text(), " [", submission.reason().code(), "]")});
+  }
+  if (submission.state() == v1::Submission::PLANNED) {
+    const absl::Duration left = absl::FromUnixMillis(submission.expires_unix_ms()) - absl::Now();
+    head.push_back({"Plan:", absl::StrCat(submission.plan(), ", kept for another ",
+                                          absl::FormatDuration(absl::Trunc(left, absl::Seconds(1))))});
+  }
+  PrintTable(head);
+  if (submission.placements().empty()) return;
+  Rows rows = {{"POD", "NODE", "UID"}};
+  for (const auto& placement : submission.placements()) {
+    rows.push_back({placement.pod_name(), placement.node(), placement.pod_uid()});
+  }
+  std::cout << "\n";
+  PrintTable(rows);
+}
+
+void PrintEvent(const v1::Event& event) {
+  const std::string at = absl::FormatTime("%H:%M:%S", absl::FromUnixMillis(event.unix_ms()), absl::LocalTimeZone());
+  std::cout << at << "  " << event.type() << "  " << event.namespace_() << "/" << event.pod_name()
+            << (event.node().empty() ? "" : " on " + event.node()) << "  " << event.reason().code() << ": "
+            << event.reason().text() << "\n"
+            << std::flush;
+}
+
+void PrintGangEvent(const v1::GangEvent& event) {
+  if (event.has_upserted()) {
+    const v1::Gang& gang = event.upserted();
+    std::cout << Clock() << "  " << gang.namespace_() << "/" << gang.name() << "  " << gang.phase() << "  "
+              << Members(gang) << "  " << gang.reason().text() << "\n";
+  } else if (event.event_case() == v1::GangEvent::kRemoved) {
+    std::cout << Clock() << "  " << event.removed() << "  removed\n";
+  } else if (event.resync()) {
+    std::cout << Clock() << "  too slow: what follows is everything again\n";
+  }
+  std::cout << std::flush;
+}
+
+void PrintNodeEvent(const v1::NodeEvent& event) {
+  if (event.has_upserted()) {
+    std::cout << Clock() << "  " << event.upserted().name() << (event.upserted().unschedulable() ? "  cordoned" : "");
+    for (const auto& [name, amount] : event.upserted().free()) std::cout << "  " << name << " " << amount << " free";
+    std::cout << "\n";
+  } else if (event.event_case() == v1::NodeEvent::kRemoved) {
+    std::cout << Clock() << "  " << event.removed() << "  removed\n";
+  } else if (event.resync()) {
+    std::cout << Clock() << "  too slow: what follows is everything again\n";
+  }
+  std::cout << std::flush;
+}
+
+}  // namespace muster

@@ -1,0 +1,29 @@
+// What musterctl prints: tables for people, JSON and YAML for programs.
+#ifndef MUSTER_CLIENTS_MUSTERCTL_OUTPUT_H_
+#define MUSTER_CLIENTS_MUSTERCTL_OUTPUT_H_
+
+#include <google/protobuf/message.h>
+
+#include <string>
+#include <vector>
+
+#include "proto/muster/v1/decisions.pb.h"
+#include "proto/muster/v1/muster.pb.h"
+
+namespace muster {
+
+// "table", "json" or "yaml".
+void PrintMessage(const google::protobuf::Message& message, const std::string& output);
+// One message a line, for watches.
+void PrintLine(const google::protobuf::Message& message);
+void PrintGangs(const v1::ListGangsResponse& list);
+void DescribeGang(const v1::Gang& gang);
+void PrintNodes(const v1::ListNodesResponse& list);
+void PrintSubmission(const v1::Submission& submission);
+void PrintEvent(const v1::Event& event);
+void PrintGangEvent(const v1::GangEvent& event);
+void PrintNodeEvent(const v1::NodeEvent& event);
+
+}  // namespace muster
+
+#endif  // MUSTER_CLIENTS_MUSTERCTL_OUTPUT_H_

@@ -1,0 +1,60 @@
+// What Muster did about pods, for people and for orchestrators that carry effects out themselves: the last few thousand
+// effects, kept as they pass by, with a number each.
+#ifndef MUSTER_SERVICE_ENGINE_EVENT_LOG_H_
+#define MUSTER_SERVICE_ENGINE_EVENT_LOG_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "service/sync/sync.h"
+#include "state/machine/port.h"
+
+namespace muster {
+
+struct EventRecord {
+  int64_t sequence = 0;  // rises by one
+  int64_t unix_ms = 0;
+  absl::string_view type;  // Bind, Call, TimedOut, Evict, Note or Warning
+  PodRef pod;
+  std::string node;
+  Reason reason;
+};
+
+// Thread-safe. Passes every effect on to `next`, which may be nullptr.
+class EventLog : public EffectSink {
+ public:
+  using Listener = std::function<void(const std::vector<std::shared_ptr<const EventRecord>>&)>;
+  static constexpr size_t kKept = 4'096;
+
+  explicit EventLog(EffectSink* next) : next_(next) {}
+  void Carry(std::vector<Effect> effects) override;
+
+  struct Page {
+    std::vector<std::shared_ptr<const EventRecord>> events;
+    int64_t missed = 0;  // after `after`, and not kept any more
+  };
+  [[nodiscard]] Page After(int64_t after) const;
+  // `listener` gets every event after those of the returned page, in order; must not block.
+  Page Listen(int64_t after, Listener listener, int* id);
+  void Unlisten(int id);
+
+ private:
+  [[nodiscard]] Page PageAfter(int64_t after) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  EffectSink* const next_;
+  mutable Mutex mutex_;
+  std::deque<std::shared_ptr<const EventRecord>> events_ ABSL_GUARDED_BY(mutex_);
+  int64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
+  absl::flat_hash_map<int, Listener> listeners_ ABSL_GUARDED_BY(mutex_);
+  int next_listener_ ABSL_GUARDED_BY(mutex_) = 1;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_ENGINE_EVENT_LOG_H_

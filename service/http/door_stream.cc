@@ -1,0 +1,208 @@
+#include "service/http/door_stream.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <openssl/err.h>
+#include <openssl/x509v3.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <cstring>
+#include <utility>
+
+namespace muster {
+namespace {
+
+constexpr std::chrono::seconds kWriteLimit(30);
+
+void Address(int fd, int (*name)(int, sockaddr*, socklen_t*), std::string* ip, int* port) {
+  sockaddr_storage address{};
+  socklen_t length = sizeof(address);
+  char text[INET6_ADDRSTRLEN] = "";
+  if (name(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return;
+  if (address.ss_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(&address);
+    inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
+    *port = ntohs(v4->sin_port);
+  } else if (address.ss_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(&address);
+    inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof(text));
+    *port = ntohs(v6->sin6_port);
+  }
+  *ip = text;
+}
+
+}  // namespace
+
+DoorStream::DoorStream(int fd, std::shared_ptr<SSL_CTX> tls, absl::Duration request_limit)
+    : fd_(fd), context_(std::move(tls)), request_limit_(request_limit) {
+  if (context_ == nullptr) return;
+  ssl_ = SSL_new(context_.get());
+  SSL_set_fd(ssl_, fd_);
+}
+
+DoorStream::~DoorStream() {
+  if (ssl_ != nullptr) SSL_free(ssl_);
+}
+
+bool DoorStream::Poll(short events, Time until) const {
+  pollfd waited{fd_, events, 0};
+  while (true) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+    if (left.count() < 0) return false;
+    const int ready = poll(&waited, 1, static_cast<int>(std::min<int64_t>(left.count() + 1, INT_MAX)));
+    if (ready > 0) return true;
+    if (ready < 0 && errno != EINTR) return false;
+  }
+}
+
+bool DoorStream::Accept() {
+  if (ssl_ == nullptr) return true;
+  const Time until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(request_limit_);
+  while (true) {
+    ERR_clear_error();
+    const int done = SSL_accept(ssl_);
+    if (done == 1) return true;
+    const int error = SSL_get_error(ssl_, done);
+    const bool reading = error == SSL_ERROR_WANT_READ;
+    if (!reading && error != SSL_ERROR_WANT_WRITE) return false;
+    if (!Poll(reading ? POLLIN : POLLOUT, until)) return false;
+  }
+}
+
+ssize_t DoorStream::Receive(char* data, size_t size, Time until) {
+  while (true) {
+    short wanted = POLLIN;
+    if (ssl_ == nullptr) {
+      const ssize_t got = recv(fd_, data, size, MSG_DONTWAIT);
+      if (got >= 0) return got;
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return -1;
+    } else {
+      ERR_clear_error();
+      const int got = SSL_read(ssl_, data, static_cast<int>(std::min<size_t>(size, INT_MAX)));
+      if (got > 0) return got;
+      const int error = SSL_get_error(ssl_, got);
+      if (error == SSL_ERROR_ZERO_RETURN) return 0;
+      if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return -1;
+      if (error == SSL_ERROR_WANT_WRITE) wanted = POLLOUT;
+    }
+    if (!Poll(wanted, until)) return -1;
+  }
+}
+
+bool DoorStream::WaitForRequest(absl::Duration idle_limit) {
+  const Time until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(idle_limit);
+  body_left_ = 0;
+  arrived_ = nullptr;
+  if (begin_ == end_) {
+    const ssize_t got = Receive(buffer_.data(), buffer_.size(), until);
+    if (got <= 0) return false;
+    begin_ = 0;
+    end_ = static_cast<size_t>(got);
+  }
+  deadline_ = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(request_limit_);
+  return true;
+}
+
+void DoorStream::ExpectBody(size_t bytes, std::function<void()> arrived) {
+  if (bytes == 0) return arrived();
+  body_left_ = bytes;
+  arrived_ = std::move(arrived);
+}
+
+ssize_t DoorStream::read(char* data, size_t size) {
+  size_t copied = 0;
+  if (begin_ < end_) {
+    copied = std::min(size, end_ - begin_);
+    std::memcpy(data, buffer_.data() + begin_, copied);
+    begin_ += copied;
+  } else if (size >= buffer_.size()) {
+    const ssize_t got = Receive(data, size, deadline_);
+    if (got <= 0) return got;
+    copied = static_cast<size_t>(got);
+  } else {
+    const ssize_t got = Receive(buffer_.data(), buffer_.size(), deadline_);
+    if (got <= 0) return got;
+    end_ = static_cast<size_t>(got);
+    copied = begin_ = std::min(size, end_);
+    std::memcpy(data, buffer_.data(), copied);
+  }
+  if (arrived_ != nullptr) {
+    body_left_ -= std::min(body_left_, copied);
+    if (body_left_ == 0) std::exchange(arrived_, nullptr)();
+  }
+  return static_cast<ssize_t>(copied);
+}
+
+ssize_t DoorStream::write(const char* data, size_t size) {
+  const Time until = std::chrono::steady_clock::now() + kWriteLimit;
+  while (true) {
+    short wanted = POLLOUT;
+    if (ssl_ == nullptr) {
+      const ssize_t sent = send(fd_, data, size, MSG_DONTWAIT | MSG_NOSIGNAL);
+      if (sent >= 0) return sent;
+      if (errno == EINTR) continue;
+      if (errno != EAGAIN && errno != EWOULDBLOCK) return -1;
+    } else {
+      ERR_clear_error();
+      const int sent = SSL_write(ssl_, data, static_cast<int>(std::min<size_t>(size, INT_MAX)));
+      if (sent > 0) return sent;
+      const int error = SSL_get_error(ssl_, sent);
+      if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return -1;
+      if (error == SSL_ERROR_WANT_READ) wanted = POLLIN;
+    }
+    if (!Poll(wanted, until)) return -1;
+  }
+}
+
+bool DoorStream::is_readable() const { return begin_ < end_ || Poll(POLLIN, deadline_); }
+
+bool DoorStream::is_writable() const {
+  if (!Poll(POLLOUT, std::chrono::steady_clock::now() + kWriteLimit)) return false;
+  char byte = 0;
+  if (ssl_ == nullptr) {
+    const ssize_t got = recv(fd_, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return got > 0 || (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
+  }
+  ERR_clear_error();
+  const int got = SSL_peek(ssl_, &byte, 1);
+  if (got > 0) return true;
+  const int error = SSL_get_error(ssl_, got);
+  return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
+}
+
+void DoorStream::Close() {
+  if (ssl_ != nullptr && SSL_is_init_finished(ssl_) != 0) SSL_shutdown(ssl_);
+}
+
+std::vector<std::string> DoorStream::CertificateNames() const {
+  std::vector<std::string> names;
+  if (ssl_ == nullptr || SSL_get_verify_result(ssl_) != X509_V_OK) return names;
+  const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(ssl_), &X509_free);
+  if (certificate == nullptr) return names;
+  char common[256] = "";
+  if (X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, common, sizeof(common)) > 0) {
+    names.emplace_back(common);
+  }
+  auto* alternatives =
+      static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr));
+  for (int i = 0; alternatives != nullptr && i < sk_GENERAL_NAME_num(alternatives); ++i) {
+    const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives, i);
+    if (name->type != GEN_DNS && name->type != GEN_URI) continue;
+    const ASN1_IA5STRING* text = name->type == GEN_DNS ? name->d.dNSName : name->d.uniformResourceIdentifier;
+    names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+                       static_cast<size_t>(ASN1_STRING_length(text)));
+  }
+  GENERAL_NAMES_free(alternatives);
+  if (names.empty()) names.emplace_back("(no name)");
+  return names;
+}
+
+void DoorStream::get_remote_ip_and_port(std::string& ip, int& port) const { Address(fd_, &getpeername, &ip, &port); }
+void DoorStream::get_local_ip_and_port(std::string& ip, int& port) const { Address(fd_, &getsockname, &ip, &port); }
+
+}  // namespace muster

@@ -1,0 +1,226 @@
+// The verbs of the scheduler framework, for callers that drive pods one by one.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "service/rpc/door.h"
+#include "service/rpc/mapping.h"
+#include "service/rpc/services.h"
+#include "service/rpc/stream.h"
+
+namespace muster {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr int64_t kMaxBindWithinMs = 24 * 3600 * 1000;
+
+// Empty when every named field has a value.
+grpc::Status Required(std::initializer_list<std::pair<const char*, const std::string&>> fields) {
+  Violations violations;
+  for (const auto& [field, value] : fields) {
+    if (value.empty()) violations.Add(field, "is empty");
+  }
+  return violations.none() ? grpc::Status::OK : violations.ToStatus();
+}
+
+// A Permit call. While the pod waits at the barrier nothing but this object waits for it: no thread.
+class PermitReactor final : public StreamReactor<v1::PermitEvent> {
+ public:
+  PermitReactor(RpcDoor* door, CallbackServerContext* context, const v1::PermitRequest& request)
+      : StreamReactor(door), context_(context) {
+    permit_.uid = request.pod_uid();
+    permit_.node = request.node();
+    permit_.bind_within_ms = request.bind_within_ms();
+  }
+
+ protected:
+  void OnAdmitted() override {
+    Violations violations;
+    if (permit_.uid.empty()) violations.Add("pod_uid", "is empty");
+    if (permit_.node.empty()) violations.Add("node", "is empty; expected the node that the caller chose");
+    if (permit_.bind_within_ms < 0 || permit_.bind_within_ms > kMaxBindWithinMs) {
+      violations.Add("bind_within_ms", absl::StrCat(permit_.bind_within_ms, "; expected 0 to ", kMaxBindWithinMs));
+    }
+    if (!violations.none()) return Close(violations.ToStatus());
+    const auto token = door()->engine().AskPermit(
+        permit_, DeadlineOf(*context_),
+        [handle = handle()](const absl::StatusOr<Reply>& reply) {
+          handle->With([&](StreamReactor* stream) { static_cast<PermitReactor*>(stream)->OnReply(reply); });
+        },
+        [handle = handle()](const HoldAnswer& answer) {
+          handle->With([&](StreamReactor* stream) { static_cast<PermitReactor*>(stream)->OnAnswer(answer); });
+        });
+    MutexLock lock(&mutex_);
+    token_ = token;
+    asked_ = !ended_;
+    if (gone_ && asked_) GiveBack();
+  }
+  // The caller left: its place at the barrier is given back.
+  void OnGone() override {
+    MutexLock lock(&mutex_);
+    if (std::exchange(gone_, true) || !asked_) return;
+    GiveBack();
+  }
+
+ private:
+  void GiveBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (!std::exchange(ended_, true)) door()->engine().EndPermit(permit_.uid, token_);
+  }
+  void OnReply(const absl::StatusOr<Reply>& reply) {
+    if (!reply.ok()) {
+      SetEnded();
+      return Close(ToGrpc(reply.status()));
+    }
+    const auto& permit = std::get<PermitReply>(*reply);
+    v1::PermitEvent event;
+    if (!permit.reason.none()) FillReason(permit.reason, event.mutable_reason());
+    if (permit.kind == PermitReply::Kind::kWait) {
+      event.set_verdict(v1::PermitEvent::WAIT);
+      event.set_wait_left_ms(permit.wait_ms);
+      for (const std::string& uid : permit.activate) event.add_activate_pod_uids(uid);
+      Send(std::move(event));
+      return;
+    }
+    SetEnded();
+    event.set_verdict(permit.kind == PermitReply::Kind::kPermit ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
+    Send(std::move(event));
+    Close(grpc::Status::OK);
+  }
+  void OnAnswer(const HoldAnswer& answer) {
+    SetEnded();
+    v1::PermitEvent event;
+    event.set_verdict(answer.permitted ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
+    if (!answer.reason.none()) FillReason(answer.reason, event.mutable_reason());
+    Send(std::move(event));
+    Close(grpc::Status::OK);
+  }
+  void SetEnded() {
+    MutexLock lock(&mutex_);
+    ended_ = true;
+  }
+
+  CallbackServerContext* const context_;
+  muster::Permit permit_;
+  Mutex mutex_;
+  HoldToken token_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool asked_ ABSL_GUARDED_BY(mutex_) = false;  // the core knows of the call
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;  // and is done with it
+  bool gone_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
+ public:
+  explicit DecisionServiceImpl(RpcDoor* door) : door_(door) {}
+
+  ServerUnaryReactor* PreFilter(CallbackServerContext* context, const v1::PreFilterRequest* request,
+                                v1::PreFilterResponse* response) override {
+    return ServeOnce(door_, context, "PreFilter", request, response, [=, this](const FinishCall& finish) {
+      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
+      door_->engine().AskAsync(muster::PreFilter{request->pod_uid()}, DeadlineOf(*context),
+                               [=](const absl::StatusOr<Reply>& reply) {
+                                 if (!reply.ok()) return finish(ToGrpc(reply.status()));
+                                 const auto& answer = std::get<PreFilterReply>(*reply);
+                                 response->set_passes(answer.passes);
+                                 if (!answer.passes) FillReason(answer.reason, response->mutable_reason());
+                                 finish(grpc::Status::OK);
+                               });
+    });
+  }
+  ServerUnaryReactor* Filter(CallbackServerContext* context, const v1::FilterRequest* request,
+                             v1::FilterResponse* response) override {
+    return Find(context, "Filter", request, [response](const NodesReply& found) {
+      for (const NodesReply::Scored& node : found.nodes) response->add_nodes(node.node);
+      for (const NodesReply::Refused& node : found.refused) {
+        v1::NodeRefusal* refusal = response->add_refused();
+        refusal->set_node(node.node);
+        FillReason(node.reason, refusal->mutable_reason());
+      }
+      if (found.nodes.empty()) FillReason(found.reason, response->mutable_reason());
+    });
+  }
+  ServerUnaryReactor* Prioritize(CallbackServerContext* context, const v1::PrioritizeRequest* request,
+                                 v1::PrioritizeResponse* response) override {
+    return Find(context, "Prioritize", request, [response](const NodesReply& found) {
+      for (const NodesReply::Scored& node : found.nodes) {
+        v1::NodeScore* score = response->add_nodes();
+        score->set_node(node.node);
+        score->set_score(node.score / 10);
+      }
+    });
+  }
+  grpc::ServerWriteReactor<v1::PermitEvent>* Permit(CallbackServerContext* context,
+                                                    const v1::PermitRequest* request) override {
+    auto* permit = new PermitReactor(door_, context, *request);
+    permit->Begin(context, Role::kReadWrite);
+    return permit;
+  }
+  ServerUnaryReactor* PostFilter(CallbackServerContext* context, const v1::PostFilterRequest* request,
+                                 v1::PostFilterResponse* response) override {
+    return ServeOnce(door_, context, "PostFilter", request, response, [=, this](const FinishCall& finish) {
+      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
+      Tell(muster::PostFilter{request->pod_uid(), request->message().substr(0, 1024)}, context, finish);
+    });
+  }
+  ServerUnaryReactor* Unreserve(CallbackServerContext* context, const v1::UnreserveRequest* request,
+                                v1::UnreserveResponse* response) override {
+    return ServeOnce(door_, context, "Unreserve", request, response, [=, this](const FinishCall& finish) {
+      Violations violations;
+      if (request->pod_uid().empty()) violations.Add("pod_uid", "is empty");
+      UnreserveCause cause = UnreserveCause::kRejected;
+      switch (request->cause()) {
+        case v1::UnreserveRequest::PERMIT_TIMEOUT:
+          cause = UnreserveCause::kPermitTimeout;
+          break;
+        case v1::UnreserveRequest::REJECTED:
+          break;
+        case v1::UnreserveRequest::BIND_FAILED:
+          cause = UnreserveCause::kBindFailed;
+          break;
+        default:
+          violations.Add("cause", absl::StrCat(static_cast<int>(request->cause()),
+                                               "; expected PERMIT_TIMEOUT, REJECTED or BIND_FAILED"));
+      }
+      if (!violations.none()) return finish(violations.ToStatus());
+      Tell(muster::Unreserve{request->pod_uid(), cause}, context, finish);
+    });
+  }
+  ServerUnaryReactor* PostBind(CallbackServerContext* context, const v1::PostBindRequest* request,
+                               v1::PostBindResponse* response) override {
+    return ServeOnce(door_, context, "PostBind", request, response, [=, this](const FinishCall& finish) {
+      const auto missing = Required({{"pod_uid", request->pod_uid()}, {"node", request->node()}});
+      if (!missing.ok()) return finish(missing);
+      Tell(muster::PostBind{request->pod_uid(), request->node()}, context, finish);
+    });
+  }
+
+ private:
+  template <typename Request, typename Fill>
+  ServerUnaryReactor* Find(CallbackServerContext* context, const char* method, const Request* request, Fill fill) {
+    // Asking gives a member of a placed gang its slot: not for readers.
+    return Serve(door_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
+      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
+      FindNodes find{request->pod_uid(), {request->nodes().begin(), request->nodes().end()}};
+      door_->engine().AskAsync(std::move(find), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
+        if (!reply.ok()) return finish(ToGrpc(reply.status()));
+        fill(std::get<NodesReply>(*reply));
+        finish(grpc::Status::OK);
+      });
+    });
+  }
+  void Tell(Command command, CallbackServerContext* context, const FinishCall& finish) {
+    door_->engine().AskAsync(std::move(command), DeadlineOf(*context),
+                             [finish](const absl::StatusOr<Reply>& reply) { finish(ToGrpc(reply.status())); });
+  }
+
+  RpcDoor* const door_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeDecisionService(RpcDoor* door) {
+  return std::make_unique<DecisionServiceImpl>(door);
+}
+
+}  // namespace muster

@@ -1,0 +1,68 @@
+#include "service/rpc/door.h"
+
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+namespace muster {
+namespace {
+
+std::string BearerOf(const grpc::CallbackServerContext& context) {
+  const auto found = context.client_metadata().find("authorization");
+  if (found == context.client_metadata().end()) return "";
+  absl::string_view value(found->second.data(), found->second.size());
+  return absl::ConsumePrefix(&value, "Bearer ") ? std::string(value) : "";
+}
+
+std::vector<std::string> CertificateOf(const grpc::CallbackServerContext& context) {
+  std::vector<std::string> names;
+  const auto peer = context.auth_context();
+  if (peer == nullptr || !peer->IsPeerAuthenticated()) return names;
+  for (const char* property : {"x509_common_name", "x509_subject_alternative_name"}) {
+    for (const grpc::string_ref& value : peer->FindPropertyValues(property))
+      names.emplace_back(value.data(), value.size());
+  }
+  if (names.empty()) names.emplace_back("(no name)");
+  return names;
+}
+
+// "ipv4:10.0.0.1:4711" -> "ipv4:10.0.0.1": all connections from one address are one client.
+std::string AddressOf(const grpc::CallbackServerContext& context) {
+  const std::string peer = context.peer();
+  return peer.substr(0, peer.rfind(':'));
+}
+
+}  // namespace
+
+void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
+  Access* access = options_.access == nullptr ? &anyone_ : options_.access;
+  const std::string address = AddressOf(*context);
+  access->Identify(BearerOf(*context), CertificateOf(*context),
+                   [this, role, address, admitted](const absl::StatusOr<Identity>& identity) {
+                     // Who cannot say who it is, is bounded by its address.
+                     const bool known = identity.ok() && identity->name != "anonymous";
+                     const std::string client = known ? identity->name : address;
+                     absl::Status may = limits_.TakeCall(client, absl::Now());
+                     if (may.ok()) may = identity.status();
+                     if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
+                       may = absl::PermissionDeniedError(
+                           absl::StrCat(identity->name, " may only read; this call changes something"));
+                     }
+                     if (!may.ok()) return admitted(may);
+                     admitted(client);
+                   });
+}
+
+void RpcDoor::Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const {
+  if (options_.observer) options_.observer(method, status.ok() ? "ok" : "refused", took);
+}
+
+std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context) {
+  const auto deadline = context.deadline();
+  const auto now = std::chrono::system_clock::now();
+  if (deadline - now > std::chrono::hours(24)) return std::chrono::steady_clock::time_point::max();
+  return std::chrono::steady_clock::now() + (deadline - now);
+}
+
+}  // namespace muster

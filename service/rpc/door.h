@@ -1,0 +1,104 @@
+// What every call of the gRPC door goes through: who calls, whether it may, how much it takes, and whether it was
+// answered before (SPEC S-1, S-6).
+#ifndef MUSTER_SERVICE_RPC_DOOR_H_
+#define MUSTER_SERVICE_RPC_DOOR_H_
+
+#include <grpcpp/grpcpp.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "service/engine/engine.h"
+#include "service/rpc/errors.h"
+#include "service/rpc/request_log.h"
+#include "service/rpc/rpc_server.h"
+#include "service/security/access.h"
+#include "service/security/limits.h"
+
+namespace muster {
+
+// Thread-safe.
+class RpcDoor {
+ public:
+  // Gets the caller's name for limits and logs, or why it may not call.
+  using Admitted = std::function<void(absl::StatusOr<std::string>)>;
+
+  RpcDoor(Engine* engine, const RpcOptions& options)
+      : engine_(engine), options_(options), limits_(options.limits), anyone_({}, nullptr) {}
+
+  [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] const RpcOptions& options() const { return options_; }
+  [[nodiscard]] RequestLog& requests() { return requests_; }
+  [[nodiscard]] ClientLimits& limits() { return limits_; }
+
+  // Calls `admitted` once, at once or from another thread.
+  void Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted);
+  void Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const;
+
+ private:
+  Engine* const engine_;
+  const RpcOptions options_;
+  RequestLog requests_;
+  ClientLimits limits_;
+  Access anyone_;  // where nothing is asked for
+};
+
+// The call's deadline on the clock that no adjustment moves.
+[[nodiscard]] std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context);
+
+using FinishCall = std::function<void(const grpc::Status&)>;
+
+// Serves a unary call: `work(finish)` fills the response and calls `finish` once, on any thread.
+template <typename Work>
+grpc::ServerUnaryReactor* Serve(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
+                                Role role, Work work) {
+  grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
+  const FinishCall finish = [door, reactor, method, begun = absl::Now()](const grpc::Status& status) {
+    door->Observe(method, status, absl::Now() - begun);
+    reactor->Finish(status);
+  };
+  door->Admit(context, role, [finish, work = std::move(work)](const absl::StatusOr<std::string>& client) {
+    if (!client.ok()) return finish(ToGrpc(client.status()));
+    work(*client, finish);
+  });
+  return reactor;
+}
+
+// As Serve, for calls that change something: a repeated request id gets the first answer.
+template <typename Request, typename Response, typename Work>
+grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
+                                    const Request* request, Response* response, Work work) {
+  return Serve(door, context, method, Role::kReadWrite,
+               [=, work = std::move(work)](const std::string& client, const FinishCall& finish) {
+                 const std::string& id = request->request_id();
+                 if (id.empty()) return work(finish);
+                 if (id.size() > 128) {
+                   Violations violations;
+                   violations.Add("request_id", "is longer than 128 bytes");
+                   return finish(violations.ToStatus());
+                 }
+                 std::string key = client;
+                 key.append("\n").append(method.data(), method.size()).append("\n").append(id);
+                 const bool fresh = door->requests().Begin(
+                     key, request->SerializeAsString(), absl::Now(), [=](const RequestLog::Answer& answer) {
+                       if (answer.status.ok() && !response->ParseFromString(answer.response)) {
+                         return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
+                       }
+                       finish(answer.status);
+                     });
+                 if (!fresh) return;
+                 work([=](const grpc::Status& status) {
+                   const RequestLog::Answer answer{status, status.ok() ? response->SerializeAsString() : std::string()};
+                   door->requests().Done(key, answer);
+                   finish(status);
+                 });
+               });
+}
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_RPC_DOOR_H_

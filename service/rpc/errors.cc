@@ -1,0 +1,63 @@
+#include "service/rpc/errors.h"
+
+#include "absl/strings/str_cat.h"
+#include "proto/google/rpc/error_details.pb.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxViolations = 16;
+
+grpc::Status Build(grpc::StatusCode code, const std::string& text,
+                   const std::vector<const google::protobuf::Message*>& details) {
+  google::rpc::Status status;
+  status.set_code(static_cast<int>(code));
+  status.set_message(text);
+  for (const google::protobuf::Message* detail : details) status.add_details()->PackFrom(*detail);
+  return {code, text, status.SerializeAsString()};
+}
+
+}  // namespace
+
+void Violations::Add(std::string field, std::string text) {
+  if (found_.size() < kMaxViolations) found_.emplace_back(std::move(field), std::move(text));
+}
+
+grpc::Status Violations::ToStatus() const {
+  google::rpc::BadRequest bad;
+  std::string all;
+  for (const auto& [field, text] : found_) {
+    google::rpc::BadRequest::FieldViolation* violation = bad.add_field_violations();
+    violation->set_field(field);
+    violation->set_description(text);
+    absl::StrAppend(&all, all.empty() ? "" : "\n", field, ": ", text);
+  }
+  return Build(grpc::StatusCode::INVALID_ARGUMENT, all, {&bad});
+}
+
+grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason) {
+  if (status.ok()) return grpc::Status::OK;
+  const std::string text(status.message());
+  if (absl::IsInvalidArgument(status)) {
+    Violations violations;
+    const size_t colon = text.find(": ");
+    const bool names_field = colon != std::string::npos && text.find(' ') > colon;
+    violations.Add(names_field ? text.substr(0, colon) : "", names_field ? text.substr(colon + 2) : text);
+    return violations.ToStatus();
+  }
+  std::vector<const google::protobuf::Message*> details;
+  google::rpc::ErrorInfo info;
+  google::rpc::RetryInfo retry;
+  if (!reason.empty()) {
+    info.set_reason(std::string(reason));
+    info.set_domain("muster.dev");
+    details.push_back(&info);
+  }
+  if (absl::IsResourceExhausted(status) || absl::IsUnavailable(status)) {
+    retry.mutable_retry_delay()->set_seconds(1);
+    details.push_back(&retry);
+  }
+  return Build(static_cast<grpc::StatusCode>(status.code()), text, details);
+}
+
+}  // namespace muster

@@ -1,0 +1,186 @@
+// Nodes and pods, told in numbered steps.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/muster/v1/facts.grpc.pb.h"
+#include "service/rpc/door.h"
+#include "service/rpc/reading.h"
+#include "service/rpc/services.h"
+
+namespace muster {
+namespace {
+
+using grpc::CallbackServerContext;
+
+// Of one snapshot, all parts together.
+constexpr size_t kMaxSnapshotBytes = size_t{512} << 20;
+
+constexpr char kElsewhere[] =
+    "Kubernetes tells nodes and pods here (kubernetes.enabled); apply them there, or start musterd with "
+    "kubernetes.enabled: false";
+
+void CheckSource(const std::string& source, Violations* violations) {
+  if (source.empty() || source.size() > 253) {
+    violations->Add("source", "is empty or longer than 253 bytes; expected a name for who announces");
+  }
+}
+
+void ReadManifests(const RpcDoor& door, const google::protobuf::RepeatedPtrField<std::string>& from,
+                   const std::string& path, int64_t now_ms, Violations* violations, Facts* facts) {
+  for (int i = 0; i < from.size(); ++i) {
+    if (door.options().manifests == nullptr) {
+      violations->Add(path, "manifests are not read here");
+      return;
+    }
+    const absl::Status read = door.options().manifests(from[i], now_ms, facts);
+    if (!read.ok()) violations->Add(absl::StrCat(path, "[", i, "]"), std::string(read.message()));
+  }
+}
+
+template <typename Message>
+void ReadFacts(const RpcDoor& door, const Message& message, Violations* violations, Facts* facts) {
+  const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+  for (int i = 0; i < message.nodes_size(); ++i) {
+    ReadNode(message.nodes(i), absl::StrCat("nodes[", i, "]"), violations, &facts->nodes.emplace_back());
+  }
+  for (int i = 0; i < message.pods_size(); ++i) {
+    ReadPod(message.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &facts->pods.emplace_back());
+  }
+  ReadManifests(door, message.manifests(), "manifests", now_ms, violations, facts);
+}
+
+void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::FactsStatus* status) {
+  const std::shared_ptr<const ReadView> view = engine->view();
+  status->set_version(version);
+  status->set_source(source);
+  int64_t nodes = 0;
+  view->nodes.ForEach([&](const NodeView& node) { nodes += node.present ? 1 : 0; });
+  status->set_nodes(nodes);
+  status->set_pods(view->pods);
+}
+
+// A snapshot: parts are gathered, then applied in one step.
+class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
+ public:
+  SnapshotReactor(RpcDoor* door, CallbackServerContext* context, v1::FactsStatus* response)
+      : door_(door), context_(context), response_(response) {
+    door_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<std::string>& client) {
+      if (!client.ok()) return Finish(ToGrpc(client.status()));
+      if (door_->options().facts_elsewhere) return Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+      StartRead(&part_);
+    });
+  }
+  void OnReadDone(bool ok) override {
+    if (!ok) return context_->IsCancelled() ? Finish(grpc::Status::CANCELLED) : Apply();
+    if (parts_++ == 0) {
+      facts_.step = {part_.source(), part_.version()};
+      CheckSource(part_.source(), &violations_);
+      if (part_.version() < 1) violations_.Add("version", absl::StrCat(part_.version(), "; expected 1 or more"));
+    }
+    bytes_ += part_.ByteSizeLong();
+    if (bytes_ > kMaxSnapshotBytes) {
+      return Finish({grpc::StatusCode::RESOURCE_EXHAUSTED,
+                     absl::StrCat("the snapshot is larger than ", kMaxSnapshotBytes >> 20, " MiB")});
+    }
+    Facts read;
+    ReadFacts(*door_, part_, &violations_, &read);
+    if (!read.gangs.empty()) violations_.Add("manifests", "a snapshot has no PodGroups; send them with UpdateFacts");
+    if (!violations_.none()) return Finish(violations_.ToStatus());
+    std::move(read.nodes.begin(), read.nodes.end(), std::back_inserter(facts_.nodes));
+    std::move(read.pods.begin(), read.pods.end(), std::back_inserter(facts_.pods));
+    StartRead(&part_);
+  }
+  void OnDone() override { delete this; }
+
+ private:
+  void Apply() {
+    if (parts_ == 0) {
+      violations_.Add("version", "no part was sent; expected at least one, with source and version");
+      return Finish(violations_.ToStatus());
+    }
+    const std::string source = facts_.step.source;
+    door_->engine().AskAsync(std::move(facts_), DeadlineOf(*context_),
+                             [this, source](const absl::StatusOr<Reply>& reply) {
+                               if (!reply.ok()) return Finish(ToGrpc(reply.status()));
+                               FillStatus(&door_->engine(), source, std::get<FactsReply>(*reply).version, response_);
+                               Finish(grpc::Status::OK);
+                             });
+  }
+
+  RpcDoor* const door_;
+  CallbackServerContext* const context_;
+  v1::FactsStatus* const response_;
+  v1::SnapshotPart part_;
+  ReplaceFacts facts_;
+  Violations violations_;
+  int parts_ = 0;
+  size_t bytes_ = 0;
+};
+
+class FactsServiceImpl final : public v1::FactsService::CallbackService {
+ public:
+  explicit FactsServiceImpl(RpcDoor* door) : door_(door) {}
+
+  grpc::ServerReadReactor<v1::SnapshotPart>* SendSnapshot(CallbackServerContext* context,
+                                                          v1::FactsStatus* response) override {
+    return new SnapshotReactor(door_, context, response);
+  }
+
+  grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
+                                        v1::FactsStatus* response) override {
+    return ServeOnce(door_, context, "UpdateFacts", request, response, [=, this](const FinishCall& finish) {
+      if (door_->options().facts_elsewhere) return finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+      Violations violations;
+      muster::UpdateFacts update;
+      update.step = {request->source(), request->version()};
+      if (request->version() < 0) violations.Add("version", absl::StrCat(request->version(), "; expected 0 or more"));
+      if (request->version() > 0) CheckSource(request->source(), &violations);
+      Facts facts;
+      ReadFacts(*door_, *request, &violations, &facts);
+      Facts removed;
+      ReadManifests(*door_, request->removed_manifests(), "removed_manifests", 0, &violations, &removed);
+      if (!violations.none()) return finish(violations.ToStatus());
+      update.nodes = std::move(facts.nodes);
+      update.pods = std::move(facts.pods);
+      update.gangs = std::move(facts.gangs);
+      update.removed_nodes.assign(request->removed_nodes().begin(), request->removed_nodes().end());
+      update.removed_pods.assign(request->removed_pods().begin(), request->removed_pods().end());
+      for (const NodeDescription& node : removed.nodes) update.removed_nodes.push_back(node.name);
+      for (const PodDescription& pod : removed.pods) update.removed_pods.push_back(pod.uid);
+      for (const GangObject& gang : removed.gangs) {
+        update.removed_gangs.push_back({gang.dialect, gang.name_space, gang.name, false});
+      }
+      door_->engine().AskAsync(std::move(update), DeadlineOf(*context), [=, this](const absl::StatusOr<Reply>& reply) {
+        if (!reply.ok()) {
+          return finish(ToGrpc(reply.status(), absl::IsFailedPrecondition(reply.status()) ? "SEND_SNAPSHOT" : ""));
+        }
+        FillStatus(&door_->engine(), request->source(), std::get<FactsReply>(*reply).version, response);
+        finish(grpc::Status::OK);
+      });
+    });
+  }
+
+  grpc::ServerUnaryReactor* GetFactsStatus(CallbackServerContext* context, const v1::GetFactsStatusRequest*,
+                                           v1::FactsStatus* response) override {
+    return Serve(door_, context, "GetFactsStatus", Role::kReadOnly,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   std::string source;
+                   int64_t version = 0;
+                   const absl::Status read = door_->engine().Query([&](const Machine& machine) {
+                     source = machine.facts_source();
+                     version = machine.facts_version();
+                   });
+                   if (read.ok()) FillStatus(&door_->engine(), source, version, response);
+                   finish(ToGrpc(read));
+                 });
+  }
+
+ private:
+  RpcDoor* const door_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeFactsService(RpcDoor* door) { return std::make_unique<FactsServiceImpl>(door); }
+
+}  // namespace muster

@@ -1,0 +1,238 @@
+// Whole gangs for callers without a scheduler of their own: submit, then confirm or abandon.
+#include <grpcpp/alarm.h>
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "service/rpc/door.h"
+#include "service/rpc/mapping.h"
+#include "service/rpc/reading.h"
+#include "service/rpc/services.h"
+#include "service/rpc/stream.h"
+
+namespace muster {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr int64_t kMaxTtlMs = 24 * 3600 * 1000;
+// How often an open stream says that somebody is still there: well within the shortest useful TTL.
+constexpr std::chrono::milliseconds kKeepEvery(500);
+
+constexpr char kElsewhere[] =
+    "Kubernetes tells nodes and pods here (kubernetes.enabled): create the pods there and kube-scheduler asks for them";
+
+std::string RandomId() {
+  static thread_local std::mt19937_64 random{std::random_device{}()};
+  return absl::StrFormat("%016x%016x", random(), random());
+}
+
+v1::Submission::State StateOf(SubmissionReply::State state) {
+  switch (state) {
+    case SubmissionReply::State::kWaiting:
+      return v1::Submission::WAITING;
+    case SubmissionReply::State::kPlanned:
+      return v1::Submission::PLANNED;
+    case SubmissionReply::State::kConfirmed:
+      return v1::Submission::CONFIRMED;
+    case SubmissionReply::State::kAbandoned:
+      return v1::Submission::ABANDONED;
+    case SubmissionReply::State::kExpired:
+      return v1::Submission::EXPIRED;
+  }
+  return v1::Submission::STATE_UNSPECIFIED;
+}
+
+v1::Submission ToMessage(const std::string& id, const SubmissionReply& reply) {
+  v1::Submission out;
+  out.set_id(id);
+  out.set_state(StateOf(reply.state));
+  out.set_plan(reply.plan);
+  for (const SubmissionReply::Place& place : reply.places) {
+    v1::Placement* placement = out.add_placements();
+    placement->set_pod_uid(place.uid);
+    placement->set_pod_name(place.name);
+    placement->set_node(place.node);
+  }
+  out.set_expires_unix_ms(reply.expires_ms);
+  if (!reply.reason.none()) FillReason(reply.reason, out.mutable_reason());
+  return out;
+}
+
+// The gang and its members as manifests say them: pods of one gang, and its PodGroup.
+void TakeManifests(const Facts& facts, bool gang_is_given, Violations* violations, SubmitGang* out) {
+  if (!facts.nodes.empty()) violations->Add("manifests", "has a Node; expected Pods and a PodGroup");
+  if (facts.gangs.size() > 1) violations->Add("manifests", "has several PodGroups; expected those of one gang");
+  const PodDescription* first = facts.pods.empty() ? nullptr : &facts.pods.front();
+  if (!gang_is_given) {
+    if (!facts.gangs.empty()) {
+      out->name_space = facts.gangs.front().name_space;
+      out->name = facts.gangs.front().name;
+      out->declaration = facts.gangs.front().declaration;
+    } else if (first != nullptr) {
+      out->name_space = first->name_space;
+      out->name = first->gang.name;
+      out->declaration = first->gang.declaration;
+    }
+    if (out->name.empty())
+      violations->Add("manifests", "name no gang; expected a PodGroup, or Pods that belong to a gang");
+    if (!out->declaration.min_member.has_value()) {
+      violations->Add("manifests", out->declaration.unreadable_minimum.empty()
+                                       ? "declare no minimum; expected spec.minMember or a min-available annotation"
+                                       : out->declaration.unreadable_minimum);
+    }
+    if (!out->declaration.on_timeout.has_value()) out->declaration.on_timeout = OnTimeout::kRequeue;
+  }
+  for (const PodDescription& pod : facts.pods) {
+    if (!pod.gang.problem.none()) {
+      violations->Add("manifests", absl::StrCat("Pod ", pod.name, ": ", pod.gang.problem.text));
+    } else if (pod.gang.in_gang() && (pod.gang.name != out->name || pod.name_space != out->name_space)) {
+      violations->Add("manifests", absl::StrCat("Pod ", pod.name_space, "/", pod.name, " belongs to gang ",
+                                                pod.gang.name, "; expected ", out->name_space, "/", out->name));
+    }
+    out->pods.push_back(pod);
+  }
+}
+
+// How a submission stands, whenever that changes. Asking keeps a gang that waits.
+class SubmissionReactor final : public StreamReactor<v1::Submission> {
+ public:
+  SubmissionReactor(RpcDoor* door, std::string id) : StreamReactor(door), id_(std::move(id)) {}
+
+ protected:
+  void OnAdmitted() override { Ask(); }
+  void OnGone() override { alarm_.Cancel(); }
+
+ private:
+  void Ask() {
+    door()->engine().AskAsync(
+        AskGang{id_}, std::chrono::steady_clock::time_point::max(),
+        [handle = handle()](const absl::StatusOr<Reply>& reply) {
+          handle->With([&](StreamReactor* stream) { static_cast<SubmissionReactor*>(stream)->OnReply(reply); });
+        });
+  }
+  void OnReply(const absl::StatusOr<Reply>& reply) {
+    // A full mailbox passes: the next time tells.
+    if (!reply.ok() && !absl::IsResourceExhausted(reply.status())) return Close(ToGrpc(reply.status()));
+    if (reply.ok()) {
+      v1::Submission now = ToMessage(id_, std::get<SubmissionReply>(*reply));
+      const auto state = now.state();
+      // While it waits, each look moves the time when it would be dropped: not news.
+      if (state == v1::Submission::WAITING) now.clear_expires_unix_ms();
+      std::string text = now.SerializeAsString();
+      if (text != told_) {
+        told_ = std::move(text);
+        Send(std::move(now));
+      }
+      if (state != v1::Submission::WAITING && state != v1::Submission::PLANNED) return Close(grpc::Status::OK);
+    }
+    alarm_.Set(std::chrono::system_clock::now() + kKeepEvery, [handle = handle()](bool due) {
+      if (due) handle->With([](StreamReactor* stream) { static_cast<SubmissionReactor*>(stream)->Ask(); });
+    });
+  }
+
+  const std::string id_;
+  std::string told_;
+  grpc::Alarm alarm_;
+};
+
+class PlacementServiceImpl final : public v1::PlacementService::CallbackService {
+ public:
+  explicit PlacementServiceImpl(RpcDoor* door) : door_(door) {}
+
+  ServerUnaryReactor* SubmitGang(CallbackServerContext* context, const v1::SubmitGangRequest* request,
+                                 v1::Submission* response) override {
+    // The core knows submissions by their ids: the same id again tells how it stands now.
+    return Serve(door_, context, "SubmitGang", Role::kReadWrite,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   if (Refused(finish)) return;
+                   Violations violations;
+                   muster::SubmitGang submit;
+                   submit.id = request->request_id().empty() ? RandomId() : request->request_id();
+                   if (submit.id.size() > 128) violations.Add("request_id", "is longer than 128 bytes");
+                   submit.ttl_ms = request->ttl_ms();
+                   if (submit.ttl_ms < 0 || submit.ttl_ms > kMaxTtlMs) {
+                     violations.Add("ttl_ms", absl::StrCat(submit.ttl_ms, "; expected 0 (the default) to ", kMaxTtlMs));
+                   }
+                   const bool gang_is_given = request->has_gang();
+                   if (gang_is_given || request->manifests().empty()) {
+                     ReadGangName(request->gang(), "gang", &violations, &submit.name_space, &submit.name);
+                     ReadDeclaration(request->gang(), "gang", &violations, &submit.declaration);
+                   }
+                   const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+                   if (!request->manifests().empty()) {
+                     Facts facts;
+                     for (int i = 0; i < request->manifests_size() && door_->options().manifests != nullptr; ++i) {
+                       const absl::Status read = door_->options().manifests(request->manifests(i), now_ms, &facts);
+                       if (!read.ok()) violations.Add(absl::StrCat("manifests[", i, "]"), std::string(read.message()));
+                     }
+                     TakeManifests(facts, gang_is_given, &violations, &submit);
+                   }
+                   ReadMembers(*request, submit.id, now_ms, &violations, &submit);
+                   if (!violations.none()) return finish(violations.ToStatus());
+                   const std::string id = submit.id;
+                   Ask(id, std::move(submit), context, response, finish);
+                 });
+  }
+  ServerUnaryReactor* ConfirmGang(CallbackServerContext* context, const v1::ConfirmGangRequest* request,
+                                  v1::Submission* response) override {
+    return ById(context, "ConfirmGang", request, response, [request] {
+      return muster::ConfirmGang{request->id(), request->plan()};
+    });
+  }
+  ServerUnaryReactor* AbandonGang(CallbackServerContext* context, const v1::AbandonGangRequest* request,
+                                  v1::Submission* response) override {
+    return ById(context, "AbandonGang", request, response, [request] { return muster::AbandonGang{request->id()}; });
+  }
+  ServerUnaryReactor* GetSubmission(CallbackServerContext* context, const v1::GetSubmissionRequest* request,
+                                    v1::Submission* response) override {
+    return ById(context, "GetSubmission", request, response, [request] { return AskGang{request->id()}; });
+  }
+  grpc::ServerWriteReactor<v1::Submission>* WatchSubmission(CallbackServerContext* context,
+                                                            const v1::GetSubmissionRequest* request) override {
+    auto* stream = new SubmissionReactor(door_, request->id());
+    stream->Begin(context, Role::kReadWrite);
+    return stream;
+  }
+
+ private:
+  [[nodiscard]] bool Refused(const FinishCall& finish) const {
+    if (!door_->options().facts_elsewhere) return false;
+    finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+    return true;
+  }
+  template <typename Request, typename Make>
+  ServerUnaryReactor* ById(CallbackServerContext* context, const char* method, const Request* request,
+                           v1::Submission* response, Make make) {
+    return Serve(door_, context, method, Role::kReadWrite, [=, this](const std::string&, const FinishCall& finish) {
+      if (Refused(finish)) return;
+      if (request->id().empty()) {
+        Violations violations;
+        violations.Add("id", "is empty; expected the id of a submission");
+        return finish(violations.ToStatus());
+      }
+      Ask(request->id(), make(), context, response, finish);
+    });
+  }
+  void Ask(const std::string& id, Command command, CallbackServerContext* context, v1::Submission* response,
+           const FinishCall& finish) {
+    door_->engine().AskAsync(std::move(command), DeadlineOf(*context), [=](const absl::StatusOr<Reply>& reply) {
+      if (reply.ok()) *response = ToMessage(id, std::get<SubmissionReply>(*reply));
+      finish(ToGrpc(reply.status()));
+    });
+  }
+
+  RpcDoor* const door_;
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakePlacementService(RpcDoor* door) {
+  return std::make_unique<PlacementServiceImpl>(door);
+}
+
+}  // namespace muster

@@ -1,0 +1,281 @@
+#include "service/rpc/reading.h"
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/base/names.h"
+#include "state/base/quantity.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxText = 253;
+constexpr int kMaxGroup = 100;
+constexpr int32_t kMaxMembers = 100'000;
+constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
+
+std::string Quoted(const std::string& text) { return absl::StrCat("\"", text.substr(0, 64), "\""); }
+
+std::string At(const std::string& path, absl::string_view field) {
+  return path.empty() ? std::string(field) : absl::StrCat(path, ".", field);
+}
+
+template <typename Amounts>
+ResourceList ReadAmounts(const Amounts& amounts, const std::string& path, Violations* violations) {
+  ResourceList out;
+  for (const auto& [name, text] : amounts) {
+    if (name.empty() || name.size() > kMaxText) {
+      violations->Add(path, "has an empty or overlong resource name; expected one like cpu or nvidia.com/gpu");
+      continue;
+    }
+    const absl::StatusOr<int64_t> amount =
+        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
+    if (!amount.ok()) {
+      violations->Add(At(path, name), std::string(amount.status().message()));
+    } else if (*amount > kMaxAmount) {
+      violations->Add(At(path, name), absl::StrCat(Quoted(text), " is more than Muster can count (2^53)"));
+    } else {
+      out[name] = *amount;
+    }
+  }
+  return out;
+}
+
+// One of the values that `ToString` knows; an empty text leaves the field unset.
+template <typename Value>
+void ReadEnum(const std::string& text, const std::string& field, std::initializer_list<Value> values,
+              Violations* violations, std::optional<Value>* out) {
+  if (text.empty()) return;
+  std::string expected;
+  for (const Value value : values) {
+    if (ToString(value) == text) {
+      *out = value;
+      return;
+    }
+    absl::StrAppend(&expected, expected.empty() ? "" : ", ", ToString(value));
+  }
+  violations->Add(field, absl::StrCat(Quoted(text), "; expected one of ", expected));
+}
+
+void ReadRequirements(const google::protobuf::RepeatedPtrField<v1::SelectorRequirement>& from, const std::string& path,
+                      Violations* violations, std::vector<SelectorRequirement>* out) {
+  for (int i = 0; i < from.size(); ++i) {
+    const std::optional<SelectorOperator> op = ParseSelectorOperator(from[i].operator_());
+    if (!op.has_value()) {
+      violations->Add(
+          absl::StrCat(path, "[", i, "].operator"),
+          absl::StrCat(Quoted(from[i].operator_()), "; expected In, NotIn, Exists, DoesNotExist, Gt or Lt"));
+      continue;
+    }
+    out->push_back({from[i].key(), *op, {from[i].values().begin(), from[i].values().end()}});
+  }
+}
+
+void ReadTolerations(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
+  for (int i = 0; i < shape.tolerations_size(); ++i) {
+    const v1::Toleration& from = shape.tolerations(i);
+    Toleration toleration{from.key(), from.operator_() == "Exists", from.value(), {}};
+    if (!from.operator_().empty() && from.operator_() != "Exists" && from.operator_() != "Equal") {
+      violations->Add(absl::StrCat(path, "[", i, "].operator"),
+                      absl::StrCat(Quoted(from.operator_()), "; expected Exists or Equal"));
+    }
+    if (!from.effect().empty()) {
+      toleration.effect = ParseTaintEffect(from.effect());
+      if (!toleration.effect.has_value()) {
+        violations->Add(absl::StrCat(path, "[", i, "].effect"),
+                        absl::StrCat(Quoted(from.effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
+      }
+    }
+    out->tolerations.push_back(std::move(toleration));
+  }
+}
+
+void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
+  for (int i = 0; i < shape.host_ports_size(); ++i) {
+    const v1::HostPort& from = shape.host_ports(i);
+    if (from.port() < 1 || from.port() > 65535) {
+      violations->Add(absl::StrCat(path, "[", i, "].port"), absl::StrCat(from.port(), "; expected 1 to 65535"));
+    }
+    if (!from.protocol().empty() && from.protocol() != "TCP" && from.protocol() != "UDP" && from.protocol() != "SCTP") {
+      violations->Add(absl::StrCat(path, "[", i, "].protocol"),
+                      absl::StrCat(Quoted(from.protocol()), "; expected TCP, UDP or SCTP"));
+    }
+    HostPort port;
+    port.port = from.port();
+    port.protocol = from.protocol() == "UDP"    ? Protocol::kUdp
+                    : from.protocol() == "SCTP" ? Protocol::kSctp
+                                                : Protocol::kTcp;
+    port.ip = from.host_ip().empty() ? "0.0.0.0" : from.host_ip();
+    out->host_ports.push_back(std::move(port));
+  }
+}
+
+void ReadName(const std::string& name, const std::string& field, Violations* violations) {
+  if (IsSubdomain(name)) return;
+  violations->Add(
+      field, name.empty()
+                 ? "is empty; expected a name"
+                 : absl::StrCat(Quoted(name), " is not an RFC 1123 subdomain: a-z, 0-9, '-' and '.', at most 253"));
+}
+
+void ReadNamespace(const std::string& from, const std::string& field, Violations* violations, std::string* out) {
+  *out = from.empty() ? "default" : from;
+  ReadName(*out, field, violations);
+}
+
+}  // namespace
+
+void ReadGangName(const v1::GangSpec& gang, const std::string& path, Violations* violations, std::string* name_space,
+                  std::string* name) {
+  ReadNamespace(gang.namespace_(), At(path, "namespace"), violations, name_space);
+  ReadName(gang.name(), At(path, "name"), violations);
+  *name = gang.name();
+}
+
+void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out) {
+  if (gang.min_member() < 0) {
+    violations->Add(At(path, "min_member"), absl::StrCat(gang.min_member(), "; expected 0 or more"));
+  }
+  out->min_member = gang.min_member();
+  if (gang.has_total_number()) {
+    if (gang.total_number() < gang.min_member()) {
+      violations->Add(At(path, "total_number"),
+                      absl::StrCat(gang.total_number(), "; expected at least min_member (", gang.min_member(), ")"));
+    }
+    out->total_number = gang.total_number();
+  }
+  if (gang.wait_time_ms() < 0 || gang.wait_time_ms() > kMaxWaitMs) {
+    violations->Add(At(path, "wait_time_ms"),
+                    absl::StrCat(gang.wait_time_ms(), "; expected 0 (the default) to ", kMaxWaitMs, " (a year)"));
+  } else if (gang.wait_time_ms() > 0) {
+    out->wait_time_ms = gang.wait_time_ms();
+  }
+  ReadEnum(gang.mode(), At(path, "mode"), {GangMode::kStrict, GangMode::kNonStrict}, violations, &out->mode);
+  ReadEnum(gang.match_policy(), At(path, "match_policy"),
+           {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting, MatchPolicy::kWaitingAndRunning,
+            MatchPolicy::kWaitingRunningSucceed},
+           violations, &out->match_policy);
+  out->on_timeout = OnTimeout::kRequeue;
+  ReadEnum(gang.on_timeout(), At(path, "on_timeout"), {OnTimeout::kFail, OnTimeout::kRequeue}, violations,
+           &out->on_timeout);
+  ReadEnum(gang.on_member_failure(), At(path, "on_member_failure"), {OnMemberFailure::kKeep, OnMemberFailure::kAll},
+           violations, &out->on_member_failure);
+  if (!gang.min_resources().empty()) {
+    out->min_resources = ReadAmounts(gang.min_resources(), At(path, "min_resources"), violations);
+  }
+  if (gang.has_priority()) out->priority = gang.priority();
+  if (gang.group_size() > kMaxGroup) {
+    violations->Add(At(path, "group"), absl::StrCat(gang.group_size(), " gangs; expected at most ", kMaxGroup));
+    return;
+  }
+  for (int i = 0; i < gang.group_size(); ++i) {
+    const std::string& id = gang.group(i);
+    const size_t slash = id.find('/');
+    if (slash == std::string::npos || !IsSubdomain(id.substr(0, slash)) || !IsSubdomain(id.substr(slash + 1))) {
+      violations->Add(absl::StrCat(At(path, "group"), "[", i, "]"),
+                      absl::StrCat(Quoted(id), "; expected namespace/name"));
+    }
+    out->groups.push_back(id);
+  }
+}
+
+void ReadShape(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
+  out->requests = ReadAmounts(shape.requests(), At(path, "requests"), violations);
+  out->node_selector = Labels(shape.node_selector().begin(), shape.node_selector().end());
+  out->has_affinity = shape.affinity_size() > 0;
+  for (int i = 0; i < shape.affinity_size(); ++i) {
+    const std::string term = absl::StrCat(At(path, "affinity"), "[", i, "]");
+    NodeSelectorTerm& to = out->affinity.emplace_back();
+    ReadRequirements(shape.affinity(i).expressions(), At(term, "expressions"), violations, &to.expressions);
+    ReadRequirements(shape.affinity(i).fields(), At(term, "fields"), violations, &to.fields);
+  }
+  ReadTolerations(shape, At(path, "tolerations"), violations, out);
+  ReadPorts(shape, At(path, "host_ports"), violations, out);
+}
+
+void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
+             PodDescription* out) {
+  if (pod.uid().empty() || pod.uid().size() > kMaxText) {
+    violations->Add(At(path, "uid"),
+                    "is empty or longer than 253 bytes; expected an identity that is never used again");
+  }
+  out->uid = pod.uid();
+  ReadNamespace(pod.namespace_(), At(path, "namespace"), violations, &out->name_space);
+  ReadName(pod.name(), At(path, "name"), violations);
+  out->name = pod.name();
+  out->created_ms = pod.created_unix_ms() > 0 ? pod.created_unix_ms() : now_ms;
+  out->priority = pod.priority();
+  out->scheduler_name = pod.scheduler_name();
+  ReadShape(pod.shape(), At(path, "shape"), violations, &out->shape);
+  if (!pod.gang().empty()) ReadName(pod.gang(), At(path, "gang"), violations);
+  out->gang.name = pod.gang();
+  out->gang.dialect = GangDialect::kApi;
+  if (pod.has_declaration()) {
+    if (pod.gang().empty())
+      violations->Add(At(path, "gang"), "is empty; expected the gang that `declaration` declares");
+    out->gang.declares = true;
+    ReadDeclaration(pod.declaration(), At(path, "declaration"), violations, &out->gang.declaration);
+  }
+  if (!pod.node_name().empty()) ReadName(pod.node_name(), At(path, "node_name"), violations);
+  out->node_name = pod.node_name();
+  out->deleting = pod.deleting();
+  if (pod.phase() == "Running") {
+    out->phase = PodPhase::kRunning;
+  } else if (pod.phase() == "Succeeded") {
+    out->phase = PodPhase::kSucceeded;
+  } else if (pod.phase() == "Failed") {
+    out->phase = PodPhase::kFailed;
+  } else if (!pod.phase().empty() && pod.phase() != "Pending") {
+    violations->Add(At(path, "phase"),
+                    absl::StrCat(Quoted(pod.phase()), "; expected Pending, Running, Succeeded or Failed"));
+  }
+}
+
+void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out) {
+  ReadName(node.name(), At(path, "name"), violations);
+  out->name = node.name();
+  out->labels = Labels(node.labels().begin(), node.labels().end());
+  for (int i = 0; i < node.taints_size(); ++i) {
+    const std::optional<TaintEffect> effect = ParseTaintEffect(node.taints(i).effect());
+    if (!effect.has_value()) {
+      violations->Add(
+          absl::StrCat(At(path, "taints"), "[", i, "].effect"),
+          absl::StrCat(Quoted(node.taints(i).effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
+      continue;
+    }
+    out->taints.push_back({node.taints(i).key(), node.taints(i).value(), *effect});
+  }
+  out->unschedulable = node.unschedulable();
+  out->allocatable = ReadAmounts(node.allocatable(), At(path, "allocatable"), violations);
+  if (out->allocatable.find("pods") == out->allocatable.end()) out->allocatable["pods"] = 110;
+}
+
+void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, int64_t now_ms, Violations* violations,
+                 SubmitGang* out) {
+  for (int i = 0; i < request.members_size(); ++i) {
+    const v1::MemberSet& set = request.members(i);
+    const std::string path = absl::StrCat("members[", i, "]");
+    const int32_t left = kMaxMembers - static_cast<int32_t>(out->pods.size());
+    if (set.count() < 1 || set.count() > left) {
+      violations->Add(absl::StrCat(path, ".count"), absl::StrCat(set.count(), "; expected 1 to ", left));
+      continue;
+    }
+    const std::string name = set.name().empty() ? out->name : set.name();
+    PodDescription pod;
+    ReadName(name, absl::StrCat(path, ".name"), violations);
+    pod.priority = set.priority();
+    ReadShape(set.shape(), absl::StrCat(path, ".shape"), violations, &pod.shape);
+    for (int32_t member = 0; member < set.count(); ++member) {
+      pod.name = absl::StrCat(name, "-", member);
+      pod.uid = absl::StrCat(id, "/", pod.name);
+      out->pods.push_back(pod);
+    }
+  }
+  for (int i = 0; i < request.pods_size(); ++i) {
+    ReadPod(request.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &out->pods.emplace_back());
+  }
+  if (out->pods.empty()) violations->Add("members", "is empty; expected members, pods or manifests");
+}
+
+}  // namespace muster

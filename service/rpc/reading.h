@@ -1,0 +1,29 @@
+// Messages of the public API -> the core's descriptions, field by field (SPEC S-6). Pure functions; what is wrong goes
+// into `violations`, with `path` before each field, and the result must then not be used.
+#ifndef MUSTER_SERVICE_RPC_READING_H_
+#define MUSTER_SERVICE_RPC_READING_H_
+
+#include <string>
+
+#include "proto/muster/v1/decisions.pb.h"
+#include "service/rpc/errors.h"
+#include "state/machine/commands.h"
+
+namespace muster {
+
+// What is declared of a gang; namespace and name are read by ReadGangName.
+void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out);
+// The namespace ("default" when empty) and name of a gang.
+void ReadGangName(const v1::GangSpec& gang, const std::string& path, Violations* violations, std::string* name_space,
+                  std::string* name);
+void ReadShape(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out);
+void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
+             PodDescription* out);
+void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out);
+// The members of a submission, from its member sets and pods; those of manifests are added by the caller before.
+void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, int64_t now_ms, Violations* violations,
+                 SubmitGang* out);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_RPC_READING_H_

@@ -1,0 +1,54 @@
+// Requests that were answered, by their ids: a repeated request gets the same answer and does nothing (SPEC S-1).
+#ifndef MUSTER_SERVICE_RPC_REQUEST_LOG_H_
+#define MUSTER_SERVICE_RPC_REQUEST_LOG_H_
+
+#include <grpcpp/support/status.h>
+
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/time/time.h"
+#include "service/sync/sync.h"
+
+namespace muster {
+
+// Thread-safe. Keeps at most 65,536 answers of together 64 MiB, for ten minutes; the oldest go first.
+class RequestLog {
+ public:
+  struct Answer {
+    grpc::Status status;
+    std::string response;  // serialised; empty unless the status is OK
+  };
+  using Finish = std::function<void(const Answer&)>;
+  static constexpr size_t kMaxEntries = 65'536;
+  static constexpr size_t kMaxBytes = 64 << 20;
+  static constexpr absl::Duration kKept = absl::Minutes(10);
+
+  // True: the request is new; its caller does the work and calls Done. False: `finish` is called with the answer of the
+  // first one, at once or when it is known; or with INVALID_ARGUMENT when that was another request.
+  [[nodiscard]] bool Begin(const std::string& key, const std::string& request, absl::Time now, const Finish& finish);
+  // Answers everybody who waits. An answer that another try may change is not kept.
+  void Done(const std::string& key, const Answer& answer);
+
+ private:
+  struct Entry {
+    size_t request_hash = 0;
+    bool done = false;
+    absl::Time begun;
+    Answer answer;
+    std::vector<Finish> waiting;
+  };
+  void Trim(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  Mutex mutex_;
+  absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::string> order_ ABSL_GUARDED_BY(mutex_);
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_RPC_REQUEST_LOG_H_

@@ -1,0 +1,99 @@
+// Who calls, and what they may do: bearer tokens and client certificates -> an identity with a role (SPEC S-6).
+//
+// Tokens come from a file ("NAME ROLE TOKEN" a line, '#' begins a comment; read again when it changes) or are shown to
+// Kubernetes (TokenReview; answers are kept for a minute). Without any of them configured everybody may do everything:
+// configuration then allows loopback addresses only.
+#ifndef MUSTER_SERVICE_SECURITY_ACCESS_H_
+#define MUSTER_SERVICE_SECURITY_ACCESS_H_
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "service/sync/sync.h"
+
+namespace muster {
+
+enum class Role : uint8_t { kReadOnly, kReadWrite };
+
+struct Identity {
+  std::string name;  // "token:NAME", "user:NAME", "cert:COMMON NAME" or "anonymous"
+  Role role = Role::kReadOnly;
+};
+
+struct ReviewedUser {
+  std::string name;
+  std::vector<std::string> groups;
+};
+// Asks Kubernetes whose token it is; may block. Unauthenticated: nobody's. Anything else: not known now.
+using TokenReviewer = std::function<absl::StatusOr<ReviewedUser>(const std::string& token)>;
+
+struct AccessOptions {
+  std::string tokens_file;
+  bool token_review = false;
+  bool client_certificates = false;  // verified by TLS
+  // Roles of reviewed users and of certificates: "user:NAME", "group:NAME", "cert:NAME". Certificates that are not
+  // named may write when no certificate is named at all; users that are not named may do nothing.
+  std::vector<std::string> writers;
+  std::vector<std::string> readers;
+};
+
+// The tokens of a file's text, by token. InvalidArgument names the line.
+[[nodiscard]] absl::StatusOr<absl::flat_hash_map<std::string, Identity>> ParseTokens(absl::string_view text);
+
+// Thread-safe.
+class Access {
+ public:
+  using Done = std::function<void(absl::StatusOr<Identity>)>;
+
+  Access(AccessOptions options, TokenReviewer reviewer);
+  ~Access();
+  // InvalidArgument or NotFound when the token file cannot be used.
+  [[nodiscard]] absl::Status Start();
+  void Stop();
+
+  // Whether callers must show something.
+  [[nodiscard]] bool required() const;
+  // Calls `done` once, at once or from another thread: Unauthenticated says what is missing, ResourceExhausted that too
+  // many tokens are being reviewed. `bearer`: what follows "Bearer " in the authorization header; empty: none.
+  // `certificate`: common and alternative names of the verified client certificate.
+  void Identify(const std::string& bearer, const std::vector<std::string>& certificate, const Done& done);
+
+ private:
+  struct Reviewed {
+    absl::StatusOr<Identity> identity;
+    absl::Time until;
+  };
+  struct Question {
+    std::string token;
+    Done done;
+  };
+  [[nodiscard]] absl::Status ReadTokens() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] absl::StatusOr<Identity> OfUser(const ReviewedUser& user) const;
+  [[nodiscard]] absl::StatusOr<Identity> OfCertificate(const std::vector<std::string>& names) const;
+  void Review();
+
+  const AccessOptions options_;
+  const TokenReviewer reviewer_;
+  Mutex mutex_;
+  CondVar asked_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::flat_hash_map<std::string, Identity> tokens_ ABSL_GUARDED_BY(mutex_);  // by digest of the token
+  int64_t tokens_stamp_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::Time tokens_looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  absl::flat_hash_map<std::string, Reviewed> reviewed_ ABSL_GUARDED_BY(mutex_);  // by digest
+  std::deque<Question> questions_ ABSL_GUARDED_BY(mutex_);
+  std::thread reviewing_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_SECURITY_ACCESS_H_

@@ -1,0 +1,53 @@
+#include "service/security/limits.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxClients = 10'000;
+
+}  // namespace
+
+absl::Status ClientLimits::TakeCall(const std::string& client, absl::Time now) {
+  MutexLock lock(&mutex_);
+  if (clients_.size() >= kMaxClients && !clients_.contains(client)) ForgetIdle(now);
+  Client& entry = clients_[client];
+  const double passed_s = entry.at == absl::InfinitePast() ? 1 : absl::ToDoubleSeconds(now - entry.at);
+  entry.calls = std::min(options_.calls_per_s, entry.calls + passed_s * options_.calls_per_s);
+  entry.at = now;
+  if (entry.calls < 1) {
+    return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": more than ", options_.calls_per_s,
+                                                     " calls a second (limits.callsPerSecond)"));
+  }
+  entry.calls -= 1;
+  return absl::OkStatus();
+}
+
+absl::Status ClientLimits::OpenStream(const std::string& client) {
+  MutexLock lock(&mutex_);
+  Client& entry = clients_[client];
+  if (entry.streams >= options_.streams) {
+    return absl::ResourceExhaustedError(absl::StrCat("client ", client, ": ", entry.streams,
+                                                     " streams are open, the limit is ", options_.streams,
+                                                     " (limits.streamsPerClient)"));
+  }
+  ++entry.streams;
+  return absl::OkStatus();
+}
+
+void ClientLimits::CloseStream(const std::string& client) {
+  MutexLock lock(&mutex_);
+  --clients_[client].streams;
+}
+
+// Clients that were silent for long enough to have their full allowance again are as good as new.
+void ClientLimits::ForgetIdle(absl::Time now) {
+  absl::erase_if(clients_, [&](const auto& entry) {
+    return entry.second.streams == 0 && now - entry.second.at > absl::Seconds(1);
+  });
+}
+
+}  // namespace muster

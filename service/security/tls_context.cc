@@ -1,0 +1,78 @@
+#include "service/security/tls_context.h"
+
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <spdlog/spdlog.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/security/file_stamp.h"
+
+namespace muster {
+namespace {
+
+std::string LastError() {
+  char text[256];
+  ERR_error_string_n(ERR_get_error(), text, sizeof(text));
+  ERR_clear_error();
+  return text;
+}
+
+}  // namespace
+
+int64_t TlsContext::Stamp() const {
+  return FileStamp(files_.certificate) ^ (FileStamp(files_.key) * 3) ^ (FileStamp(files_.client_ca) * 7);
+}
+
+absl::Status TlsContext::Load() {
+  MutexLock lock(&mutex_);
+  stamp_ = Stamp();
+  looked_at_ = absl::Now();
+  absl::StatusOr<std::shared_ptr<SSL_CTX>> built = Build();
+  if (!built.ok()) return built.status();
+  context_ = *std::move(built);
+  return absl::OkStatus();
+}
+
+std::shared_ptr<SSL_CTX> TlsContext::Current() {
+  MutexLock lock(&mutex_);
+  if (absl::Now() - looked_at_ < absl::Seconds(1)) return context_;
+  looked_at_ = absl::Now();
+  const int64_t stamp = Stamp();
+  if (stamp == stamp_) return context_;
+  absl::StatusOr<std::shared_ptr<SSL_CTX>> built = Build();
+  if (!built.ok()) {
+    spdlog::warn("{}; the certificate read before stays in use", std::string(built.status().message()));
+    return context_;
+  }
+  stamp_ = stamp;
+  context_ = *std::move(built);
+  spdlog::info("tls: certificate {} was read again", files_.certificate);
+  return context_;
+}
+
+absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Build() const {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), &SSL_CTX_free);
+  SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+  if (SSL_CTX_use_certificate_chain_file(context.get(), files_.certificate.c_str()) != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("tls.certFile ", files_.certificate, ": ", LastError()));
+  }
+  if (SSL_CTX_use_PrivateKey_file(context.get(), files_.key.c_str(), SSL_FILETYPE_PEM) != 1 ||
+      SSL_CTX_check_private_key(context.get()) != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("tls.keyFile ", files_.key, ": ", LastError()));
+  }
+  if (files_.client_ca.empty()) return context;
+  if (SSL_CTX_load_verify_locations(context.get(), files_.client_ca.c_str(), nullptr) != 1) {
+    return absl::InvalidArgumentError(absl::StrCat("tls.clientCaFile ", files_.client_ca, ": ", LastError()));
+  }
+  SSL_CTX_set_client_CA_list(context.get(), SSL_load_client_CA_file(files_.client_ca.c_str()));
+  const unsigned char session[] = "muster";
+  SSL_CTX_set_session_id_context(context.get(), session, sizeof(session) - 1);
+  SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER | (files_.client_required ? SSL_VERIFY_FAIL_IF_NO_PEER_CERT : 0),
+                     nullptr);
+  return context;
+}
+
+}  // namespace muster
