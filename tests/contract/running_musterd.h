@@ -1,0 +1,43 @@
+// A real musterd process for tests: started with a configuration, found by the ports that it logs, stopped at the end.
+#ifndef MUSTER_TESTS_CONTRACT_RUNNING_MUSTERD_H_
+#define MUSTER_TESTS_CONTRACT_RUNNING_MUSTERD_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace muster {
+
+class RunningMusterd {
+ public:
+  // `yaml` is added to a configuration without Kubernetes and with free ports.
+  explicit RunningMusterd(const std::string& yaml = "");
+  ~RunningMusterd();
+  RunningMusterd(const RunningMusterd&) = delete;
+  RunningMusterd& operator=(const RunningMusterd&) = delete;
+
+  [[nodiscard]] bool running() const { return grpc_port_ > 0; }
+  [[nodiscard]] std::string grpc() const;
+  [[nodiscard]] int grpc_port() const { return grpc_port_; }
+  [[nodiscard]] int extender_port() const { return extender_port_; }
+  [[nodiscard]] int bind_port() const { return bind_port_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] std::string log() const;
+  // Resident memory in KiB.
+  [[nodiscard]] int64_t ResidentKib() const;
+  void Stop();
+  // As a crash would.
+  void Kill();
+
+ private:
+  [[nodiscard]] int PortAfter(const std::string& word) const;
+  std::string folder_;
+  pid_t pid_ = -1;
+  int grpc_port_ = 0;
+  int extender_port_ = 0;
+  int bind_port_ = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_CONTRACT_RUNNING_MUSTERD_H_
