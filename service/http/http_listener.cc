@@ -76,6 +76,7 @@ class DoorServer : public httplib::Server {
       if (!request.has_header(kRefusal)) return HandlerResponse::Unhandled;
       const std::string refusal = request.get_header_value(kRefusal);
       response.status = refusal[0] == 'U' ? 401 : refusal[0] == 'P' ? 403 : 503;
+      response.set_header("Connection", "close");  // the request's body was not read
       response.set_content(refusal.substr(1) + "\n", "text/plain");
       return HandlerResponse::Handled;
     });

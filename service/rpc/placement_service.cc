@@ -1,6 +1,8 @@
 // Whole gangs for callers without a scheduler of their own: submit, then confirm or abandon.
 #include <grpcpp/alarm.h>
 
+#include <algorithm>
+#include <atomic>
 #include <random>
 #include <utility>
 
@@ -20,8 +22,9 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
 constexpr int64_t kMaxTtlMs = 24 * 3600 * 1000;
-// How often an open stream says that somebody is still there: well within the shortest useful TTL.
-constexpr std::chrono::milliseconds kKeepEvery(500);
+// How often an open stream says that somebody is still there: thrice in a TTL, within these bounds.
+constexpr std::chrono::milliseconds kShortestPause(20);
+constexpr std::chrono::milliseconds kLongestPause(1'000);
 
 constexpr char kElsewhere[] =
     "Kubernetes tells nodes and pods here (kubernetes.enabled): create the pods there and kube-scheduler asks for them";
@@ -98,46 +101,76 @@ void TakeManifests(const Facts& facts, bool gang_is_given, Violations* violation
   }
 }
 
-// How a submission stands, whenever that changes. Asking keeps a gang that waits.
+// How a submission stands, whenever its gang changes. Asking keeps a gang that waits, so it is asked now and then too.
 class SubmissionReactor final : public StreamReactor<v1::Submission> {
  public:
   SubmissionReactor(RpcDoor* door, std::string id) : StreamReactor(door), id_(std::move(id)) {}
 
  protected:
   void OnAdmitted() override { Ask(); }
-  void OnGone() override { alarm_.Cancel(); }
+  void OnGone() override {
+    if (const int listener = listener_.exchange(0); listener != 0) door()->engine().Unlisten(listener);
+  }
 
  private:
+  using Use = void (SubmissionReactor::*)();
+  static void Call(const std::shared_ptr<Handle>& handle, Use use) {
+    handle->With([use](StreamReactor* stream) { (static_cast<SubmissionReactor*>(stream)->*use)(); });
+  }
   void Ask() {
-    door()->engine().AskAsync(
-        AskGang{id_}, std::chrono::steady_clock::time_point::max(),
-        [handle = handle()](const absl::StatusOr<Reply>& reply) {
-          handle->With([&](StreamReactor* stream) { static_cast<SubmissionReactor*>(stream)->OnReply(reply); });
-        });
+    door()->engine().AskAsync(AskGang{id_}, std::chrono::steady_clock::time_point::max(),
+                              [handle = handle()](const absl::StatusOr<Reply>& reply) {
+                                handle->With([&](StreamReactor* stream) {
+                                  static_cast<SubmissionReactor*>(stream)->OnReply(reply);
+                                });
+                              });
   }
   void OnReply(const absl::StatusOr<Reply>& reply) {
     // A full mailbox passes: the next time tells.
     if (!reply.ok() && !absl::IsResourceExhausted(reply.status())) return Close(ToGrpc(reply.status()));
+    std::chrono::milliseconds pause = kLongestPause;
     if (reply.ok()) {
-      v1::Submission now = ToMessage(id_, std::get<SubmissionReply>(*reply));
-      const auto state = now.state();
-      // While it waits, each look moves the time when it would be dropped: not news.
-      if (state == v1::Submission::WAITING) now.clear_expires_unix_ms();
-      std::string text = now.SerializeAsString();
-      if (text != told_) {
-        told_ = std::move(text);
-        Send(std::move(now));
-      }
-      if (state != v1::Submission::WAITING && state != v1::Submission::PLANNED) return Close(grpc::Status::OK);
+      const auto& submission = std::get<SubmissionReply>(*reply);
+      Tell(ToMessage(id_, submission));
+      const bool over = submission.state != SubmissionReply::State::kWaiting &&
+                        submission.state != SubmissionReply::State::kPlanned;
+      if (over) return Close(grpc::Status::OK);
+      Follow(submission.gang);
+      const int64_t left_ms = submission.expires_ms - absl::ToUnixMillis(absl::Now());
+      pause = std::clamp(std::chrono::milliseconds(left_ms / 3), kShortestPause, kLongestPause);
     }
-    alarm_.Set(std::chrono::system_clock::now() + kKeepEvery, [handle = handle()](bool due) {
-      if (due) handle->With([](StreamReactor* stream) { static_cast<SubmissionReactor*>(stream)->Ask(); });
+    alarm_ = std::make_unique<grpc::Alarm>();  // ends the one before
+    alarm_->Set(std::chrono::system_clock::now() + pause, [handle = handle()](bool due) {
+      if (due) Call(handle, &SubmissionReactor::Ask);
+    });
+  }
+  void Tell(v1::Submission now) {
+    // While it waits, each look moves the time when it would be dropped: not news.
+    if (now.state() == v1::Submission::WAITING) now.clear_expires_unix_ms();
+    std::string text = now.SerializeAsString();
+    if (text == told_) return;
+    told_ = std::move(text);
+    Send(std::move(now));
+  }
+  void Follow(const std::string& gang) {
+    if (std::exchange(following_, true)) return;
+    // Asking renews the gang's time, which is a change too: only what a reader would notice counts.
+    listener_ = door()->engine().Listen([handle = handle(), gang, last = std::string()](const ViewChange& change) mutable {
+      for (const auto& [key, view] : change.gangs) {
+        if (key != gang) continue;
+        std::string now = view == nullptr ? "gone" : absl::StrCat(view->planned, "/", view->bound, "/", view->reason.text);
+        if (now == last) continue;
+        last = std::move(now);
+        Call(handle, &SubmissionReactor::Ask);
+      }
     });
   }
 
   const std::string id_;
   std::string told_;
-  grpc::Alarm alarm_;
+  bool following_ = false;
+  std::atomic<int> listener_{0};
+  std::unique_ptr<grpc::Alarm> alarm_;
 };
 
 class PlacementServiceImpl final : public v1::PlacementService::CallbackService {

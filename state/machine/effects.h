@@ -111,6 +111,7 @@ struct SubmissionReply {
     std::string node;
   };
   State state = State::kWaiting;
+  std::string gang;           // "namespace/name"
   int64_t plan = 0;           // kPlanned: to be named when it is confirmed
   std::vector<Place> places;  // kPlanned, kConfirmed
   int64_t expires_ms = 0;     // kWaiting, kPlanned

@@ -37,6 +37,7 @@ void Machine::On(const RemoveNode& command) {
   const NodeId id = cluster_.FindNode(command.name);
   if (id == kNoNode) return;
   MarkNode(id);
+  removed_nodes_.push_back(command.name);  // its id may be another node's before readers are told
   cluster_.RemoveNode(command.name);
   ReverifyNode(id);
 }

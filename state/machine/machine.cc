@@ -126,12 +126,14 @@ void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::stri
   for (const std::string& key : *gangs) {
     if (const auto gang = gangs_.find(key); gang != gangs_.end()) gang->second->changed = false;
   }
-  nodes->clear();
+  *nodes = std::exchange(removed_nodes_, {});
   std::sort(changed_nodes_.begin(), changed_nodes_.end());
   for (const NodeId node : changed_nodes_) {
-    nodes->push_back(cluster_.node(node).facts.name);
+    if (cluster_.node(node).known) nodes->push_back(cluster_.node(node).facts.name);
     node_changed_[static_cast<size_t>(node)] = 0;
   }
+  std::sort(nodes->begin(), nodes->end());
+  nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
   changed_nodes_.clear();
 }
 

@@ -354,6 +354,7 @@ class Machine {
   std::vector<Gang*> touched_;              // to settle at the end of the command; a heap, the first key on top
   std::vector<std::string> changed_gangs_;  // keys; a gang that went and came may be there twice
   std::vector<NodeId> changed_nodes_;
+  std::vector<std::string> removed_nodes_;  // names, since readers were told last
   std::vector<uint8_t> node_changed_;  // by NodeId: is in changed_nodes_
 
   Outcome* out_ = nullptr;  // during Apply

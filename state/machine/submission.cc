@@ -48,6 +48,7 @@ bool Machine::AnswerFinished(const std::string& id) {
 
 void Machine::AnswerSubmission(const Gang& gang) {
   SubmissionReply reply;
+  reply.gang = gang.key;
   reply.expires_ms = gang.submission->expires_ms;
   if (gang.plan == nullptr) {
     reply.reason = WaitReason(gang);
@@ -293,6 +294,7 @@ void Machine::FinishSubmission(Gang* gang, SubmissionReply reply) {
     JudgePod(pod);
     EnterSet(pod);
   }
+  reply.gang = gang->key;
   finished_[id] = std::move(reply);
   finished_order_.push_back(id);
   if (finished_order_.size() > kMaxFinished) {

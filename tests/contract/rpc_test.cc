@@ -7,7 +7,14 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "clients/cpp/muster_client.h"
+#include "k8s-extender/dialects/dialects.h"
+#include "proto/google/rpc/error_details.pb.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "proto/muster/v1/facts.grpc.pb.h"
+#include "proto/muster/v1/muster.grpc.pb.h"
+#include "service/engine/event_log.h"
 #include "service/engine/engine.h"
 #include "service/rpc/rpc_server.h"
 #include "service/sync/sync.h"
@@ -15,14 +22,16 @@
 namespace muster {
 namespace {
 
-class NoEffects : public EffectSink {
- public:
-  void Carry(std::vector<Effect>) override {}
-};
+RpcOptions Options(EventLog* events) {
+  RpcOptions options;
+  options.manifests = &ReadManifest;
+  options.events = events;
+  return options;
+}
 
 class Rpc : public testing::Test {
  protected:
-  Rpc() : engine_(MachineSettings(), EngineOptions(), &store_, &effects_), server_(&engine_, RpcOptions()) {
+  Rpc() : events_(nullptr), engine_(Settings(), EngineOptions(), &store_, &events_), server_(&engine_, Options(&events_)) {
     EXPECT_TRUE(engine_.Start().ok());
     EXPECT_TRUE(server_.Start().ok());
     ClientOptions options;
@@ -43,6 +52,11 @@ class Rpc : public testing::Test {
     server_.Stop();
     engine_.Stop();
   }
+  static MachineSettings Settings() {
+    MachineSettings settings;
+    settings.submission_ttl_ms = 300;
+    return settings;
+  }
   void AddPod(const std::string& name, const std::string& gang, int min) {
     PodDescription pod;
     pod.uid = "u-" + name;
@@ -57,7 +71,7 @@ class Rpc : public testing::Test {
   }
 
   MemoryStore store_;
-  NoEffects effects_;
+  EventLog events_;
   Engine engine_;
   RpcServer server_;
   std::unique_ptr<MusterClient> client_;
@@ -151,6 +165,308 @@ TEST_F(Rpc, HealthIsServed) {
   grpc::Slice bytes;
   ASSERT_TRUE(response.DumpToSingleSlice(&bytes).ok());
   EXPECT_EQ(std::string(bytes.begin(), bytes.end()), std::string("\x08\x01"));
+}
+
+v1::SubmitGangRequest Submission(const std::string& id, const std::string& name, int pods, const std::string& cpu) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(id);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(pods);
+  v1::MemberSet* members = request.add_members();
+  members->set_count(pods);
+  (*members->mutable_shape()->mutable_requests())["cpu"] = cpu;
+  return request;
+}
+
+std::string Reserved(MusterClient* client) {
+  const auto nodes = client->ListNodes();
+  if (!nodes.ok()) return std::string(nodes.status().message());
+  std::string out;
+  for (const v1::Node& node : nodes->nodes()) {
+    const auto cpu = node.reserved().find("cpu");
+    if (cpu != node.reserved().end()) out += cpu->second;
+  }
+  return out;
+}
+
+// SPEC S-1: a repeated request has the same answer and reserves nothing twice.
+TEST_F(Rpc, ARepeatedRequestHappensOnce) {
+  v1::CreateGangRequest create;
+  create.set_request_id("r1");
+  create.mutable_gang()->set_name("made");
+  create.mutable_gang()->set_min_member(2);
+  const auto first = client_->CreateGang(create);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto again = client_->CreateGang(create);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(first->SerializeAsString(), again->SerializeAsString());
+  create.mutable_gang()->set_min_member(3);
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->CreateGang(create).status())) << "the id was another request's";
+  create.set_request_id("r2");
+  EXPECT_TRUE(absl::IsAlreadyExists(client_->CreateGang(create).status()));
+
+  const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->state(), v1::Submission::PLANNED);
+  for (int i = 0; i < 5; ++i) {
+    const auto repeated = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
+    ASSERT_TRUE(repeated.ok());
+    EXPECT_EQ(repeated->plan(), planned->plan());
+  }
+  EXPECT_EQ(Reserved(client_.get()), "1");
+  EXPECT_TRUE(client_->ConfirmGang("s1", planned->plan()).ok());
+  const auto confirmed = client_->ConfirmGang("s1", planned->plan());
+  ASSERT_TRUE(confirmed.ok());
+  EXPECT_EQ(confirmed->state(), v1::Submission::CONFIRMED);
+  EXPECT_EQ(Reserved(client_.get()), "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
+}
+
+// Eight callers with one id at once: one of them does it, all get its answer.
+TEST_F(Rpc, ConcurrentRepetitionsShareOneAnswer) {
+  v1::CreateGangRequest create;
+  create.set_request_id("same");
+  create.mutable_gang()->set_name("one");
+  create.mutable_gang()->set_min_member(1);
+  std::atomic<int> done{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] { done += client_->CreateGang(create).ok() ? 1 : 0; });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(done, 8);
+}
+
+// Whoever submitted is gone: after the TTL nothing is left of it.
+TEST_F(Rpc, NothingIsLeftOfASubmissionAfterItsTtl) {
+  const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(Reserved(client_.get()), "1");
+  std::vector<v1::Submission::State> states;
+  const absl::Status watched = client_->WatchSubmission("s1", [&](const v1::Submission& now) {
+    states.push_back(now.state());
+    return true;
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_EQ(states, (std::vector<v1::Submission::State>{v1::Submission::PLANNED, v1::Submission::EXPIRED}));
+  EXPECT_EQ(Reserved(client_.get()), "");
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "whole").status()));
+  const absl::Status late = client_->ConfirmGang("s1", planned->plan()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(late)) << late;
+}
+
+TEST_F(Rpc, AWatchKeepsAGangThatWaits) {
+  ASSERT_TRUE(client_->SubmitGang(Submission("s1", "first", 2, "1")).ok());
+  const auto waiting = client_->SubmitGang(Submission("s2", "second", 2, "1"));
+  ASSERT_TRUE(waiting.ok());
+  EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
+  EXPECT_EQ(waiting->reason().code(), "NoRoom");
+  // The first is not confirmed and expires: its room is the second's.
+  v1::Submission last;
+  const absl::Status watched = client_->WatchSubmission("s2", [&](const v1::Submission& now) {
+    last = now;
+    return now.state() == v1::Submission::WAITING;
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_EQ(last.state(), v1::Submission::PLANNED);
+  EXPECT_TRUE(client_->ConfirmGang("s2", last.plan()).ok());
+}
+
+TEST_F(Rpc, AFieldThatIsWrongIsNamed) {
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("Not A Name");
+  create.mutable_gang()->set_min_member(-1);
+  create.mutable_gang()->set_mode("Loose");
+  (*create.mutable_gang()->mutable_min_resources())["cpu"] = "many";
+  create.mutable_gang()->add_group("nowhere");
+  grpc::ClientContext context;
+  v1::Gang response;
+  const auto stub = v1::GangService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const grpc::Status status = stub->CreateGang(&context, create, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_EQ(details.details_size(), 1);
+  google::rpc::BadRequest bad;
+  ASSERT_TRUE(details.details(0).UnpackTo(&bad));
+  std::set<std::string> fields;
+  for (const auto& violation : bad.field_violations()) fields.insert(violation.field());
+  EXPECT_EQ(fields, (std::set<std::string>{"gang.name", "gang.min_member", "gang.mode", "gang.min_resources.cpu",
+                                           "gang.group[0]"}));
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "Not A Name").status()));
+}
+
+v1::SnapshotPart Part(int64_t version, const std::string& node) {
+  v1::SnapshotPart part;
+  part.set_source("orchestrator-1");
+  part.set_version(version);
+  v1::NodeFacts* facts = part.add_nodes();
+  facts->set_name(node);
+  (*facts->mutable_allocatable())["cpu"] = "4";
+  return part;
+}
+
+// SPEC S-1: a snapshot, then updates without a gap; a gap is answered with "send a snapshot".
+TEST_F(Rpc, FactsComeInNumberedSteps) {
+  v1::UpdateFactsRequest update;
+  update.set_source("orchestrator-1");
+  update.set_version(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status())) << "nothing was announced yet";
+  v1::SnapshotPart more;
+  *more.add_nodes() = Part(0, "n2").nodes(0);
+  const auto snapshot = client_->SendSnapshot({Part(7, "n1"), more});
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->version(), 7);
+  EXPECT_EQ(snapshot->nodes(), 2) << "what was there before is gone";
+  EXPECT_EQ(snapshot->pods(), 0);
+
+  update.set_version(8);
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("u1");
+  pod->set_name("p");
+  pod->set_node_name("n1");
+  (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  update.set_request_id("");
+  const auto known = client_->UpdateFacts(update);
+  ASSERT_TRUE(known.ok()) << "told again";
+  EXPECT_EQ(known->version(), 8);
+
+  update.set_version(10);
+  grpc::ClientContext context;
+  v1::FactsStatus response;
+  const auto stub = v1::FactsService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const grpc::Status gap = stub->UpdateFacts(&context, update, &response);
+  EXPECT_EQ(gap.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(gap.error_details()));
+  google::rpc::ErrorInfo info;
+  ASSERT_TRUE(details.details(0).UnpackTo(&info));
+  EXPECT_EQ(info.reason(), "SEND_SNAPSHOT");
+
+  // A step with a part that cannot be is not applied at all.
+  v1::UpdateFactsRequest bad;
+  bad.set_source("orchestrator-1");
+  bad.set_version(9);
+  bad.add_removed_pods("u1");
+  bad.add_nodes()->set_name("n3");
+  v1::PodFacts* twin = bad.add_pods();
+  twin->set_uid("u1");
+  twin->set_name("another");
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(bad).status()));
+  const auto status = client_->GetFactsStatus();
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->version(), 8);
+  EXPECT_EQ(status->nodes(), 2);
+  EXPECT_EQ(status->pods(), 1);
+
+  // Another announcer takes over with a snapshot; the first one is told so.
+  v1::SnapshotPart other = Part(1, "n9");
+  other.set_source("orchestrator-2");
+  ASSERT_TRUE(client_->SendSnapshot({other}).ok());
+  update.set_version(9);
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status()));
+}
+
+// SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that leaves gives its place back.
+TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
+  v1::UpdateFactsRequest update;
+  for (const char* name : {"a", "b"}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("v-", name));
+    pod->set_name(absl::StrCat("v-", name));
+    pod->set_gang("verbs");
+    pod->mutable_declaration()->set_min_member(2);
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto stub = v1::DecisionService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  v1::PermitRequest request;
+  request.set_pod_uid("v-a");
+  request.set_node("n");
+  {
+    grpc::ClientContext context;
+    const auto reader = stub->Permit(&context, request);
+    v1::PermitEvent event;
+    ASSERT_TRUE(reader->Read(&event));
+    EXPECT_EQ(event.verdict(), v1::PermitEvent::WAIT);
+    ASSERT_EQ(event.activate_pod_uids_size(), 1);
+    EXPECT_EQ(event.activate_pod_uids(0), "v-b");
+    EXPECT_GT(event.wait_left_ms(), 500'000);
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  for (int i = 0; i < 200; ++i) {
+    const auto gang = client_->GetGang("default", "verbs");
+    ASSERT_TRUE(gang.ok());
+    if (gang->counts().waiting() == 0) break;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(client_->GetGang("default", "verbs")->counts().waiting(), 0);
+  // Both come: the first waits, the second's arrival permits both; asking again has the same answer.
+  std::vector<v1::PermitEvent::Verdict> first;
+  std::thread waiting([&] {
+    EXPECT_TRUE(client_->Permit(request, [&](const v1::PermitEvent& event) {
+      first.push_back(event.verdict());
+      return true;
+    }).ok());
+  });
+  v1::PermitRequest second;
+  second.set_pod_uid("v-b");
+  second.set_node("n");
+  while (client_->GetGang("default", "verbs")->counts().waiting() == 0) absl::SleepFor(absl::Milliseconds(5));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(client_->Permit(second, [&](const v1::PermitEvent& event) {
+      EXPECT_EQ(event.verdict(), v1::PermitEvent::PERMIT);
+      return true;
+    }).ok());
+  }
+  waiting.join();
+  EXPECT_EQ(first, (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::WAIT, v1::PermitEvent::PERMIT}));
+  EXPECT_EQ(client_->GetGang("default", "verbs")->counts().binding(), 2);
+}
+
+TEST_F(Rpc, ACallWhoseTimeIsOverDoesNothing) {
+  engine_.Query([](const Machine&) { absl::SleepFor(absl::Milliseconds(1)); }).IgnoreError();
+  Notification done;
+  engine_.AskAsync(UpsertPod{}, std::chrono::steady_clock::now() - std::chrono::seconds(1),
+                   [&](const absl::StatusOr<Reply>& reply) {
+                     EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status())) << reply.status();
+                     done.Notify();
+                   });
+  done.WaitForNotification();
+}
+
+TEST_F(Rpc, EventsTellWhatWasDecided) {
+  const EventLog::Page before = events_.After(0);
+  const int64_t after = before.events.empty() ? 0 : before.events.back()->sequence;
+  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "no room"}},
+                 EvictPod{{"e", "x", "u-x"}, "its gang starts anew"}});
+  v1::ListEventsRequest list_after;
+  list_after.set_after_sequence(after);
+  const auto list = client_->ListEvents(list_after);
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->events_size(), 2);
+  EXPECT_EQ(list->events(0).type(), "Warning");
+  EXPECT_EQ(list->events(0).reason().code(), "NoRoom");
+  EXPECT_EQ(list->events(1).type(), "Evict");
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(after);
+  watch.set_namespace_("d");
+  std::vector<std::string> seen;
+  EXPECT_TRUE(client_->WatchEvents(watch, [&](const v1::Event& event) {
+    seen.push_back(event.reason().text());
+    if (seen.size() == 1) {
+      std::vector<Effect> more;
+      for (size_t i = 0; i < 3; ++i) more.emplace_back(TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
+      events_.Carry(more);
+    }
+    return seen.size() < 4;
+  }).ok());
+  EXPECT_EQ(seen, (std::vector<std::string>{"no room", "later", "later", "later"}));
 }
 
 }  // namespace
