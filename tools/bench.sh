@@ -4,7 +4,7 @@
 set -euo pipefail
 build=$1
 out="$build/bench.jsonl"
-{ "$build/tests/core_bench"; "$build/tests/http_bench"; } | tee "$out.new" >/dev/null
+{ "$build/tests/core_bench"; "$build/tests/http_bench"; "$build/tests/rpc_bench"; } | tee "$out.new" >/dev/null
 mv "$out.new" "$out"
 python3 - "$out" tests/bench/targets.json <<'PY'
 import json, sys

@@ -1,0 +1,283 @@
+// The gRPC figures of docs/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with the same
+// messages, and what 10,000 waiting Permit streams cost in memory and to others. musterd and the echo are processes of their own.
+#include <grpcpp/grpcpp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <numeric>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/muster_client.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "tests/bench/echo.grpc.pb.h"
+#include "tests/contract/running_musterd.h"
+
+namespace muster {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr int kStreams = 10'000;
+constexpr int kChannels = 20;
+constexpr int kRounds = 5;
+
+void Print(const std::string& figure, std::vector<double> samples, const char* unit) {
+  std::sort(samples.begin(), samples.end());
+  const auto at = [&](double q) { return samples[static_cast<size_t>(q * static_cast<double>(samples.size() - 1))]; };
+  const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / static_cast<double>(samples.size());
+  std::printf(R"({"figure":"%s","unit":"%s","n":%zu,"mean":%.6g,"median":%.6g,"p99":%.6g,"min":%.6g,"max":%.6g})"
+              "\n",
+              figure.c_str(), unit, samples.size(), mean, at(0.5), at(0.99), samples.front(), samples.back());
+  std::fflush(stdout);
+}
+
+class EchoService final : public bench::Echo::CallbackService {
+ public:
+  grpc::ServerUnaryReactor* Say(grpc::CallbackServerContext* context, const bench::EchoRequest*,
+                                bench::EchoResponse* response) override {
+    response->set_passes(true);
+    auto* reactor = context->DefaultReactor();
+    reactor->Finish(grpc::Status::OK);
+    return reactor;
+  }
+};
+
+// Serves the echo in a child process and tells its port through a pipe. REQUIRES: gRPC was not used here yet.
+int StartEcho(pid_t* child) {
+  int pipe_ends[2];
+  if (pipe(pipe_ends) != 0) return 0;
+  *child = fork();
+  if (*child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    EchoService service;
+    grpc::ServerBuilder builder;
+    int port = 0;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(), &port);
+    builder.RegisterService(&service);
+    const auto server = builder.BuildAndStart();
+    if (write(pipe_ends[1], &port, sizeof(port)) != sizeof(port)) _exit(1);
+    server->Wait();
+    _exit(0);
+  }
+  int port = 0;
+  if (read(pipe_ends[0], &port, sizeof(port)) != sizeof(port)) return 0;
+  return port;
+}
+
+std::shared_ptr<grpc::Channel> NewChannel(const std::string& server) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(server, grpc::InsecureChannelCredentials(), arguments);
+}
+
+// Calls a second that `callers` threads make together; `call(thread)` makes one.
+template <typename Call>
+double Rate(int callers, Call call) {
+  std::atomic<bool> stop{false};
+  std::atomic<int64_t> calls{0};
+  std::vector<std::thread> threads;
+  for (int i = 0; i < callers; ++i) {
+    threads.emplace_back([&, i] {
+      while (!stop) {
+        if (!call(i)) break;
+        ++calls;
+      }
+    });
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const int64_t before = calls;
+  const auto begun = Clock::now();
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  const double rate = static_cast<double>(calls - before) / std::chrono::duration<double>(Clock::now() - begun).count();
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  return rate;
+}
+
+bool AddPods(MusterClient* client, int first, int count, const std::string& gang, int min) {
+  v1::UpdateFactsRequest update;
+  for (int i = first; i < first + count; ++i) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("u", i));
+    pod->set_name(absl::StrCat("p", i));
+    pod->set_gang(gang);
+    pod->mutable_declaration()->set_min_member(min);
+    pod->mutable_declaration()->set_mode("NonStrict");
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
+  }
+  return client->UpdateFacts(update).ok();
+}
+
+struct Permit {
+  grpc::ClientContext context;
+  v1::PermitRequest request;
+  v1::PermitEvent event;
+  std::unique_ptr<grpc::ClientAsyncReader<v1::PermitEvent>> reader;
+  int reads = 0;
+};
+
+class RpcBench {
+ public:
+  explicit RpcBench(int echo_port)
+      : musterd_("limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n"), echo_(absl::StrCat("127.0.0.1:", echo_port)) {
+    ClientOptions options;
+    options.server = musterd_.grpc();
+    client_ = *MusterClient::Connect(options);
+  }
+
+  bool Run() {
+    v1::UpdateFactsRequest nodes;
+    v1::NodeFacts* node = nodes.add_nodes();
+    node->set_name("n");
+    (*node->mutable_allocatable())["cpu"] = "1000";
+    (*node->mutable_allocatable())["pods"] = "100000";
+    if (!musterd_.running() || !client_->UpdateFacts(nodes).ok() || !AddPods(client_.get(), 0, 64, "asked", 64)) return false;
+    for (const int callers : {1, 8, 64}) Decisions(callers);
+    SubmitFigure();
+    return StreamsFigure();
+  }
+
+ private:
+  bool Ask(v1::DecisionService::Stub* stub, int caller) {
+    grpc::ClientContext context;
+    v1::PreFilterRequest request;
+    v1::PreFilterResponse response;
+    request.set_pod_uid(absl::StrCat("u", caller));
+    return stub->PreFilter(&context, request, &response).ok() && response.passes();
+  }
+
+  // Round by round beside the echo: the machine is as fast for both.
+  void Decisions(int callers) {
+    std::vector<std::unique_ptr<v1::DecisionService::Stub>> stubs;
+    std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
+    for (int i = 0; i < std::min(callers, 8); ++i) {
+      stubs.push_back(v1::DecisionService::NewStub(NewChannel(musterd_.grpc())));
+      echos.push_back(bench::Echo::NewStub(NewChannel(echo_)));
+    }
+    std::vector<double> decisions;
+    std::vector<double> plain;
+    std::vector<double> ratios;
+    for (int round = 0; round < kRounds; ++round) {
+      plain.push_back(Rate(callers, [&](int i) {
+        grpc::ClientContext context;
+        bench::EchoRequest request;
+        bench::EchoResponse response;
+        request.set_pod_uid(absl::StrCat("u", i));
+        return echos[static_cast<size_t>(i) % echos.size()]->Say(&context, request, &response).ok();
+      }));
+      decisions.push_back(
+          Rate(callers, [&](int i) { return Ask(stubs[static_cast<size_t>(i) % stubs.size()].get(), i); }));
+      ratios.push_back(decisions.back() / plain.back());
+    }
+    Print(absl::StrCat("gRPC decisions (PreFilter), ", callers, " callers"), decisions, "/s");
+    Print(absl::StrCat("gRPC plain echo, ", callers, " callers"), plain, "/s");
+    Print(absl::StrCat("gRPC decisions beside the echo, ", callers, " callers"), ratios, "x");
+  }
+
+  void SubmitFigure() {
+    std::vector<double> rates;
+    std::atomic<int> next{0};
+    for (int round = 0; round < kRounds; ++round) {
+      rates.push_back(Rate(8, [&](int) {
+        v1::SubmitGangRequest request;
+        request.set_request_id(absl::StrCat("bench-", next++));
+        request.mutable_gang()->set_name(request.request_id());
+        request.mutable_gang()->set_min_member(8);
+        v1::MemberSet* members = request.add_members();
+        members->set_count(8);
+        (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
+        const auto planned = client_->SubmitGang(request);
+        return planned.ok() && client_->AbandonGang(planned->id()).ok();
+      }));
+    }
+    Print("gangs of 8 submitted, planned and abandoned over gRPC, 8 callers", rates, "/s");
+  }
+
+  std::vector<double> Latencies() {
+    const auto stub = v1::DecisionService::NewStub(NewChannel(musterd_.grpc()));
+    std::vector<double> out;
+    for (int i = 0; i < 3'000; ++i) {
+      const auto begun = Clock::now();
+      if (!Ask(stub.get(), i % 64)) break;
+      out.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+    }
+    return out;
+  }
+
+  bool StreamsFigure() {
+    for (int first = 100; first < 100 + kStreams; first += 1'000) {
+      if (!AddPods(client_.get(), first, 1'000, "waiting", kStreams + 1)) return false;
+    }
+    Print("gRPC decision, one caller", Latencies(), "ms");
+    const int64_t before_kib = musterd_.ResidentKib();
+    grpc::CompletionQueue queue;
+    std::vector<std::unique_ptr<v1::DecisionService::Stub>> stubs;
+    for (int i = 0; i < kChannels; ++i) stubs.push_back(v1::DecisionService::NewStub(NewChannel(musterd_.grpc())));
+    std::vector<std::unique_ptr<Permit>> permits;
+    for (int i = 0; i < kStreams; ++i) {
+      auto permit = std::make_unique<Permit>();
+      permit->request.set_pod_uid(absl::StrCat("u", 100 + i));
+      permit->request.set_node("n");
+      permit->reader = stubs[static_cast<size_t>(i % kChannels)]->PrepareAsyncPermit(&permit->context, permit->request, &queue);
+      permit->reader->StartCall(nullptr);
+      permit->reader->Read(&permit->event, permit.get());
+      permits.push_back(std::move(permit));
+    }
+    const auto collect = [&](v1::PermitEvent::Verdict verdict) {
+      int got = 0;
+      void* tag = nullptr;
+      bool ok = false;
+      while (got < kStreams && queue.Next(&tag, &ok)) {
+        if (tag == nullptr) continue;
+        auto* permit = static_cast<Permit*>(tag);
+        if (!ok || permit->event.verdict() != verdict) return false;
+        ++got;
+        if (verdict == v1::PermitEvent::WAIT) permit->reader->Read(&permit->event, permit);
+      }
+      return got == kStreams;
+    };
+    if (!collect(v1::PermitEvent::WAIT)) return false;
+    Print("a waiting Permit stream, 10,000 at once",
+          {static_cast<double>(musterd_.ResidentKib() - before_kib) / kStreams}, "KiB");
+    Print("gRPC decision, one caller, 10,000 Permits waiting", Latencies(), "ms");
+    // The last member comes: all are permitted in one step.
+    if (!AddPods(client_.get(), 100 + kStreams, 1, "waiting", kStreams + 1)) return false;
+    v1::PermitRequest last;
+    last.set_pod_uid(absl::StrCat("u", 100 + kStreams));
+    last.set_node("n");
+    const auto begun = Clock::now();
+    std::thread permit_last([&] { client_->Permit(last, [](const v1::PermitEvent&) { return true; }).IgnoreError(); });
+    const bool all = collect(v1::PermitEvent::PERMIT);
+    Print("10,000 waiting Permits answered after the quorum", {std::chrono::duration<double>(Clock::now() - begun).count()}, "s");
+    permit_last.join();
+    queue.Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue.Next(&tag, &ok)) {
+    }
+    return all;
+  }
+
+  RunningMusterd musterd_;
+  const std::string echo_;
+  std::unique_ptr<MusterClient> client_;
+};
+
+}  // namespace
+}  // namespace muster
+
+int main() {
+  pid_t echo = 0;
+  const int port = muster::StartEcho(&echo);
+  const bool done = port > 0 && muster::RpcBench(port).Run();
+  if (!done) std::fprintf(stderr, "rpc_bench: a call failed\n");
+  kill(echo, SIGKILL);
+  waitpid(echo, nullptr, 0);
+  return done ? 0 : 1;
+}
