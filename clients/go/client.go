@@ -1,0 +1,177 @@
+// Package muster is the Go client of Muster, the gang-scheduling decision service.
+//
+// Every call takes a context, whose deadline bounds it with all that is tried again: calls that cannot reach musterd, or are
+// told to come back, are repeated with a growing pause. Calls that change something carry a request id, made up where the
+// caller gives none, so that nothing happens twice. Errors are *Error, with the fields that were wrong.
+package muster
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+
+	pb "muster.dev/clients/go/musterv1"
+)
+
+// Options says how to reach musterd. CA, Cert and Key are paths of PEM files; any of them means TLS.
+type Options struct {
+	// Server is "host:port"; empty: 127.0.0.1:9091.
+	Server string
+	CA     string
+	Cert   string
+	Key    string
+	// ServerName is the name in the server's certificate where that is not the host.
+	ServerName string
+	// Token is a bearer token; it is only sent over TLS or to a loopback address.
+	Token string
+	// Timeout bounds calls whose context has no deadline; 0: 10 s.
+	Timeout time.Duration
+}
+
+// Client talks to one musterd. It is safe for concurrent use.
+type Client struct {
+	options    Options
+	connection *grpc.ClientConn
+	gangs      pb.GangServiceClient
+	nodes      pb.NodeServiceClient
+	facts      pb.FactsServiceClient
+	decisions  pb.DecisionServiceClient
+	placements pb.PlacementServiceClient
+	events     pb.EventServiceClient
+}
+
+const (
+	firstPause   = 50 * time.Millisecond
+	longestPause = time.Second
+)
+
+// NewRequestID makes up an id for a request.
+func NewRequestID() string {
+	var bytes [16]byte
+	_, _ = rand.Read(bytes[:]) // never fails
+	return hex.EncodeToString(bytes[:])
+}
+
+// New prepares a client; it connects with the first call. The error names the option that cannot be used.
+func New(options Options) (*Client, error) {
+	if options.Server == "" {
+		options.Server = "127.0.0.1:9091"
+	}
+	if options.Timeout == 0 {
+		options.Timeout = 10 * time.Second
+	}
+	transport, err := options.transport()
+	if err != nil {
+		return nil, err
+	}
+	dial := []grpc.DialOption{grpc.WithTransportCredentials(transport)}
+	if options.Token != "" {
+		dial = append(dial, grpc.WithPerRPCCredentials(bearer(options.Token)))
+	}
+	connection, err := grpc.NewClient(options.Server, dial...)
+	if err != nil {
+		return nil, fmt.Errorf("server %q: %w", options.Server, err)
+	}
+	return &Client{
+		options:    options,
+		connection: connection,
+		gangs:      pb.NewGangServiceClient(connection),
+		nodes:      pb.NewNodeServiceClient(connection),
+		facts:      pb.NewFactsServiceClient(connection),
+		decisions:  pb.NewDecisionServiceClient(connection),
+		placements: pb.NewPlacementServiceClient(connection),
+		events:     pb.NewEventServiceClient(connection),
+	}, nil
+}
+
+// Close ends every call that runs.
+func (c *Client) Close() error { return c.connection.Close() }
+
+type bearer string
+
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// New has checked where the token goes.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+func (o Options) transport() (credentials.TransportCredentials, error) {
+	if o.CA == "" && o.Cert == "" && o.Key == "" {
+		host, _, err := net.SplitHostPort(o.Server)
+		if err != nil {
+			return nil, fmt.Errorf("server %q: %w; expected host:port", o.Server, err)
+		}
+		ip := net.ParseIP(host)
+		if o.Token != "" && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
+			return nil, fmt.Errorf("token: would travel to %s in the clear; give a CA file, or a loopback address", o.Server)
+		}
+		return insecure.NewCredentials(), nil
+	}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	if o.CA != "" {
+		pem, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, fmt.Errorf("CA: %w", err)
+		}
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("CA: %s has no certificate", o.CA)
+		}
+	}
+	if (o.Cert == "") != (o.Key == "") {
+		return nil, errors.New("Key: expected together with Cert, both or neither")
+	}
+	if o.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
+		if err != nil {
+			return nil, fmt.Errorf("Cert, Key: %w", err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return credentials.NewTLS(config), nil
+}
+
+// call makes one unary call, again while that may help.
+func call[Request, Response any](ctx context.Context, c *Client, request Request,
+	method func(context.Context, Request, ...grpc.CallOption) (Response, error)) (Response, error) {
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, c.options.Timeout)
+		defer cancel()
+	}
+	for pause := firstPause; ; pause = min(pause*2, longestPause) {
+		response, err := method(ctx, request)
+		if err == nil {
+			return response, nil
+		}
+		failure := errorOf(err)
+		deadline, _ := ctx.Deadline()
+		if !failure.again() || time.Now().Add(pause).After(deadline) {
+			return response, failure
+		}
+		select {
+		case <-ctx.Done():
+			return response, failure
+		case <-time.After(pause):
+		}
+	}
+}
+
+// withID fills an empty request id.
+func withID(id *string) {
+	if *id == "" {
+		*id = NewRequestID()
+	}
+}

@@ -1,0 +1,243 @@
+// The Go client against a running musterd (SPEC S-1), whose path is in $MUSTERD.
+package muster_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc/codes"
+
+	muster "muster.dev/clients/go"
+	pb "muster.dev/clients/go/musterv1"
+)
+
+const gpu = "nvidia.com/gpu"
+
+// startMusterd returns the gRPC address of a musterd of this test's own.
+func startMusterd(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("MUSTERD")
+	if path == "" {
+		t.Fatal("$MUSTERD must be the path of a musterd")
+	}
+	folder := t.TempDir()
+	config := filepath.Join(folder, "musterd.yaml")
+	text := "log: {format: text}\nkubernetes: {enabled: false}\n" +
+		"listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	logPath := filepath.Join(folder, "log")
+	log, err := os.Create(logPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(path, "--config", config)
+	command.Stdout, command.Stderr = log, log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	for i := 0; i < 500; i++ {
+		said, _ := os.ReadFile(logPath)
+		if found := regexp.MustCompile(`gRPC (\d+)`).FindSubmatch(said); found != nil {
+			return "127.0.0.1:" + string(found[1])
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Fatal("musterd does not come up")
+	return ""
+}
+
+func newClient(t *testing.T, server string) *muster.Client {
+	t.Helper()
+	client, err := muster.New(muster.Options{Server: server})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+func context10(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func describe(t *testing.T, client *muster.Client) {
+	t.Helper()
+	part := &pb.SnapshotPart{Source: "test", Version: 1}
+	for _, name := range []string{"a", "b"} {
+		part.Nodes = append(part.Nodes, &pb.NodeFacts{Name: name, Allocatable: map[string]string{"cpu": "8", gpu: "4"}})
+	}
+	if _, err := client.SendSnapshot(context10(t), part); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func submission(name, id string, count int32, ttl time.Duration) *pb.SubmitGangRequest {
+	return &pb.SubmitGangRequest{
+		RequestId: id,
+		Gang:      &pb.GangSpec{Name: name, MinMember: count},
+		Members:   []*pb.MemberSet{{Count: count, Shape: &pb.PodShape{Requests: map[string]string{gpu: "1"}}}},
+		TtlMs:     ttl.Milliseconds(),
+	}
+}
+
+func charged(t *testing.T, client *muster.Client) (reserved, used int) {
+	t.Helper()
+	nodes, err := client.ListNodes(context10(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes {
+		var r, u int
+		_, _ = fmt.Sscan(node.GetReserved()[gpu], &r)
+		_, _ = fmt.Sscan(node.GetUsed()[gpu], &u)
+		reserved, used = reserved+r, used+u
+	}
+	return reserved, used
+}
+
+func TestTheExampleSchedulesThreeGangs(t *testing.T) {
+	server := startMusterd(t)
+	command := exec.Command("go", "run", "./examples/orchestrator")
+	command.Env = append(os.Environ(), "MUSTER_SERVER="+server)
+	out, err := command.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"train CONFIRMED 8 pods", "serve CONFIRMED 4 pods", "sweep CONFIRMED 10 pods"} {
+		if !strings.Contains(string(out), want) {
+			t.Errorf("%q is not in\n%s", want, out)
+		}
+	}
+	if _, used := charged(t, newClient(t, server)); used != 22 {
+		t.Errorf("%d GPUs are used, want 22", used)
+	}
+}
+
+// TestHelperSubmitAndDie is the client that is killed: it runs in a process of its own.
+func TestHelperSubmitAndDie(t *testing.T) {
+	server := os.Getenv("MUSTER_TEST_SUBMIT_AND_DIE")
+	if server == "" {
+		return
+	}
+	client := newClient(t, server)
+	if _, err := client.SubmitGang(context10(t), submission("left", "", 4, 1500*time.Millisecond)); err != nil {
+		t.Fatal(err)
+	}
+	self, _ := os.FindProcess(os.Getpid())
+	_ = self.Kill()
+	time.Sleep(time.Minute)
+}
+
+func TestAKilledClientLeavesNoReservationAfterTheTTL(t *testing.T) {
+	server := startMusterd(t)
+	client := newClient(t, server)
+	describe(t, client)
+	command := exec.Command(os.Args[0], "-test.run=TestHelperSubmitAndDie")
+	command.Env = append(os.Environ(), "MUSTER_TEST_SUBMIT_AND_DIE="+server)
+	if err := command.Run(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Fatalf("the client was not killed: %v", err)
+	}
+	if reserved, _ := charged(t, client); reserved != 4 {
+		t.Fatalf("%d reserved before the TTL, want 4", reserved)
+	}
+	for i := 0; i < 100; i++ {
+		if reserved, _ := charged(t, client); reserved == 0 {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Error("the reservation is still there")
+}
+
+func TestARepeatedRequestReservesOnce(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	describe(t, client)
+	var wait sync.WaitGroup
+	for i := 0; i < 20; i++ {
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			if _, err := client.SubmitGang(context10(t), submission("once", "the-same", 3, time.Minute)); err != nil {
+				t.Error(err)
+			}
+		}()
+	}
+	wait.Wait()
+	if reserved, _ := charged(t, client); reserved != 3 {
+		t.Errorf("%d reserved, want 3", reserved)
+	}
+}
+
+func TestPermitPodByPod(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	describe(t, client)
+	update := &pb.UpdateFactsRequest{}
+	for _, uid := range []string{"u0", "u1"} {
+		update.Pods = append(update.Pods, &pb.PodFacts{Uid: uid, Name: uid, Gang: "verbs",
+			Declaration: &pb.GangSpec{MinMember: 2}, Shape: &pb.PodShape{Requests: map[string]string{"cpu": "1"}}})
+	}
+	if _, err := client.UpdateFacts(context10(t), update); err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := client.PermitWait(short, "u0", "a"); err == nil {
+		t.Fatal("half a gang was permitted")
+	}
+	verdict := make(chan pb.PermitEvent_Verdict, 1)
+	go func() {
+		event, err := client.PermitWait(context10(t), "u0", "a")
+		if err != nil {
+			t.Error(err)
+		}
+		verdict <- event.GetVerdict()
+	}()
+	for {
+		gang, err := client.GetGang(context10(t), "default", "verbs")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gang.GetCounts().GetWaiting() == 1 {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	event, err := client.PermitWait(context10(t), "u1", "a")
+	if err != nil || event.GetVerdict() != pb.PermitEvent_PERMIT || <-verdict != pb.PermitEvent_PERMIT {
+		t.Errorf("%v, %v; want both permitted", event, err)
+	}
+	if err := client.PostBind(context10(t), "u0", "a"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestErrorsNameFieldsAndReasons(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	_, err := client.CreateGang(context10(t), &pb.CreateGangRequest{Gang: &pb.GangSpec{Name: "Not A Name"}})
+	failure, ok := err.(*muster.Error)
+	if !ok || failure.Code != codes.InvalidArgument || len(failure.Violations) != 1 || failure.Violations[0].Field != "gang.name" {
+		t.Errorf("%#v", err)
+	}
+	if _, err := client.UpdateFacts(context10(t), &pb.UpdateFactsRequest{Source: "test", Version: 3}); !muster.NeedsSnapshot(err) {
+		t.Errorf("%v; want a snapshot to be asked for", err)
+	}
+	if _, err := muster.New(muster.Options{Server: "muster.example:9091", Token: "secret"}); err == nil {
+		t.Error("the token would travel in the clear")
+	}
+}

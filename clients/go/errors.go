@@ -1,0 +1,52 @@
+package muster
+
+import (
+	"errors"
+	"fmt"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// Violation is a field that is wrong, and what was expected.
+type Violation struct {
+	Field       string
+	Description string
+}
+
+// Error is a call that musterd refused, or that did not reach it.
+type Error struct {
+	Code       codes.Code
+	Message    string
+	Violations []Violation
+	// Reason is for programs, like SEND_SNAPSHOT; often empty.
+	Reason string
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
+
+// Nothing happened, or musterd says when to come back.
+func (e *Error) again() bool { return e.Code == codes.Unavailable || e.Code == codes.ResourceExhausted }
+
+// NeedsSnapshot tells that an update came after a gap, musterd was restarted, or another announcer took over.
+func NeedsSnapshot(err error) bool {
+	var failure *Error
+	return errors.As(err, &failure) && failure.Reason == "SEND_SNAPSHOT"
+}
+
+func errorOf(err error) *Error {
+	s := status.Convert(err)
+	out := &Error{Code: s.Code(), Message: s.Message()}
+	for _, detail := range s.Details() {
+		switch d := detail.(type) {
+		case *errdetails.BadRequest:
+			for _, v := range d.GetFieldViolations() {
+				out.Violations = append(out.Violations, Violation{Field: v.GetField(), Description: v.GetDescription()})
+			}
+		case *errdetails.ErrorInfo:
+			out.Reason = d.GetReason()
+		}
+	}
+	return out
+}

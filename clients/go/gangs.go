@@ -1,0 +1,94 @@
+package muster
+
+import (
+	"context"
+
+	pb "muster.dev/clients/go/musterv1"
+)
+
+// CreateGang declares a gang.
+func (c *Client) CreateGang(ctx context.Context, request *pb.CreateGangRequest) (*pb.Gang, error) {
+	withID(&request.RequestId)
+	return call(ctx, c, request, c.gangs.CreateGang)
+}
+
+// UpdateGang replaces the declaration of a gang.
+func (c *Client) UpdateGang(ctx context.Context, request *pb.UpdateGangRequest) (*pb.Gang, error) {
+	withID(&request.RequestId)
+	return call(ctx, c, request, c.gangs.UpdateGang)
+}
+
+// DeleteGang takes a declaration back.
+func (c *Client) DeleteGang(ctx context.Context, request *pb.DeleteGangRequest) error {
+	withID(&request.RequestId)
+	_, err := call(ctx, c, request, c.gangs.DeleteGang)
+	return err
+}
+
+// GetGang returns the gang with its members.
+func (c *Client) GetGang(ctx context.Context, namespace, name string) (*pb.Gang, error) {
+	return call(ctx, c, &pb.GetGangRequest{Namespace: namespace, Name: name}, c.gangs.GetGang)
+}
+
+// ExplainGang tells why it waits, since when, and what would let it go.
+func (c *Client) ExplainGang(ctx context.Context, namespace, name string) (*pb.ExplainGangResponse, error) {
+	return call(ctx, c, &pb.ExplainGangRequest{Namespace: namespace, Name: name}, c.gangs.ExplainGang)
+}
+
+// ListGangs lists the gangs of a namespace, or of all when it is empty.
+func (c *Client) ListGangs(ctx context.Context, namespace string) ([]*pb.Gang, error) {
+	list, err := call(ctx, c, &pb.ListGangsRequest{Namespace: namespace}, c.gangs.ListGangs)
+	return list.GetGangs(), err
+}
+
+// ListNodes lists nodes with what is used, reserved and free.
+func (c *Client) ListNodes(ctx context.Context) ([]*pb.Node, error) {
+	list, err := call(ctx, c, &pb.ListNodesRequest{}, c.nodes.ListNodes)
+	return list.GetNodes(), err
+}
+
+// WatchGangs calls event with what exists and then with every change, until ctx ends or event returns an error.
+func (c *Client) WatchGangs(ctx context.Context, namespace string, event func(*pb.GangEvent) error) error {
+	stream, err := c.gangs.WatchGangs(ctx, &pb.WatchGangsRequest{Namespace: namespace})
+	return each(stream, err, event)
+}
+
+// SendSnapshot tells all nodes and pods there are, in one step; parts[0] names source and version.
+func (c *Client) SendSnapshot(ctx context.Context, parts ...*pb.SnapshotPart) (*pb.FactsStatus, error) {
+	stream, err := c.facts.SendSnapshot(ctx)
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	for _, part := range parts {
+		if stream.Send(part) != nil {
+			break // CloseAndRecv says why
+		}
+	}
+	status, err := stream.CloseAndRecv()
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return status, nil
+}
+
+// UpdateFacts applies one step of facts, as a whole or not at all. See NeedsSnapshot.
+func (c *Client) UpdateFacts(ctx context.Context, request *pb.UpdateFactsRequest) (*pb.FactsStatus, error) {
+	withID(&request.RequestId)
+	return call(ctx, c, request, c.facts.UpdateFacts)
+}
+
+// FactsStatus tells the version that holds now, and who announced it.
+func (c *Client) FactsStatus(ctx context.Context) (*pb.FactsStatus, error) {
+	return call(ctx, c, &pb.GetFactsStatusRequest{}, c.facts.GetFactsStatus)
+}
+
+// ListEvents tells what Muster decided about pods.
+func (c *Client) ListEvents(ctx context.Context, namespace string, after int64) (*pb.ListEventsResponse, error) {
+	return call(ctx, c, &pb.ListEventsRequest{Namespace: namespace, AfterSequence: after}, c.events.ListEvents)
+}
+
+// WatchEvents calls event with the events that are kept and then with those that happen.
+func (c *Client) WatchEvents(ctx context.Context, namespace string, after int64, event func(*pb.Event) error) error {
+	stream, err := c.events.WatchEvents(ctx, &pb.WatchEventsRequest{Namespace: namespace, AfterSequence: after})
+	return each(stream, err, event)
+}

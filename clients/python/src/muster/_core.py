@@ -1,0 +1,163 @@
+"""What both clients share: options, errors, requests."""
+from __future__ import annotations
+
+import dataclasses
+import json
+import uuid
+from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
+
+import grpc
+from google.rpc import error_details_pb2, status_pb2
+
+from muster.v1 import decisions_pb2, facts_pb2, muster_pb2
+
+# Tried again: nothing happened, or musterd says when to come back.
+AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
+FIRST_PAUSE_S = 0.05
+LONGEST_PAUSE_S = 1.0
+
+Requests = Mapping[str, Union[str, int]]
+Manifest = Union[str, Mapping[str, Any]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """How to reach musterd.
+
+    ca, cert and key are paths of PEM files; any of them means TLS. server_name is the name in the server's certificate where
+    that is not the host. A token is only sent over TLS or to a loopback address. timeout_s bounds one call with all that is
+    tried again.
+    """
+
+    server: str = "127.0.0.1:9091"
+    ca: Optional[str] = None
+    cert: Optional[str] = None
+    key: Optional[str] = None
+    token: Optional[str] = None
+    server_name: Optional[str] = None
+    timeout_s: float = 10.0
+
+    @property
+    def tls(self) -> bool:
+        return any((self.ca, self.cert, self.key))
+
+    def credentials(self) -> Optional[grpc.ChannelCredentials]:
+        """None: in the clear."""
+        host = self.server.rsplit(":", 1)[0]
+        if not self.tls:
+            if self.token and not (host.startswith("127.") or host in ("localhost", "[::1]")):
+                raise ValueError(f"token: would travel to {self.server} in the clear; give a CA file, or a loopback address")
+            return None
+        if bool(self.cert) != bool(self.key):
+            raise ValueError("key: expected together with cert, both or neither")
+
+        def read(path: Optional[str]) -> Optional[bytes]:
+            if path is None:
+                return None
+            with open(path, "rb") as file:
+                return file.read()
+
+        return grpc.ssl_channel_credentials(read(self.ca), read(self.key), read(self.cert))
+
+    def channel_arguments(self) -> List[Tuple[str, Any]]:
+        return [("grpc.ssl_target_name_override", self.server_name)] if self.server_name else []
+
+    def metadata(self) -> List[Tuple[str, str]]:
+        return [("authorization", f"Bearer {self.token}")] if self.token else []
+
+
+@dataclasses.dataclass(frozen=True)
+class Violation:
+    """A field that is wrong, and what was expected."""
+
+    field: str
+    description: str
+
+
+class MusterError(Exception):
+    """musterd refused a call, or could not be reached."""
+
+    def __init__(self, code: grpc.StatusCode, message: str, violations: Sequence[Violation] = (), reason: str = ""):
+        super().__init__(f"{code.name}: {message}")
+        self.code = code
+        self.message = message
+        self.violations = list(violations)
+        #: For programs, like SEND_SNAPSHOT; often empty.
+        self.reason = reason
+
+
+class SnapshotNeeded(MusterError):
+    """An update came after a gap, musterd was restarted, or another announcer took over: send a snapshot."""
+
+
+def error_of(error: Any) -> MusterError:
+    """The MusterError of a grpc.RpcError."""
+    details = next((value for key, value in (error.trailing_metadata() or ()) if key == "grpc-status-details-bin"), b"")
+    violations: List[Violation] = []
+    reason = ""
+    for detail in status_pb2.Status.FromString(details).details:
+        bad = error_details_pb2.BadRequest()
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(bad):
+            violations = [Violation(v.field, v.description) for v in bad.field_violations]
+        elif detail.Unpack(info):
+            reason = info.reason
+    kind = SnapshotNeeded if reason == "SEND_SNAPSHOT" else MusterError
+    return kind(error.code(), error.details() or "", violations, reason)
+
+
+def new_id() -> str:
+    return uuid.uuid4().hex
+
+
+def node(name: str, allocatable: Requests, *, labels: Optional[Mapping[str, str]] = None,
+         unschedulable: bool = False) -> facts_pb2.NodeFacts:
+    """A node with its quantities, like {"cpu": "64", "nvidia.com/gpu": 8}."""
+    return facts_pb2.NodeFacts(name=name, allocatable={k: str(v) for k, v in allocatable.items()}, labels=labels,
+                               unschedulable=unschedulable)
+
+
+def pod(uid: str, name: str, requests: Requests, *, namespace: str = "default", gang: str = "", min_member: Optional[int] = None,
+        node_name: str = "", phase: str = "", scheduler_name: str = "", priority: int = 0) -> facts_pb2.PodFacts:
+    """A pod; with min_member it declares its gang itself."""
+    return facts_pb2.PodFacts(
+        uid=uid, name=name, namespace=namespace, gang=gang, node_name=node_name, phase=phase, priority=priority,
+        scheduler_name=scheduler_name, shape=shape(requests),
+        declaration=None if min_member is None else muster_pb2.GangSpec(min_member=min_member))
+
+
+def shape(requests: Requests) -> facts_pb2.PodShape:
+    return facts_pb2.PodShape(requests={k: str(v) for k, v in requests.items()})
+
+
+def manifest_text(manifest: Manifest) -> str:
+    return manifest if isinstance(manifest, str) else json.dumps(manifest)
+
+
+def submit_request(gang: Union[str, muster_pb2.GangSpec], count: int, requests: Optional[Requests], namespace: str,
+                   min_member: Optional[int], members: Iterable[decisions_pb2.MemberSet],
+                   pods: Iterable[facts_pb2.PodFacts], manifests: Iterable[Manifest], ttl: float,
+                   request_id: Optional[str]) -> decisions_pb2.SubmitGangRequest:
+    sets = list(members)
+    if count:
+        sets.append(decisions_pb2.MemberSet(count=count, shape=shape(requests or {})))
+    spec: Optional[muster_pb2.GangSpec]
+    if isinstance(gang, str):
+        total = sum(s.count for s in sets)
+        spec = muster_pb2.GangSpec(namespace=namespace, name=gang, min_member=total if min_member is None else min_member) \
+            if gang else None
+    else:
+        spec = gang
+    return decisions_pb2.SubmitGangRequest(
+        request_id=request_id or new_id(), gang=spec, members=sets, pods=pods,
+        manifests=[manifest_text(m) for m in manifests], ttl_ms=int(ttl * 1000))
+
+
+def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],
+                   manifests: Sequence[Manifest], per_part: int = 1000) -> Iterable[facts_pb2.SnapshotPart]:
+    """Parts small enough for one message each."""
+    yield facts_pb2.SnapshotPart(source=source, version=version, manifests=[manifest_text(m) for m in manifests])
+    for start in range(0, len(nodes), per_part):
+        yield facts_pb2.SnapshotPart(nodes=nodes[start:start + per_part])
+    for start in range(0, len(pods), per_part):
+        yield facts_pb2.SnapshotPart(pods=pods[start:start + per_part])

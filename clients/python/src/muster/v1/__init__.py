@@ -1,0 +1,1 @@
+"""Messages of muster.v1, generated from proto/muster/v1."""

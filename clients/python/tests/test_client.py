@@ -1,0 +1,147 @@
+"""The Python client against a running musterd (SPEC S-1)."""
+from __future__ import annotations
+
+import asyncio
+import os
+import pathlib
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import List
+
+import grpc
+import pytest
+
+import muster
+from conftest import Musterd
+
+EXAMPLES = pathlib.Path(__file__).parent.parent / "examples"
+GPU = "nvidia.com/gpu"
+
+
+def two_nodes(client: muster.Client) -> None:
+    client.send_snapshot("test", 1, [muster.node(name, {"cpu": "8", GPU: 4}) for name in ("a", "b")])
+
+
+def reserved(client: muster.Client) -> int:
+    return sum(int(node.reserved.get(GPU, "0")) for node in client.list_nodes())
+
+
+def used(client: muster.Client) -> int:
+    return sum(int(node.used.get(GPU, "0")) for node in client.list_nodes())
+
+
+@pytest.mark.parametrize("example", ["orchestrator.py", "orchestrator_async.py"])
+def test_the_example_schedules_three_gangs(musterd: Musterd, example: str) -> None:
+    run = subprocess.run([sys.executable, str(EXAMPLES / example)], env={**os.environ, "MUSTER_SERVER": musterd.address},
+                         capture_output=True, text=True, timeout=60)
+    assert run.returncode == 0, run.stderr
+    for name, pods in (("train", 8), ("serve", 4), ("sweep", 10)):
+        assert f"{name} CONFIRMED {pods} pods" in run.stdout
+    with muster.Client(musterd.address) as client:
+        assert used(client) == 22
+        assert {gang.phase for gang in client.list_gangs()} == {"Scheduled"}
+
+
+def test_a_killed_client_leaves_no_reservation_after_the_ttl(musterd: Musterd) -> None:
+    script = ("import muster, os, signal\n"
+              f"client = muster.Client('{musterd.address}')\n"
+              f"client.submit_gang('left', 4, {{'{GPU}': 1}}, ttl=1.5)\n"
+              "os.kill(os.getpid(), signal.SIGKILL)\n")
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+        run = subprocess.run([sys.executable, "-c", script], timeout=30)
+        assert run.returncode == -9
+        assert reserved(client) == 4
+        deadline = time.monotonic() + 5
+        while reserved(client) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert reserved(client) == 0
+        assert client.list_gangs() == []
+
+
+def test_a_repeated_request_reserves_once(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+
+        def submit(_: int) -> muster.Submission:
+            return client.submit_gang("once", 3, {GPU: 1}, ttl=30, request_id="the-same")
+
+        with ThreadPoolExecutor(10) as pool:
+            answers = list(pool.map(submit, range(20)))
+        assert {answer.plan for answer in answers} == {answers[0].plan}
+        assert reserved(client) == 3
+        gang = client.confirm_gang(answers[0])
+        assert client.confirm_gang(answers[0]) == gang
+        assert (reserved(client), used(client)) == (0, 3)
+
+
+def test_a_gang_without_room_waits_and_says_why(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+        first = client.submit_gang("first", 8, {GPU: 1}, ttl=30)
+        second = client.submit_gang("second", 2, {GPU: 1}, ttl=5)
+        assert second.state == muster.Submission.WAITING
+        assert GPU in second.reason.text
+        with pytest.raises(TimeoutError, match="second|room"):
+            client.wait_planned(second.id, timeout=0.2)
+        threading.Timer(0.3, lambda: client.abandon_gang(first.id)).start()
+        planned = client.wait_planned(second.id, timeout=5)
+        assert planned.state == muster.Submission.PLANNED
+        assert client.confirm_gang(planned).state == muster.Submission.CONFIRMED
+
+
+def test_permit_pod_by_pod(musterd: Musterd) -> None:
+    async def run() -> List[int]:
+        async with muster.AsyncClient(musterd.address) as client:
+            await client.send_snapshot("test", 1, [muster.node("a", {"cpu": "8"})], [
+                muster.pod(f"u{i}", f"p{i}", {"cpu": "1"}, gang="verbs", min_member=2) for i in range(2)])
+            assert (await client.pre_filter("u0")).passes
+            assert list((await client.filter("u0")).nodes) == ["a"]
+            with pytest.raises(asyncio.TimeoutError):
+                await client.permit_wait("u0", "a", timeout=0.2)  # gives the place back
+            first = asyncio.create_task(client.permit_wait("u0", "a", timeout=10))
+            while (await client.get_gang("verbs")).counts.waiting == 0:
+                await asyncio.sleep(0.01)
+            second = await client.permit_wait("u1", "a", timeout=10)
+            await client.post_bind("u0", "a")
+            return [(await first).verdict, second.verdict]
+
+    assert asyncio.run(run()) == [muster.PermitEvent.PERMIT, muster.PermitEvent.PERMIT]
+
+
+def test_errors_name_fields_and_reasons(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        with pytest.raises(muster.MusterError) as wrong:
+            client.create_gang(muster.GangSpec(name="Not A Name", min_member=-1))
+        assert wrong.value.code == grpc.StatusCode.INVALID_ARGUMENT
+        assert {v.field for v in wrong.value.violations} == {"gang.name", "gang.min_member"}
+        with pytest.raises(muster.SnapshotNeeded):
+            client.update_facts(source="test", version=7)
+        two_nodes(client)
+        assert client.update_facts(source="test", version=2, removed_nodes=["b"]).version == 2
+        with pytest.raises(muster.SnapshotNeeded):
+            client.update_facts(source="test", version=4)
+        with pytest.raises(muster.MusterError) as missing:
+            client.get_gang("nobody")
+        assert missing.value.code == grpc.StatusCode.NOT_FOUND
+
+
+def test_a_call_waits_for_musterd_to_come_up(tmp_path: pathlib.Path, free_port: int) -> None:
+    started: List[Musterd] = []
+    timer = threading.Timer(0.5, lambda: started.append(Musterd(tmp_path, free_port)))
+    timer.start()
+    try:
+        with muster.Client(f"127.0.0.1:{free_port}") as client:
+            assert client.list_gangs() == []
+    finally:
+        timer.join()
+        for musterd in started:
+            musterd.kill()
+
+
+def test_a_token_does_not_travel_in_the_clear() -> None:
+    with pytest.raises(ValueError, match="in the clear"):
+        muster.Client(muster.Options(server="muster.example:9091", token="secret"))

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# The C++ example and musterctl against a running musterd: cli_test.sh MUSTERD MUSTERCTL EXAMPLE
+set -euo pipefail
+musterd=$1 musterctl=$2 example=$3
+work=$(mktemp -d)
+trap 'kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+cat >"$work/musterd.yaml" <<YAML
+log: {format: text}
+kubernetes: {enabled: false}
+listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
+YAML
+"$musterd" --config "$work/musterd.yaml" >"$work/log" 2>&1 &
+pid=$!
+for _ in $(seq 500); do
+  port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
+  [ -n "$port" ] && break
+  sleep 0.02
+done
+export MUSTER_CONFIG=$work/config.yaml
+fail() { echo "FAILED: $1"; exit 1; }
+has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
+
+out=$("$example" "127.0.0.1:$port")
+for line in "train CONFIRMED 8 pods" "serve CONFIRMED 4 pods" "sweep CONFIRMED 10 pods"; do has "$out" "$line"; done
+
+# A context instead of flags.
+"$musterctl" config set-context here --server "127.0.0.1:$port" >/dev/null
+has "$("$musterctl" config get-contexts)" "* here  127.0.0.1:$port"
+[ "$(stat -c %a "$work/config.yaml")" = 600 ] || fail "the file of contexts can be read by others"
+has "$("$musterctl" get gangs)" "train"
+
+cat >"$work/job.yaml" <<YAML
+# Kubernetes' own shapes: quoted and plain scalars, several documents, a list.
+apiVersion: scheduling.sigs.k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: job}
+spec: {minMember: 2}
+---
+apiVersion: v1
+kind: List
+items:
+- {apiVersion: v1, kind: Pod, metadata: {name: job-0, labels: {pod-group.scheduling.sigs.k8s.io: job}}, spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: 2}}}]}}
+- {apiVersion: v1, kind: Pod, metadata: {name: job-1, labels: {pod-group.scheduling.sigs.k8s.io: job}}, spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: "2"}}}]}}
+YAML
+has "$("$musterctl" submit -f "$work/job.yaml" --id job-1 --ttl 60)" "WAITING"
+has "$("$musterctl" explain gang job)" "insufficient nvidia.com/gpu"
+has "$("$musterctl" abandon job-1)" "ABANDONED"
+cat >"$work/node.yaml" <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: gpu-d, labels: {zone: "1"}}
+status: {allocatable: {cpu: 64, nvidia.com/gpu: 8, pods: 110}}
+YAML
+has "$("$musterctl" apply -f "$work/node.yaml")" "Node gpu-d applied"
+has "$("$musterctl" submit -f "$work/job.yaml" --id job-2 --ttl 60)" "PLANNED"
+has "$("$musterctl" get nodes)" "gpu-d"
+has "$("$musterctl" confirm job-2)" "CONFIRMED"
+has "$("$musterctl" describe gang job)" "Bound"
+has "$("$musterctl" get submission job-2 -o json)" '"state": "CONFIRMED"'
+has "$("$musterctl" delete -f "$work/job.yaml")" "List deleted"
+if "$musterctl" get gang job 2>/dev/null; then fail "the gang is still there"; fi
+has "$(timeout 2 "$musterctl" watch gangs -A || true)" "train"
+has "$("$musterctl" events -A)" ""
+echo 'kind: Deployment' >"$work/bad.yaml"
+has "$("$musterctl" apply -f "$work/bad.yaml" 2>&1 || true)" "expected Node, Pod, PodGroup or List"
+has "$("$musterctl" apply -f "$work/nothing.yaml" 2>&1 || true)" "cannot read"
+for shell in bash zsh fish; do has "$("$musterctl" completion $shell)" "submit"; done
+bash -n <("$musterctl" completion bash) || fail "the bash completion is no bash"
+echo "cli: ok"
