@@ -99,6 +99,9 @@ type cluster struct {
 	scheduler *process
 	muster    *process
 
+	// editScheduler changes the scheduler's configuration before it is used; nil: nothing.
+	editScheduler func(config map[string]any)
+
 	adminPort, extenderPort, bindPort, grpcPort int
 
 	config *rest.Config
@@ -294,6 +297,9 @@ func (c *cluster) startScheduler(configuration string) error {
 		if err := yaml.Unmarshal([]byte(replaced), &config); err != nil {
 			return err
 		}
+	}
+	if c.editScheduler != nil {
+		c.editScheduler(config)
 	}
 	config["leaderElection"] = map[string]any{"leaderElect": false}
 	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": 5000, "burst": 5000}
