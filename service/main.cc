@@ -92,8 +92,14 @@ int main(int argc, char** argv) {
   }
   if (check->parsed()) {
     const absl::StatusOr<muster::Config> config = muster::LoadConfig(check_path);
-    std::cout << (config.ok() ? check_path + ": no problems\n" : std::string(config.status().message()) + "\n");
-    return config.ok() ? 0 : 1;
+    if (!config.ok()) {
+      std::cout << config.status().message() << "\n";
+      return 1;
+    }
+    const std::vector<std::string> problems = muster::FileProblems(*config);
+    for (const std::string& problem : problems) std::cout << problem << "\n";
+    if (problems.empty()) std::cout << check_path << ": no problems\n";
+    return problems.empty() ? 0 : 1;
   }
   muster::Config config;
   if (!config_path.empty()) {

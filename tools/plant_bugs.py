@@ -15,14 +15,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 COPY = ROOT / "build/bugs"
-TESTS = ["scenario_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test"]
+TESTS = ["scenario_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test", "rpc_test",
+         "security_test"]
 
 # name: (file, what stands there, what is put instead)
 BUGS = {
     "quorum-one-short": ("state/machine/binding.cc", "if (each->plan->held < static_cast<int32_t>(each->plan->slots.size())) return;",
                          "if (each->plan->held + 1 < static_cast<int32_t>(each->plan->slots.size())) return;"),
-    "no-reservation": ("state/machine/binding.cc", "  SetCharge(pod, node, ChargeKind::kUsed);\n  SetState(pod, MemberState::kCommitted);",
-                       "  SetState(pod, MemberState::kCommitted);"),
+    "no-reservation": ("state/machine/binding.cc", "  SetCharge(pod, node, ChargeKind::kUsed);\n  if (pod->by_permit) {",
+                       "  if (pod->by_permit) {"),
     "commit-unverified": ("state/machine/binding.cc", "const Reason reason = VerifyPlan(*each);",
                           "const Reason reason;"),
     "hang-up-still-binds": ("state/machine/binding.cc", 'if (pod->holds.empty()) EndPodHold(pod, {ReasonCode::kGone, "the caller is gone"});', ""),
@@ -72,6 +73,21 @@ BUGS = {
     "podgroup-wins": ("state/model/gang.cc", "Assign(Pick(annotations, object, &D::min_member), &rules.min_member);",
                       "Assign(Pick(object, annotations, &D::min_member), &rules.min_member);"),
     "negative-quantity": ("state/base/quantity.cc", 'if (negative) return NotAQuantity(text, "negative");', ""),
+    "submission-never-expires": ("state/machine/timers.cc", "    if (gang->submission->expires_ms > now_ms_) return;\n", "    return;\n"),
+    "confirm-any-plan": ("state/machine/submission.cc", "  if (gang->plan->id != command.plan) {", "  if (command.plan < 0) {"),
+    "group-confirmed-by-one": ("state/machine/submission.cc",
+                               "if (each->submission == nullptr || !each->submission->confirmed) return AnswerSubmission(*gang);",
+                               "if (each->submission == nullptr) return AnswerSubmission(*gang);"),
+    "permit-kept-for-ever": ("state/machine/permit.cc", "  pod->bind_by_ms = now_ms_ + pod->bind_within_ms;\n", "  pod->bind_by_ms = kNever - 1;\n"),
+    "gap-unseen": ("state/machine/updates.cc", "  if (step.version <= facts_version_ + 1) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
+    "half-a-step": ("state/machine/updates.cc", "  if (!out_->status.ok()) return;\n  for (const std::string& uid : command.removed_pods)",
+                    "  for (const std::string& uid : command.removed_pods)"),
+    "readers-write": ("service/rpc/door.cc", "if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {",
+                      "if (may.ok() && role == Role::kReadWrite && identity->name.empty()) {"),
+    "answers-forgotten": ("service/rpc/request_log.cc", "    if (fresh) {\n", "    if (fresh || !key.empty()) {\n"),
+    "streams-uncounted": ("service/security/limits.cc", "  ++entry.streams;\n", ""),
+    "place-kept-on-cancel": ("service/rpc/decision_service.cc",
+                             "    if (!std::exchange(ended_, true)) door()->engine().EndPermit(permit_.uid, token_);\n", ""),
     "deleted-unseen": ("k8s-extender/apiserver/informer.cc", "    handlers_.remove(known->second, known->first);\n    known = known_.erase(known);",
                        "    known = known_.erase(known);"),
 }

@@ -38,6 +38,9 @@ bool IsLoopback(const std::string& server) {
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   if (status.ok()) return absl::OkStatus();
   std::string text = status.error_message();
+  if (text == "Socket closed" || text.find("andshake") != std::string::npos) {
+    text += "; does it ask for TLS, or for a client certificate (--ca, --cert, --key)?";
+  }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
     text = absl::StrCat("cannot reach musterd at ", server, ": ", text);
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
@@ -52,8 +55,8 @@ Request WithId(Request request) {
 }  // namespace
 
 std::string NewRequestId() {
-  static thread_local std::mt19937_64 random{std::random_device{}()};
-  return absl::StrFormat("%016x%016x", random(), random());
+  std::random_device random;
+  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
 }
 
 struct MusterClient::Impl {
@@ -85,8 +88,8 @@ struct MusterClient::Impl {
       Response response;
       const grpc::Status status = (stub->*method)(&context, request, &response);
       if (status.ok()) return response;
-      const bool again = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
-                         status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
+      const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && options.wait_for_server;
+      const bool again = away || status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
       if (!again || std::chrono::system_clock::now() + pause >= deadline) return ToStatus(status, options.server);
       std::this_thread::sleep_for(pause);
     }
@@ -119,6 +122,10 @@ absl::StatusOr<std::unique_ptr<MusterClient>> MusterClient::Connect(const Client
   if (!tls && !options.token.empty() && !IsLoopback(options.server)) {
     return absl::InvalidArgumentError(absl::StrCat("token: would travel to ", options.server,
                                                    " in the clear; expected TLS (a CA file), or a loopback address"));
+  }
+  if (std::any_of(options.token.begin(), options.token.end(), [](char c) { return c < '!' || c > '~'; })) {
+    return absl::InvalidArgumentError(
+        "token: has characters that no token has; expected printable ASCII without spaces");
   }
   if (options.cert_file.empty() != options.key_file.empty()) {
     return absl::InvalidArgumentError("key: expected together with cert, both or neither");

@@ -29,6 +29,7 @@ struct ClientOptions {
   std::string server_name;                    // as the server's certificate has it, where that is not the host
   std::string token;                          // bearer token; only over TLS or to a loopback address
   std::chrono::milliseconds timeout{10'000};  // of one call, with what is tried again
+  bool wait_for_server = true;                // a server that cannot be reached is tried again too
 };
 
 // A new id for a request: 32 hexadecimal digits.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
 #include "clients/musterctl/completion.h"
@@ -36,6 +37,7 @@ constexpr char kAbout[] =
 struct Options {
   ContextSettings settings;  // of flags and environment
   std::string context;
+  std::string name_space;  // that was asked for; empty: none was
   std::string output = "table";
   std::string name;
   std::vector<std::string> files;
@@ -52,7 +54,9 @@ struct Options {
 };
 
 int Fail(const absl::Status& status) {
-  std::cerr << "musterctl: " << status.message() << "\n";
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    std::cerr << "musterctl: " << muster::Printable(std::string(line)) << "\n";
+  }
   return 1;
 }
 
@@ -97,6 +101,7 @@ absl::StatusOr<std::unique_ptr<muster::MusterClient>> Connect(ContextSettings se
     std::getline(in, client.token);
     client.token = std::string(absl::StripAsciiWhitespace(client.token));
   }
+  client.wait_for_server = false;
   client.timeout = std::chrono::milliseconds(static_cast<int64_t>(options.timeout_s * 1000));
   return muster::MusterClient::Connect(client);
 }
@@ -124,11 +129,17 @@ std::function<bool(const Event&)> EachLine(const Options& options, Print print) 
   };
 }
 
-absl::StatusOr<std::vector<std::string>> ReadAll(const std::vector<std::string>& files) {
+// Everything in the files, in the namespace that was asked for where one was.
+absl::StatusOr<std::vector<std::string>> ReadAll(const Options& options) {
   std::vector<std::string> out;
-  for (const std::string& file : files) {
+  for (const std::string& file : options.files) {
     absl::StatusOr<std::vector<std::string>> read = muster::ReadManifests(file);
     if (!read.ok()) return read.status();
+    for (std::string& manifest : *read) {
+      if (options.name_space.empty()) continue;
+      const absl::Status set = muster::SetNamespace(options.name_space, &manifest);
+      if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", set.message()));
+    }
     out.insert(out.end(), read->begin(), read->end());
   }
   return out;
@@ -136,7 +147,7 @@ absl::StatusOr<std::vector<std::string>> ReadAll(const std::vector<std::string>&
 
 // Applies or deletes everything in the files as one step.
 int Apply(muster::MusterClient* client, const Options& options, bool remove) {
-  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options.files);
+  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
   muster::v1::UpdateFactsRequest request;
   for (const std::string& manifest : *manifests) {
@@ -152,7 +163,7 @@ int Apply(muster::MusterClient* client, const Options& options, bool remove) {
 
 // Submits a gang; waits for its plan and confirms it where that was asked for.
 int Submit(muster::MusterClient* client, const Options& options) {
-  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options.files);
+  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
   muster::v1::SubmitGangRequest request;
   request.set_request_id(options.request_id.empty() ? muster::NewRequestId() : options.request_id);
@@ -173,13 +184,17 @@ int Submit(muster::MusterClient* client, const Options& options) {
   if (options.confirm && submission->state() == muster::v1::Submission::PLANNED) {
     submission = client->ConfirmGang(submission->id(), submission->plan());
   }
-  return Show(submission, options, [](const muster::v1::Submission& shown) {
+  const int shown = Show(submission, options, [](const muster::v1::Submission& shown) {
     muster::PrintSubmission(shown);
     if (shown.state() == muster::v1::Submission::PLANNED) {
       std::cout << "\nTake it: musterctl confirm " << shown.id() << "     give it back: musterctl abandon "
                 << shown.id() << "\n";
     }
   });
+  if (shown != 0) return shown;
+  const auto state = submission->state();
+  const bool over = state == muster::v1::Submission::EXPIRED || state == muster::v1::Submission::ABANDONED;
+  return over || (options.confirm && state != muster::v1::Submission::CONFIRMED) ? 1 : 0;
 }
 
 int Confirm(muster::MusterClient* client, const Options& options) {
@@ -322,7 +337,8 @@ Commands Define(CLI::App* cli, Options* options) {
   commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));
   commands.events = scoped(cli->add_subcommand("events", "what Muster decided about pods"));
   commands.events->add_flag("-f,--follow", options->follow, "and what it decides from now on, until interrupted");
-  commands.events->add_option("--after", options->after, "only events after this sequence number");
+  commands.events->add_option("--after", options->after, "only events after this sequence number")
+      ->check(CLI::NonNegativeNumber);
   commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes' own YAML)");
   commands.remove = cli->add_subcommand("delete", "announce that they are gone");
   commands.submit =
@@ -330,7 +346,8 @@ Commands Define(CLI::App* cli, Options* options) {
   for (CLI::App* command : {commands.apply, commands.remove, commands.submit}) {
     command->add_option("-f,--filename", options->files, "file; - is standard input; may be given again")->required();
   }
-  commands.submit->add_option("--ttl", options->ttl_s, "seconds for which the plan is kept (default: musterd's 60)");
+  commands.submit->add_option("--ttl", options->ttl_s, "seconds for which the plan is kept (default: musterd's 60)")
+      ->check(CLI::Range(0.001, 86400.0));
   commands.submit->add_option("--id", options->request_id, "the submission's id; the same again shows how it stands");
   commands.submit->add_flag("--wait", options->wait, "until there is a plan");
   commands.submit->add_flag("--confirm", options->confirm, "wait for a plan and take it");
@@ -351,7 +368,11 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   }
   if (commands.explain_gang->parsed()) {
     return Show(client->ExplainGang(name_space, options->name), *options,
-                [](const muster::v1::ExplainGangResponse& why) { std::cout << why.text() << "\n"; });
+                [](const muster::v1::ExplainGangResponse& why) {
+                  for (const absl::string_view line : absl::StrSplit(why.text(), '\n')) {
+                    std::cout << muster::Printable(std::string(line)) << "\n";
+                  }
+                });
   }
   if (commands.describe_gang->parsed()) {
     return Show(client->GetGang(name_space, options->name), *options, &muster::DescribeGang);
@@ -402,7 +423,10 @@ int main(int argc, char** argv) {
   setting("token-file", "MUSTER_TOKEN_FILE", "file with the bearer token");
   cli.add_option("-n,--namespace", options.settings["namespace"], "namespace (default)")->group("Connection");
   cli.add_option("--context", options.context, "context of the configuration file")->group("Connection");
-  cli.add_option("--timeout", options.timeout_s, "seconds for one call")->group("Connection")->capture_default_str();
+  cli.add_option("--timeout", options.timeout_s, "seconds for one call")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->group("Connection")
+      ->capture_default_str();
   const Commands commands = Define(&cli, &options);
   ConfigCommands config(&cli, &options);
   CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
@@ -418,7 +442,8 @@ int main(int argc, char** argv) {
   if (config.parsed()) return config.Run();
   absl::StatusOr<ContextSettings> settings = Effective(options);
   if (!settings.ok()) return Fail(settings.status());
-  const std::string name_space = (*settings)["namespace"].empty() ? "default" : (*settings)["namespace"];
+  options.name_space = (*settings)["namespace"];
+  const std::string name_space = options.name_space.empty() ? "default" : options.name_space;
   const absl::StatusOr<std::unique_ptr<muster::MusterClient>> client = Connect(*std::move(settings), options);
   if (!client.ok()) return Fail(client.status());
   return Run(commands, client->get(), &options, name_space);

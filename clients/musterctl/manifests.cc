@@ -2,11 +2,14 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <cctype>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 
@@ -32,14 +35,25 @@ Json FromScalar(const YAML::Node& node) {
   return text;
 }
 
-absl::StatusOr<Json> FromYaml(const YAML::Node& node, int depth) {
+// Words that some reader of YAML 1.1 takes for a truth value or nothing.
+bool IsYamlWord(std::string text) {
+  absl::AsciiStrToLower(&text);
+  for (const char* word : {"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "inf"}) {
+    if (text == word) return true;
+  }
+  return false;
+}
+
+// `left`: how many more values there may be. Aliases make few bytes many.
+absl::StatusOr<Json> FromYaml(const YAML::Node& node, int depth, int* left) {
+  if (--*left < 0) return absl::InvalidArgumentError("has more than a million values");
   if (depth > kDeepest) return absl::InvalidArgumentError("is nested deeper than 100");
   if (node.IsNull() || !node.IsDefined()) return nullptr;
   if (node.IsScalar()) return FromScalar(node);
   if (node.IsSequence()) {
     Json out = Json::array();
     for (const YAML::Node& entry : node) {
-      absl::StatusOr<Json> value = FromYaml(entry, depth + 1);
+      absl::StatusOr<Json> value = FromYaml(entry, depth + 1, left);
       if (!value.ok()) return value;
       out.push_back(*std::move(value));
     }
@@ -48,7 +62,7 @@ absl::StatusOr<Json> FromYaml(const YAML::Node& node, int depth) {
   Json out = Json::object();
   for (const auto& entry : node) {
     const std::string key = entry.first.IsScalar() ? entry.first.Scalar() : "";
-    absl::StatusOr<Json> value = FromYaml(entry.second, depth + 1);
+    absl::StatusOr<Json> value = FromYaml(entry.second, depth + 1, left);
     if (!value.ok()) return value;
     if (out.contains(key)) return absl::InvalidArgumentError(absl::StrCat("key \"", key, "\" is given twice"));
     out[key] = *std::move(value);
@@ -60,10 +74,11 @@ absl::StatusOr<Json> FromYaml(const YAML::Node& node, int depth) {
 
 absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml) {
   std::vector<std::string> out;
+  int left = 1'000'000;
   try {
     for (const YAML::Node& document : YAML::LoadAll(yaml)) {
       if (document.IsNull()) continue;
-      absl::StatusOr<Json> json = FromYaml(document, 0);
+      absl::StatusOr<Json> json = FromYaml(document, 0, &left);
       const std::string where = absl::StrCat("document ", out.size() + 1, ": ");
       if (!json.ok()) return absl::InvalidArgumentError(absl::StrCat(where, json.status().message()));
       if (!json->is_object())
@@ -89,6 +104,59 @@ absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path) 
   if (!manifests.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", manifests.status().message()));
   if (manifests->empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": has no objects"));
   return manifests;
+}
+
+absl::Status SetNamespace(const std::string& name_space, std::string* manifest) {
+  Json object = Json::parse(*manifest, nullptr, /*allow_exceptions=*/false);
+  absl::Status status;
+  const auto set = [&](Json* each) {
+    if (!each->is_object() || each->value("kind", Json()) == "Node") return;
+    Json& metadata = (*each)["metadata"];
+    if (!metadata.is_object()) return;  // musterd says what is wrong with it
+    Json& there = metadata["namespace"];
+    if (there.is_null()) {
+      there = name_space;
+    } else if (there != name_space) {
+      status = absl::InvalidArgumentError(
+          absl::StrCat(DescribeManifest(each->dump()), " is of another namespace than -n ", name_space));
+    }
+  };
+  const auto items = object.is_object() ? object.find("items") : object.end();
+  if (object.is_object() && items != object.end() && items->is_array()) {
+    for (Json& item : *items) set(&item);
+  } else {
+    set(&object);
+  }
+  *manifest = object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return status;
+}
+
+std::string YamlOf(const std::string& json) {
+  YAML::Emitter out;
+  const std::function<void(const Json&)> emit = [&](const Json& value) {
+    if (value.is_object()) {
+      out << (value.empty() ? YAML::Flow : YAML::Block) << YAML::BeginMap;
+      for (const auto& [key, entry] : value.items()) {
+        out << YAML::Key << key << YAML::Value;
+        emit(entry);
+      }
+      out << YAML::EndMap;
+    } else if (value.is_array()) {
+      out << (value.empty() ? YAML::Flow : YAML::Block) << YAML::BeginSeq;
+      for (const Json& entry : value) emit(entry);
+      out << YAML::EndSeq;
+    } else if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) {
+      // Quoted where a reader would take it for something else than text.
+      const bool plain = std::isalpha(static_cast<unsigned char>(text->empty() ? '0' : text->front())) != 0 &&
+                         FromScalar(YAML::Node(*text)).is_string() && !IsYamlWord(*text);
+      if (!plain) out << YAML::DoubleQuoted;
+      out << *text;
+    } else {
+      out << value.dump();
+    }
+  };
+  emit(Json::parse(json, nullptr, /*allow_exceptions=*/false));
+  return out.c_str();
 }
 
 std::string DescribeManifest(const std::string& json) {

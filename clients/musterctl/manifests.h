@@ -15,6 +15,12 @@ namespace muster {
 // The documents of a text, empty ones left out.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml);
 
+// Puts an object, or each of a List, into `name_space` where it names none. InvalidArgument when it names another.
+[[nodiscard]] absl::Status SetNamespace(const std::string& name_space, std::string* manifest);
+
+// JSON as block-style YAML that reads back as the same values.
+[[nodiscard]] std::string YamlOf(const std::string& json);
+
 // "Pod default/train-0", as messages name it.
 [[nodiscard]] std::string DescribeManifest(const std::string& json);
 

@@ -1,23 +1,41 @@
 #include "clients/musterctl/output.h"
 
 #include <google/protobuf/util/json_util.h>
-#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
-#include <functional>
 #include <iostream>
+#include <map>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "clients/musterctl/manifests.h"
 
 namespace muster {
+
+// Names and messages come from whoever may create pods: a terminal must not obey them.
+std::string Printable(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      absl::StrAppend(&out, "\\x", absl::Hex(byte, absl::kZeroPad2));
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
 // Columns as wide as their widest cell.
-void PrintTable(const Rows& rows) {
+void PrintTable(Rows rows) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = Printable(cell);
+  }
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     widths.resize(std::max(widths.size(), row.size()), 0);
@@ -60,15 +78,7 @@ void PrintMessage(const google::protobuf::Message& message, const std::string& o
     std::cout << json;
     return;
   }
-  YAML::Emitter yaml;
-  YAML::Node node = YAML::Load(json);
-  const std::function<void(YAML::Node)> block = [&](YAML::Node n) {
-    n.SetStyle(YAML::EmitterStyle::Block);
-    for (auto child : n) block(n.IsMap() ? child.second : child);
-  };
-  block(node);
-  yaml << node;
-  std::cout << yaml.c_str() << "\n";
+  std::cout << YamlOf(json) << "\n";
 }
 
 void PrintGangs(const v1::ListGangsResponse& list) {
@@ -101,7 +111,7 @@ void DescribeGang(const v1::Gang& gang) {
   };
   if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
   PrintTable(head);
-  for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << warning << "\n";
+  for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << Printable(warning) << "\n";
   Rows rows = {{"MEMBER", "STATE", "NODE", "PRIORITY", "BINDING", "REASON"}};
   for (const auto& member : gang.members()) {
     const auto& binding = member.binding();
@@ -125,6 +135,7 @@ void PrintNodes(const v1::ListNodesResponse& list) {
       const auto found = map.find(name);
       return found == map.end() ? std::string("0") : found->second;
     };
+    if (names.empty()) rows.push_back({node.name(), node.unschedulable() ? "no" : "yes", "(offers nothing)"});
     for (const std::string& name : names) {
       rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name,
                       amount(node.allocatable(), name), amount(node.used(), name), amount(node.reserved(), name),
@@ -167,17 +178,17 @@ void PrintEvent(const v1::Event& event) {
   const std::string at = absl::FormatTime("%H:%M:%S", absl::FromUnixMillis(event.unix_ms()), absl::LocalTimeZone());
   std::cout << at << "  " << event.type() << "  " << event.namespace_() << "/" << event.pod_name()
             << (event.node().empty() ? "" : " on " + event.node()) << "  " << event.reason().code() << ": "
-            << event.reason().text() << "\n"
+            << Printable(event.reason().text()) << "\n"
             << std::flush;
 }
 
 void PrintGangEvent(const v1::GangEvent& event) {
   if (event.has_upserted()) {
     const v1::Gang& gang = event.upserted();
-    std::cout << Clock() << "  " << gang.namespace_() << "/" << gang.name() << "  " << gang.phase() << "  "
-              << Members(gang) << "  " << gang.reason().text() << "\n";
+    std::cout << Clock() << "  " << Printable(gang.namespace_() + "/" + gang.name()) << "  " << gang.phase() << "  "
+              << Members(gang) << "  " << Printable(gang.reason().text()) << "\n";
   } else if (event.event_case() == v1::GangEvent::kRemoved) {
-    std::cout << Clock() << "  " << event.removed() << "  removed\n";
+    std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
   } else if (event.resync()) {
     std::cout << Clock() << "  too slow: what follows is everything again\n";
   }
@@ -187,10 +198,16 @@ void PrintGangEvent(const v1::GangEvent& event) {
 void PrintNodeEvent(const v1::NodeEvent& event) {
   if (event.has_upserted()) {
     std::cout << Clock() << "  " << event.upserted().name() << (event.upserted().unschedulable() ? "  cordoned" : "");
-    for (const auto& [name, amount] : event.upserted().free()) std::cout << "  " << name << " " << amount << " free";
+    const v1::Node& node = event.upserted();
+    const std::map<std::string, std::string> all(node.allocatable().begin(), node.allocatable().end());
+    for (const auto& [name, amount] : all) {
+      const auto free = node.free().find(name);
+      std::cout << "  " << name << " " << (free == node.free().end() ? "0" : free->second) << " of " << amount
+                << " free";
+    }
     std::cout << "\n";
   } else if (event.event_case() == v1::NodeEvent::kRemoved) {
-    std::cout << Clock() << "  " << event.removed() << "  removed\n";
+    std::cout << Clock() << "  " << Printable(event.removed()) << "  removed\n";
   } else if (event.resync()) {
     std::cout << Clock() << "  too slow: what follows is everything again\n";
   }

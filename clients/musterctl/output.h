@@ -12,6 +12,8 @@
 
 namespace muster {
 
+// The text with control characters made visible.
+[[nodiscard]] std::string Printable(const std::string& text);
 // "table", "json" or "yaml".
 void PrintMessage(const google::protobuf::Message& message, const std::string& output);
 // One message a line, for watches.

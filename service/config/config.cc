@@ -290,6 +290,17 @@ std::vector<std::string> Problems(const Config& config) {
   if (config.access.token_review && config.access.writers.empty() && config.access.readers.empty()) {
     out.push_back("auth.writers: is empty, as is auth.readers; with auth.tokenReview nobody could do anything");
   }
+  const std::pair<const char*, const ListenAddress*> doors[] = {{"listen.admin", &config.admin},
+                                                                {"listen.grpc", &config.grpc},
+                                                                {"listen.extender", &config.extender},
+                                                                {"listen.bind", &config.bind}};
+  for (const auto& [name, address] : doors) {
+    for (const auto& [other, taken] : doors) {
+      if (other == name) break;
+      if (address->port == 0 || address->port != taken->port || address->host != taken->host) continue;
+      out.push_back(absl::StrCat(name, ": ", address->host, ":", address->port, " is the address of ", other, " too"));
+    }
+  }
   for (const char* level : {"trace", "debug", "info", "warn", "error"}) {
     if (config.log_level == level) break;
     if (absl::string_view(level) == "error")
@@ -303,6 +314,21 @@ std::vector<std::string> Problems(const Config& config) {
                                " s is too short; expected at least holds.limit + 15 s (",
                                config.machine.hold_limit_ms / 1000 + 15,
                                " s), so that every binding of a gang can be sent"));
+  }
+  return out;
+}
+
+std::vector<std::string> FileProblems(const Config& config) {
+  std::vector<std::string> out;
+  if (config.tls.enabled() && !config.tls.key.empty()) {
+    const absl::Status loaded = TlsContext(config.tls).Load();
+    if (!loaded.ok()) out.emplace_back(loaded.message());
+  }
+  if (!config.access.tokens_file.empty()) {
+    AccessOptions tokens;
+    tokens.tokens_file = config.access.tokens_file;
+    const absl::Status read = Access(tokens, nullptr).Start();
+    if (!read.ok()) out.emplace_back(read.message());
   }
   return out;
 }

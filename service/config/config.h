@@ -50,6 +50,8 @@ struct Config {
 [[nodiscard]] absl::StatusOr<Config> LoadConfig(const std::string& path);
 // Checks a configuration as a whole; every problem, empty when there is none.
 [[nodiscard]] std::vector<std::string> Problems(const Config& config);
+// What the files that it names say: certificates, keys, tokens. Every problem, empty when there is none.
+[[nodiscard]] std::vector<std::string> FileProblems(const Config& config);
 // "host:port"; InvalidArgument otherwise.
 [[nodiscard]] absl::StatusOr<ListenAddress> ParseListenAddress(const std::string& text);
 // Every key with its default and meaning, as YAML: what `musterd --print-config` shows.

@@ -17,6 +17,8 @@ namespace muster {
 namespace {
 
 constexpr std::chrono::seconds kWriteLimit(30);
+// cpp-httplib looks at the length of a line when it has all of it, and never at the number of headers.
+constexpr size_t kMaxHeadBytes = 64 << 10;
 
 void Address(int fd, int (*name)(int, sockaddr*, socklen_t*), std::string* ip, int* port) {
   sockaddr_storage address{};
@@ -98,6 +100,8 @@ bool DoorStream::WaitForRequest(absl::Duration idle_limit) {
   const Time until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(idle_limit);
   body_left_ = 0;
   arrived_ = nullptr;
+  head_left_ = kMaxHeadBytes;
+  in_head_ = true;
   if (begin_ == end_) {
     const ssize_t got = Receive(buffer_.data(), buffer_.size(), until);
     if (got <= 0) return false;
@@ -109,12 +113,14 @@ bool DoorStream::WaitForRequest(absl::Duration idle_limit) {
 }
 
 void DoorStream::ExpectBody(size_t bytes, std::function<void()> arrived) {
+  in_head_ = false;
   if (bytes == 0) return arrived();
   body_left_ = bytes;
   arrived_ = std::move(arrived);
 }
 
 ssize_t DoorStream::read(char* data, size_t size) {
+  if (in_head_ && head_left_ == 0) return -1;
   size_t copied = 0;
   if (begin_ < end_) {
     copied = std::min(size, end_ - begin_);
@@ -131,6 +137,7 @@ ssize_t DoorStream::read(char* data, size_t size) {
     copied = begin_ = std::min(size, end_);
     std::memcpy(data, buffer_.data(), copied);
   }
+  if (in_head_) head_left_ -= std::min(head_left_, copied);
   if (arrived_ != nullptr) {
     body_left_ -= std::min(body_left_, copied);
     if (body_left_ == 0) std::exchange(arrived_, nullptr)();

@@ -60,6 +60,8 @@ class DoorStream : public httplib::Stream {
   std::array<char, 8192> buffer_;
   size_t begin_ = 0;
   size_t end_ = 0;
+  size_t head_left_ = 0;  // bytes that the request's head may still have
+  bool in_head_ = false;
   size_t body_left_ = 0;
   std::function<void()> arrived_;
 };

@@ -129,10 +129,11 @@ class DoorServer : public httplib::Server {
     const std::string bearer(absl::ConsumePrefix(&token, "Bearer ") ? token : absl::string_view());
     Notification identified;
     absl::StatusOr<Identity> identity = absl::UnavailableError("");
-    options_.access->Identify(bearer, stream.CertificateNames(), [&](absl::StatusOr<Identity> answer) {
-      identity = std::move(answer);
-      identified.Notify();
-    });
+    options_.access->Identify(bearer, stream.CertificateNames(), request.remote_addr,
+                              [&](absl::StatusOr<Identity> answer) {
+                                identity = std::move(answer);
+                                identified.Notify();
+                              });
     identified.WaitForNotification();
     if (!identity.ok()) {
       const char* status = absl::IsUnauthenticated(identity.status())    ? "U"

@@ -1,7 +1,11 @@
 #include "service/rpc/door.h"
 
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+
 #include <vector>
 
+#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
@@ -38,7 +42,7 @@ std::string AddressOf(const grpc::CallbackServerContext& context) {
 void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
   Access* access = options_.access == nullptr ? &anyone_ : options_.access;
   const std::string address = AddressOf(*context);
-  access->Identify(BearerOf(*context), CertificateOf(*context),
+  access->Identify(BearerOf(*context), CertificateOf(*context), address,
                    [this, role, address, admitted](const absl::StatusOr<Identity>& identity) {
                      // Who cannot say who it is, is bounded by its address.
                      const bool known = identity.ok() && identity->name != "anonymous";
@@ -56,6 +60,17 @@ void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admit
 
 void RpcDoor::Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const {
   if (options_.observer) options_.observer(method, status.ok() ? "ok" : "refused", took);
+}
+
+uint64_t Fingerprint(const google::protobuf::Message& request) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream out(&stream);
+    out.SetSerializationDeterministic(true);
+    request.SerializeToCodedStream(&out);
+  }
+  return absl::Hash<std::string>()(bytes);
 }
 
 std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context) {

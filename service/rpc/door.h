@@ -3,6 +3,7 @@
 #ifndef MUSTER_SERVICE_RPC_DOOR_H_
 #define MUSTER_SERVICE_RPC_DOOR_H_
 
+#include <google/protobuf/message.h>
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
@@ -50,6 +51,9 @@ class RpcDoor {
 // The call's deadline on the clock that no adjustment moves.
 [[nodiscard]] std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context);
 
+// Equal for equal requests, however their maps are ordered.
+[[nodiscard]] uint64_t Fingerprint(const google::protobuf::Message& request);
+
 using FinishCall = std::function<void(const grpc::Status&)>;
 
 // Serves a unary call: `work(finish)` fills the response and calls `finish` once, on any thread.
@@ -84,7 +88,7 @@ grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* 
                  std::string key = client;
                  key.append("\n").append(method.data(), method.size()).append("\n").append(id);
                  const bool fresh = door->requests().Begin(
-                     key, request->SerializeAsString(), absl::Now(), [=](const RequestLog::Answer& answer) {
+                     key, Fingerprint(*request), absl::Now(), [=](const RequestLog::Answer& answer) {
                        if (answer.status.ok() && !response->ParseFromString(answer.response)) {
                          return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
                        }

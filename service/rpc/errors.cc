@@ -30,7 +30,7 @@ grpc::Status Violations::ToStatus() const {
     google::rpc::BadRequest::FieldViolation* violation = bad.add_field_violations();
     violation->set_field(field);
     violation->set_description(text);
-    absl::StrAppend(&all, all.empty() ? "" : "\n", field, ": ", text);
+    absl::StrAppend(&all, all.empty() ? "" : "\n", field, field.empty() ? "" : ": ", text);
   }
   return Build(grpc::StatusCode::INVALID_ARGUMENT, all, {&bad});
 }

@@ -1,4 +1,5 @@
 // Nodes and pods, told in numbered steps.
+#include <atomic>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -14,6 +15,7 @@ using grpc::CallbackServerContext;
 
 // Of one snapshot, all parts together.
 constexpr size_t kMaxSnapshotBytes = size_t{512} << 20;
+constexpr int kMaxSnapshots = 4;
 
 constexpr char kElsewhere[] =
     "Kubernetes tells nodes and pods here (kubernetes.enabled); apply them there, or start musterd with "
@@ -59,14 +61,19 @@ void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::
   status->set_pods(view->pods);
 }
 
-// A snapshot: parts are gathered, then applied in one step.
+// A snapshot: parts are gathered, then applied in one step. Few are gathered at once.
 class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
  public:
-  SnapshotReactor(RpcDoor* door, CallbackServerContext* context, v1::FactsStatus* response)
-      : door_(door), context_(context), response_(response) {
+  SnapshotReactor(RpcDoor* door, std::atomic<int>* gathering, CallbackServerContext* context, v1::FactsStatus* response)
+      : door_(door), gathering_(gathering), context_(context), response_(response) {
     door_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<std::string>& client) {
       if (!client.ok()) return Finish(ToGrpc(client.status()));
       if (door_->options().facts_elsewhere) return Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+      counted_ = true;
+      if (gathering_->fetch_add(1) >= kMaxSnapshots) {
+        return Finish(
+            ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
+      }
       StartRead(&part_);
     });
   }
@@ -90,7 +97,10 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
     std::move(read.pods.begin(), read.pods.end(), std::back_inserter(facts_.pods));
     StartRead(&part_);
   }
-  void OnDone() override { delete this; }
+  void OnDone() override {
+    if (counted_) gathering_->fetch_sub(1);
+    delete this;
+  }
 
  private:
   void Apply() {
@@ -108,8 +118,10 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   }
 
   RpcDoor* const door_;
+  std::atomic<int>* const gathering_;
   CallbackServerContext* const context_;
   v1::FactsStatus* const response_;
+  bool counted_ = false;
   v1::SnapshotPart part_;
   ReplaceFacts facts_;
   Violations violations_;
@@ -123,7 +135,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
 
   grpc::ServerReadReactor<v1::SnapshotPart>* SendSnapshot(CallbackServerContext* context,
                                                           v1::FactsStatus* response) override {
-    return new SnapshotReactor(door_, context, response);
+    return new SnapshotReactor(door_, &gathering_, context, response);
   }
 
   grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
@@ -177,6 +189,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
 
  private:
   RpcDoor* const door_;
+  std::atomic<int> gathering_{0};
 };
 
 }  // namespace

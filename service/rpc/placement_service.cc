@@ -30,8 +30,8 @@ constexpr char kElsewhere[] =
     "Kubernetes tells nodes and pods here (kubernetes.enabled): create the pods there and kube-scheduler asks for them";
 
 std::string RandomId() {
-  static thread_local std::mt19937_64 random{std::random_device{}()};
-  return absl::StrFormat("%016x%016x", random(), random());
+  std::random_device random;
+  return absl::StrFormat("%08x%08x%08x%08x", random(), random(), random(), random());
 }
 
 v1::Submission::State StateOf(SubmissionReply::State state) {
@@ -118,12 +118,11 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
     handle->With([use](StreamReactor* stream) { (static_cast<SubmissionReactor*>(stream)->*use)(); });
   }
   void Ask() {
-    door()->engine().AskAsync(AskGang{id_}, std::chrono::steady_clock::time_point::max(),
-                              [handle = handle()](const absl::StatusOr<Reply>& reply) {
-                                handle->With([&](StreamReactor* stream) {
-                                  static_cast<SubmissionReactor*>(stream)->OnReply(reply);
-                                });
-                              });
+    door()->engine().AskAsync(
+        AskGang{id_}, std::chrono::steady_clock::time_point::max(),
+        [handle = handle()](const absl::StatusOr<Reply>& reply) {
+          handle->With([&](StreamReactor* stream) { static_cast<SubmissionReactor*>(stream)->OnReply(reply); });
+        });
   }
   void OnReply(const absl::StatusOr<Reply>& reply) {
     // A full mailbox passes: the next time tells.
@@ -132,8 +131,8 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
     if (reply.ok()) {
       const auto& submission = std::get<SubmissionReply>(*reply);
       Tell(ToMessage(id_, submission));
-      const bool over = submission.state != SubmissionReply::State::kWaiting &&
-                        submission.state != SubmissionReply::State::kPlanned;
+      const bool over =
+          submission.state != SubmissionReply::State::kWaiting && submission.state != SubmissionReply::State::kPlanned;
       if (over) return Close(grpc::Status::OK);
       Follow(submission.gang);
       const int64_t left_ms = submission.expires_ms - absl::ToUnixMillis(absl::Now());
@@ -150,20 +149,23 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
     std::string text = now.SerializeAsString();
     if (text == told_) return;
     told_ = std::move(text);
+    DropWaiting();  // only how it stands now matters
     Send(std::move(now));
   }
   void Follow(const std::string& gang) {
     if (std::exchange(following_, true)) return;
     // Asking renews the gang's time, which is a change too: only what a reader would notice counts.
-    listener_ = door()->engine().Listen([handle = handle(), gang, last = std::string()](const ViewChange& change) mutable {
-      for (const auto& [key, view] : change.gangs) {
-        if (key != gang) continue;
-        std::string now = view == nullptr ? "gone" : absl::StrCat(view->planned, "/", view->bound, "/", view->reason.text);
-        if (now == last) continue;
-        last = std::move(now);
-        Call(handle, &SubmissionReactor::Ask);
-      }
-    });
+    listener_ =
+        door()->engine().Listen([handle = handle(), gang, last = std::string()](const ViewChange& change) mutable {
+          for (const auto& [key, view] : change.gangs) {
+            if (key != gang) continue;
+            std::string now =
+                view == nullptr ? "gone" : absl::StrCat(view->planned, "/", view->bound, "/", view->reason.text);
+            if (now == last) continue;
+            last = std::move(now);
+            Call(handle, &SubmissionReactor::Ask);
+          }
+        });
   }
 
   const std::string id_;
@@ -185,6 +187,9 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                    if (Refused(finish)) return;
                    Violations violations;
                    muster::SubmitGang submit;
+                   v1::SubmitGangRequest what = *request;
+                   what.clear_ttl_ms();  // who asks how it stands need not remember it
+                   submit.fingerprint = Fingerprint(what);
                    submit.id = request->request_id().empty() ? RandomId() : request->request_id();
                    if (submit.id.size() > 128) violations.Add("request_id", "is longer than 128 bytes");
                    submit.ttl_ms = request->ttl_ms();
@@ -203,6 +208,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                        const absl::Status read = door_->options().manifests(request->manifests(i), now_ms, &facts);
                        if (!read.ok()) violations.Add(absl::StrCat("manifests[", i, "]"), std::string(read.message()));
                      }
+                     if (!violations.none()) return finish(violations.ToStatus());
                      TakeManifests(facts, gang_is_given, &violations, &submit);
                    }
                    ReadMembers(*request, submit.id, now_ms, &violations, &submit);

@@ -13,6 +13,8 @@ namespace {
 constexpr size_t kMaxText = 253;
 constexpr int kMaxGroup = 100;
 constexpr int32_t kMaxMembers = 100'000;
+// What a submission's members may take together: each carries its shape and the gang's declaration.
+constexpr size_t kMaxMemberBytes = 64 << 20;
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
 
 std::string Quoted(const std::string& text) { return absl::StrCat("\"", text.substr(0, 64), "\""); }
@@ -253,6 +255,7 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
 
 void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, int64_t now_ms, Violations* violations,
                  SubmitGang* out) {
+  size_t bytes = 0;
   for (int i = 0; i < request.members_size(); ++i) {
     const v1::MemberSet& set = request.members(i);
     const std::string path = absl::StrCat("members[", i, "]");
@@ -260,6 +263,14 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
     if (set.count() < 1 || set.count() > left) {
       violations->Add(absl::StrCat(path, ".count"), absl::StrCat(set.count(), "; expected 1 to ", left));
       continue;
+    }
+    bytes += static_cast<size_t>(set.count()) * (set.shape().ByteSizeLong() + request.gang().ByteSizeLong());
+    if (bytes > kMaxMemberBytes) {
+      violations->Add(
+          absl::StrCat(path, ".count"),
+          absl::StrCat(set.count(), " members of this shape and gang are too large together; expected at most ",
+                       kMaxMemberBytes >> 20, " MiB"));
+      return;
     }
     const std::string name = set.name().empty() ? out->name : set.name();
     PodDescription pod;
@@ -274,6 +285,9 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
   }
   for (int i = 0; i < request.pods_size(); ++i) {
     ReadPod(request.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &out->pods.emplace_back());
+  }
+  if (out->pods.size() * request.gang().ByteSizeLong() > kMaxMemberBytes) {
+    violations->Add("gang", "is too large for so many pods");
   }
   if (out->pods.empty()) violations->Add("members", "is empty; expected members, pods or manifests");
 }

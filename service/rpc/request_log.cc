@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "absl/hash/hash.h"
-
 namespace muster {
 namespace {
 
@@ -23,20 +21,19 @@ bool MayChange(const grpc::Status& status) {
 
 }  // namespace
 
-bool RequestLog::Begin(const std::string& key, const std::string& request, absl::Time now, const Finish& finish) {
-  const size_t hash = absl::Hash<std::string>()(request);
+bool RequestLog::Begin(const std::string& key, uint64_t fingerprint, absl::Time now, const Finish& finish) {
   Answer answer;
   {
     MutexLock lock(&mutex_);
     Trim(now);
     const auto [entry, fresh] = entries_.try_emplace(key);
     if (fresh) {
-      entry->second.request_hash = hash;
+      entry->second.fingerprint = fingerprint;
       entry->second.begun = now;
       order_.push_back(key);
       return true;
     }
-    if (entry->second.request_hash != hash) {
+    if (entry->second.fingerprint != fingerprint) {
       answer.status = {grpc::StatusCode::INVALID_ARGUMENT,
                        "request_id: was used for another request; expected an id of its own for each request"};
     } else if (entry->second.done) {
@@ -58,7 +55,15 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
     if (entry == entries_.end()) return;
     waiting.swap(entry->second.waiting);
     if (MayChange(answer.status)) {
-      entries_.erase(entry);  // its place in order_ is skipped later
+      entries_.erase(entry);
+      // Its place in order_ is skipped later, unless there are too many such.
+      if (order_.size() > 2 * kMaxEntries) {
+        std::deque<std::string> kept;
+        for (std::string& known : order_) {
+          if (entries_.contains(known)) kept.push_back(std::move(known));
+        }
+        order_ = std::move(kept);
+      }
     } else {
       entry->second.done = true;
       entry->second.answer = answer;

@@ -29,13 +29,13 @@ class RequestLog {
 
   // True: the request is new; its caller does the work and calls Done. False: `finish` is called with the answer of the
   // first one, at once or when it is known; or with INVALID_ARGUMENT when that was another request.
-  [[nodiscard]] bool Begin(const std::string& key, const std::string& request, absl::Time now, const Finish& finish);
+  [[nodiscard]] bool Begin(const std::string& key, uint64_t fingerprint, absl::Time now, const Finish& finish);
   // Answers everybody who waits. An answer that another try may change is not kept.
   void Done(const std::string& key, const Answer& answer);
 
  private:
   struct Entry {
-    size_t request_hash = 0;
+    uint64_t fingerprint = 0;
     bool done = false;
     absl::Time begun;
     Answer answer;

@@ -3,6 +3,7 @@
 #ifndef MUSTER_SERVICE_RPC_WATCH_H_
 #define MUSTER_SERVICE_RPC_WATCH_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <utility>
@@ -33,26 +34,37 @@ class WatchReactor final : public StreamReactor<Event> {
   }
 
  private:
-  static constexpr size_t kMaxWaiting = 4096;
+  static constexpr size_t kMaxWaiting = 4096;  // changes; what there was at the beginning does not count
 
-  // Under the handle's lock, as all of this.
+  // Under the handle's lock, as all of this. A reader that is too slow starts over when it has read what is on its way:
+  // on its own thread, the engine's does not wait for it.
   void OnChange(const ViewChange& change) {
-    if (change.version <= version_) return;
+    if (behind_ || change.version <= version_) return;
     version_ = change.version;
-    if (this->waiting() > kMaxWaiting) {
+    std::vector<Event> events = translate_(change);
+    if (!events.empty() && this->waiting() > kMaxWaiting + snapshot_size_) {
+      behind_ = true;
       this->DropWaiting();
+      return;
+    }
+    for (Event& event : events) this->Send(std::move(event));
+  }
+  void OnWritten() override {
+    this->handle()->With([this](StreamReactor<Event>*) {
+      if (!behind_ || this->waiting() > 0) return;
+      behind_ = false;
       Event again;
       again.set_resync(true);
       this->Send(std::move(again));
       Restart();
-      return;
-    }
-    for (Event& event : translate_(change)) this->Send(std::move(event));
+    });
   }
   void Restart() {
     const std::shared_ptr<const ReadView> view = this->door()->engine().view();
     version_ = view->version;
-    for (Event& event : snapshot_(*view)) this->Send(std::move(event));
+    std::vector<Event> all = snapshot_(*view);
+    snapshot_size_ = all.size();
+    for (Event& event : all) this->Send(std::move(event));
     Event synced;
     synced.set_synced(true);
     this->Send(std::move(synced));
@@ -62,6 +74,8 @@ class WatchReactor final : public StreamReactor<Event> {
   const Translate translate_;
   std::atomic<int> listener_{0};
   uint64_t version_ = 0;
+  size_t snapshot_size_ = 0;
+  bool behind_ = false;  // changes were dropped
 };
 
 }  // namespace muster

@@ -19,6 +19,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxQuestions = 1'024;
+constexpr int kMaxQuestionsOfOne = 64;
 constexpr size_t kMaxReviewed = 10'000;
 constexpr absl::Duration kKeepGood = absl::Minutes(1);
 constexpr absl::Duration kKeepBad = absl::Seconds(10);
@@ -71,14 +72,17 @@ absl::Status Access::Start() {
 }
 
 void Access::Stop() {
-  std::deque<Question> unanswered;
+  absl::flat_hash_map<std::string, Question> unanswered;
   {
     MutexLock lock(&mutex_);
     stopping_ = true;
     unanswered.swap(questions_);
+    queue_.clear();
     asked_.SignalAll();
   }
-  for (Question& question : unanswered) question.done(absl::UnavailableError("Muster is stopping"));
+  for (const auto& [digest, question] : unanswered) {
+    for (const Done& done : question.waiting) done(absl::UnavailableError("Muster is stopping"));
+  }
   if (reviewing_.joinable()) reviewing_.join();
 }
 
@@ -88,7 +92,7 @@ bool Access::required() const {
 
 absl::Status Access::ReadTokens() {
   tokens_looked_at_ = absl::Now();
-  const int64_t stamp = FileStamp(options_.tokens_file);
+  const uint64_t stamp = FileStamp(options_.tokens_file);
   if (stamp == tokens_stamp_ && stamp != 0) return absl::OkStatus();
   std::ifstream in(options_.tokens_file);
   if (!in) return absl::NotFoundError(absl::StrCat("auth.tokensFile: cannot read ", options_.tokens_file));
@@ -135,7 +139,8 @@ absl::StatusOr<Identity> Access::OfCertificate(const std::vector<std::string>& n
       absl::StrCat("certificate ", names.front(), " is in neither auth.writers nor auth.readers"));
 }
 
-void Access::Identify(const std::string& bearer, const std::vector<std::string>& certificate, const Done& done) {
+void Access::Identify(const std::string& bearer, const std::vector<std::string>& certificate,
+                      const std::string& address, const Done& done) {
   if (!required()) return done(Identity{"anonymous", Role::kReadWrite});
   if (bearer.empty()) {
     if (!certificate.empty()) return done(OfCertificate(certificate));
@@ -161,10 +166,18 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
         answer = reviewed->second.identity;
       } else if (stopping_) {
         answer = absl::UnavailableError("Muster is stopping");
-      } else if (questions_.size() >= kMaxQuestions) {
+      } else if (const auto asked = questions_.find(digest); asked != questions_.end()) {
+        if (asked->second.waiting.size() < kMaxQuestions) {
+          asked->second.waiting.push_back(done);
+          return;
+        }
+        answer = absl::ResourceExhaustedError("too many calls wait for this token's review; try again in a moment");
+      } else if (questions_.size() >= kMaxQuestions || asking_[address] >= kMaxQuestionsOfOne) {
         answer = absl::ResourceExhaustedError("too many tokens are being reviewed; try again in a moment");
       } else {
-        questions_.push_back({bearer, done});
+        ++asking_[address];
+        questions_[digest] = Question{bearer, address, {done}};
+        queue_.push_back(digest);
         asked_.Signal();
         return;
       }
@@ -175,30 +188,42 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
 
 void Access::Review() {
   while (true) {
-    Question question;
+    std::string digest;
+    std::string token;
     {
       MutexLock lock(&mutex_);
-      while (questions_.empty() && !stopping_) asked_.Wait(&mutex_);
+      while (queue_.empty() && !stopping_) asked_.Wait(&mutex_);
       if (stopping_) return;
-      question = std::move(questions_.front());
-      questions_.pop_front();
+      digest = std::move(queue_.front());
+      queue_.pop_front();
+      token = questions_.find(digest)->second.token;
     }
-    const std::string digest = Digest(question.token);
-    absl::StatusOr<Identity> identity = absl::UnauthenticatedError("the bearer token is not known");
-    const absl::StatusOr<ReviewedUser> user = reviewer_(question.token);
-    if (user.ok()) {
-      identity = OfUser(*user);
-    } else {
-      identity = user.status();
-    }
-    const bool known = user.ok() || absl::IsUnauthenticated(user.status());
-    if (known) {
+    const absl::StatusOr<ReviewedUser> user = reviewer_(token);
+    const absl::StatusOr<Identity> identity = user.ok() ? OfUser(*user) : absl::StatusOr<Identity>(user.status());
+    std::vector<Done> waiting;
+    {
       MutexLock lock(&mutex_);
-      if (reviewed_.size() >= kMaxReviewed) reviewed_.clear();
-      reviewed_.insert_or_assign(digest, Reviewed{identity, absl::Now() + (identity.ok() ? kKeepGood : kKeepBad)});
+      if (user.ok() || absl::IsUnauthenticated(user.status())) Remember(digest, identity);
+      const auto question = questions_.find(digest);
+      if (question == questions_.end()) continue;  // stopping: everybody was told
+      waiting.swap(question->second.waiting);
+      const auto address = asking_.find(question->second.address);
+      if (--address->second == 0) asking_.erase(address);
+      questions_.erase(question);
     }
-    question.done(std::move(identity));
+    for (const Done& done : waiting) done(identity);
   }
+}
+
+// Good answers are not pushed out by the bad ones that anybody can make.
+void Access::Remember(const std::string& digest, const absl::StatusOr<Identity>& identity) {
+  const absl::Time now = absl::Now();
+  if (reviewed_.size() >= kMaxReviewed)
+    absl::erase_if(reviewed_, [&](const auto& entry) { return entry.second.until <= now; });
+  if (reviewed_.size() >= kMaxReviewed)
+    absl::erase_if(reviewed_, [](const auto& entry) { return !entry.second.identity.ok(); });
+  if (reviewed_.size() >= kMaxReviewed) reviewed_.clear();
+  reviewed_.insert_or_assign(digest, Reviewed{identity, now + (identity.ok() ? kKeepGood : kKeepBad)});
 }
 
 }  // namespace muster

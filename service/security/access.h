@@ -65,21 +65,27 @@ class Access {
   // Calls `done` once, at once or from another thread: Unauthenticated says what is missing, ResourceExhausted that too
   // many tokens are being reviewed. `bearer`: what follows "Bearer " in the authorization header; empty: none.
   // `certificate`: common and alternative names of the verified client certificate.
-  void Identify(const std::string& bearer, const std::vector<std::string>& certificate, const Done& done);
+  // `address`: where from; an address has few reviews of unknown tokens at a time.
+  void Identify(const std::string& bearer, const std::vector<std::string>& certificate, const std::string& address,
+                const Done& done);
 
  private:
   struct Reviewed {
     absl::StatusOr<Identity> identity;
     absl::Time until;
   };
+  // A token that is being reviewed: everybody who shows it waits for the one answer.
   struct Question {
     std::string token;
-    Done done;
+    std::string address;
+    std::vector<Done> waiting;
   };
   [[nodiscard]] absl::Status ReadTokens() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::StatusOr<Identity> OfUser(const ReviewedUser& user) const;
   [[nodiscard]] absl::StatusOr<Identity> OfCertificate(const std::vector<std::string>& names) const;
   void Review();
+  void Remember(const std::string& digest, const absl::StatusOr<Identity>& identity)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const AccessOptions options_;
   const TokenReviewer reviewer_;
@@ -87,10 +93,12 @@ class Access {
   CondVar asked_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::flat_hash_map<std::string, Identity> tokens_ ABSL_GUARDED_BY(mutex_);  // by digest of the token
-  int64_t tokens_stamp_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t tokens_stamp_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time tokens_looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  absl::flat_hash_map<std::string, Reviewed> reviewed_ ABSL_GUARDED_BY(mutex_);  // by digest
-  std::deque<Question> questions_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_map<std::string, Reviewed> reviewed_ ABSL_GUARDED_BY(mutex_);   // by digest
+  absl::flat_hash_map<std::string, Question> questions_ ABSL_GUARDED_BY(mutex_);  // by digest
+  std::deque<std::string> queue_ ABSL_GUARDED_BY(mutex_);                         // digests, to be reviewed
+  absl::flat_hash_map<std::string, int> asking_ ABSL_GUARDED_BY(mutex_);          // questions by address
   std::thread reviewing_;
 };
 

@@ -10,11 +10,12 @@
 namespace muster {
 
 // Another number whenever the file, or the one that a link leads to, is another; 0 when there is none.
-[[nodiscard]] inline int64_t FileStamp(const std::string& path) {
+[[nodiscard]] inline uint64_t FileStamp(const std::string& path) {
   struct stat info {};
   if (path.empty() || stat(path.c_str(), &info) != 0) return 0;
-  const int64_t modified_ns = info.st_mtim.tv_sec * 1'000'000'000 + info.st_mtim.tv_nsec;
-  return modified_ns ^ (static_cast<int64_t>(info.st_ino) << 20) ^ info.st_size;
+  const uint64_t modified_ns =
+      static_cast<uint64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(info.st_mtim.tv_nsec);
+  return modified_ns ^ (static_cast<uint64_t>(info.st_ino) << 20) ^ static_cast<uint64_t>(info.st_size);
 }
 
 }  // namespace muster

@@ -20,7 +20,7 @@ std::string LastError() {
 
 }  // namespace
 
-int64_t TlsContext::Stamp() const {
+uint64_t TlsContext::Stamp() const {
   return FileStamp(files_.certificate) ^ (FileStamp(files_.key) * 3) ^ (FileStamp(files_.client_ca) * 7);
 }
 
@@ -38,7 +38,7 @@ std::shared_ptr<SSL_CTX> TlsContext::Current() {
   MutexLock lock(&mutex_);
   if (absl::Now() - looked_at_ < absl::Seconds(1)) return context_;
   looked_at_ = absl::Now();
-  const int64_t stamp = Stamp();
+  const uint64_t stamp = Stamp();
   if (stamp == stamp_) return context_;
   absl::StatusOr<std::shared_ptr<SSL_CTX>> built = Build();
   if (!built.ok()) {

@@ -38,12 +38,12 @@ class TlsContext {
 
  private:
   [[nodiscard]] absl::StatusOr<std::shared_ptr<ssl_ctx_st>> Build() const;
-  [[nodiscard]] int64_t Stamp() const;
+  [[nodiscard]] uint64_t Stamp() const;
 
   const TlsFiles files_;
   Mutex mutex_;
   std::shared_ptr<ssl_ctx_st> context_ ABSL_GUARDED_BY(mutex_);
-  int64_t stamp_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t stamp_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };
 

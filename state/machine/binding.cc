@@ -42,6 +42,9 @@ void Machine::On(const Bind& command) {
   if (pod->state != MemberState::kPending) {
     return refuse(ReasonCode::kGone, absl::StrCat("the pod is ", ToString(pod->state)));
   }
+  if (gang != nullptr && gang->submission != nullptr) {
+    return refuse(ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead");
+  }
   const NodeId node = cluster_.FindNode(command.node);
   if (node == kNoNode || !cluster_.node(node).present) {
     return refuse(ReasonCode::kWithdrawn, absl::StrCat("node ", command.node, " is not known or gone"));
@@ -110,6 +113,7 @@ void Machine::HoldMember(Pod* pod, NodeId node, HoldToken token) {
 Reason Machine::VerifyPlan(const Gang& gang) const {
   if (Reason gate = GateReason(gang); !gate.none()) return gate;
   for (const Slot& slot : gang.plan->slots) {
+    if (slot.pod == nullptr) return {ReasonCode::kBarrier, "not every member has come"};
     const Pod& pod = *slot.pod;
     if (pod.facts.deleting || pod.cls != slot.cls)
       return {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " changed")};

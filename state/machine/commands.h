@@ -144,6 +144,7 @@ struct SubmitGang {
   GangDeclaration declaration;
   std::vector<PodDescription> pods;
   int64_t ttl_ms = 0;
+  uint64_t fingerprint = 0;  // of the whole request: the same id with another one is InvalidArgument
 };
 // The caller takes the plan: its pods are bound from now on. FailedPrecondition: there is no such plan (any more).
 struct ConfirmGang {

@@ -216,6 +216,9 @@ absl::Status Machine::CheckInvariants() const {
       if (slot.pod != nullptr && (slot.pod->slot != static_cast<int32_t>(i) || slot.pod->gang != gang.get())) {
         return broken(absl::StrCat(key, " slot ", i, " and its pod disagree"));
       }
+      if (gang->submission != nullptr && slot.pod == nullptr) {
+        return broken(absl::StrCat(key, " was submitted and slot ", i, " has no pod"));
+      }
       if (slot.state == SlotState::kHeld) {
         ++held;
         if (slot.pod == nullptr || slot.pod->state != MemberState::kWaiting) {

@@ -78,8 +78,8 @@ struct PermitReply {
   Kind kind = Kind::kReject;
   int64_t wait_ms = 0;  // kWait: the time left
   Reason reason;
-  // kWait, of the first member at the barrier: UIDs of the gang's and its group's other members that should be tried now,
-  // before pods of other gangs (G-4, ActiveGang).
+  // kWait, of the first member at the barrier: UIDs of the gang's and its group's other members that should be tried
+  // now, before pods of other gangs (G-4, ActiveGang).
   std::vector<std::string> activate;
 };
 struct PreFilterReply {
@@ -115,10 +115,11 @@ struct SubmissionReply {
   int64_t plan = 0;           // kPlanned: to be named when it is confirmed
   std::vector<Place> places;  // kPlanned, kConfirmed
   int64_t expires_ms = 0;     // kWaiting, kPlanned
+  uint64_t fingerprint = 0;   // of the request that submitted it
   Reason reason;              // why it waits, or what became of it
 };
-using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitReply, PreFilterReply, NodesReply, FactsReply,
-                           SubmissionReply>;
+using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitReply, PreFilterReply, NodesReply,
+                           FactsReply, SubmissionReply>;
 [[nodiscard]] absl::string_view ToString(SubmissionReply::State state);
 
 struct Outcome {

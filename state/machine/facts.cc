@@ -104,6 +104,7 @@ void Machine::JoinGang(Pod* pod) {
   if (!pod->facts.gang.in_gang()) return;
   Gang* gang = InternGang(pod->facts.name_space, pod->facts.gang.name, pod->facts.created_ms);
   pod->gang = gang;
+  NoteStranger(pod);
   EnterSet(pod);
   if (gang->objects.empty()) gang->created_ms = std::min(gang->created_ms, pod->facts.created_ms);
   if (!pod->facts.gang.declares_gang()) gang->refers_to_object = true;
@@ -116,6 +117,16 @@ void Machine::JoinGang(Pod* pod) {
     WithdrawPlan(gang, ReasonCode::kWithdrawn, absl::StrCat("member ", pod->facts.name, " of higher priority came"));
   }
   Touch(gang);
+}
+
+// A pod that names a submitted gang without having come with it stays out until the gang is confirmed and the pod told
+// of again.
+void Machine::NoteStranger(Pod* pod) {
+  if (pod->gang->submission == nullptr || pod->submitted) return;
+  pod->facts.gang.problem = {
+      ReasonCode::kConflict,
+      absl::StrCat("gang ", pod->gang->key, " was submitted as a whole, without pod ", pod->facts.name)};
+  JudgePod(pod);
 }
 
 void Machine::LeaveGang(Pod* pod) {
@@ -307,7 +318,10 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
     if (charged != kNoNode) SetCharge(pod, charged, kind);
   }
   JudgePod(pod);
-  if (gang != nullptr) EnterSet(pod);
+  if (gang != nullptr) {
+    NoteStranger(pod);
+    EnterSet(pod);
+  }
   if (shape_changed && pod->charged_node != kNoNode) ReverifyNode(pod->charged_node);
   if (gang_changed) {
     LeaveGang(pod);
@@ -389,6 +403,13 @@ void Machine::NoteMemberLoss(Gang* gang) {
   Touch(gang);
   Plan* plan = gang->plan.get();
   if (plan == nullptr || plan->committed) return;
+  if (gang->submission != nullptr) {
+    // Its caller saw who goes where: with another member it is another plan.
+    const bool lost =
+        std::any_of(plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod == nullptr; });
+    if (lost) WithdrawPlan(gang, ReasonCode::kWithdrawn, "a member left or changed");
+    return;
+  }
   absl::btree_map<ClassId, int32_t> open;
   for (const Slot& slot : plan->slots) {
     if (slot.pod == nullptr) ++open[slot.cls];
@@ -515,7 +536,8 @@ void Machine::ChargeNominated() {
 void Machine::ReleaseNominated(int32_t below_priority) {
   for (const std::string& uid : nominated_) {
     Pod* pod = pods_.find(uid)->second.get();
-    if (pod->facts.priority < below_priority && pod->charged_node != kNoNode) ClearCharge(pod, /*gained=*/false);
+    if (pod->facts.priority < below_priority && pod->charge_kind == ChargeKind::kReserved)
+      ClearCharge(pod, /*gained=*/false);
   }
 }
 

@@ -60,6 +60,11 @@ Machine::Group Machine::Unplaced(const Gang& gang) const {
 Reason Machine::MatesReason(const Gang& gang) const {
   for (const Gang* mate : GroupOf(gang)) {
     if (mate == &gang) continue;
+    if (!PassesOneByOne(*mate) && (mate->submission == nullptr) != (gang.submission == nullptr)) {
+      return {ReasonCode::kGroupDisagrees,
+              absl::StrCat("gang ", mate->key, " of its group was ", mate->submission == nullptr ? "not " : "",
+                           "submitted as a whole; all gangs of a group must be, or none")};
+    }
     Reason reason = StructureReason(*mate);
     if (reason.none() && !PassesOneByOne(*mate)) reason = ChildrenReason(*mate);
     if (reason.none()) continue;
@@ -172,6 +177,7 @@ uint64_t Machine::StateForGroup(Gang* asked) const {
     hasher.Add(value);
   }
   hasher.Add(gang.satisfied);
+  hasher.Add(gang.submission != nullptr);
   hasher.Add(gang.blocked.text);
   hasher.Add(Needs(asked));
   return hasher.value();

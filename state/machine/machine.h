@@ -134,6 +134,7 @@ class Machine {
   void ChangePod(Pod* pod, const PodDescription& facts);
   void JoinGang(Pod* pod);
   void LeaveGang(Pod* pod);
+  void NoteStranger(Pod* pod);
   void AdoptDeclaration(Gang* gang, const Pod& pod);
   void Redeclare(Gang* gang);
   void NoteUnschedulable(Pod* pod);
@@ -270,6 +271,7 @@ class Machine {
   void AnswerByReply(HoldToken token);
   void PermitWaiting(Gang* gang);
   void PermitGroup(Gang* gang);
+  [[nodiscard]] bool QuorumStands(Gang* gang);
   void PermitPod(Pod* pod);
 
   // turns.cc (G-2, G-3, G-7)
@@ -355,7 +357,7 @@ class Machine {
   std::vector<std::string> changed_gangs_;  // keys; a gang that went and came may be there twice
   std::vector<NodeId> changed_nodes_;
   std::vector<std::string> removed_nodes_;  // names, since readers were told last
-  std::vector<uint8_t> node_changed_;  // by NodeId: is in changed_nodes_
+  std::vector<uint8_t> node_changed_;       // by NodeId: is in changed_nodes_
 
   Outcome* out_ = nullptr;  // during Apply
   int64_t now_ms_ = 0;

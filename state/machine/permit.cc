@@ -43,20 +43,23 @@ void Machine::On(const Permit& command) {
     return reject(ReasonCode::kNoRoom, absl::StrCat("there is no node ", command.node));
   }
   if (pod->state == MemberState::kWaiting && pod->hold_node != node) {
-    return reject(ReasonCode::kBarrier, absl::StrCat("pod ", pod->facts.name, " waits with node ",
-                                                     cluster_.node(pod->hold_node).facts.name,
-                                                     "; end that call before another node is asked for"));
+    return reject(ReasonCode::kBarrier,
+                  absl::StrCat("pod ", pod->facts.name, " waits with node ", cluster_.node(pod->hold_node).facts.name,
+                               "; end that call before another node is asked for"));
   }
   pod->bind_within_ms = command.bind_within_ms > 0 ? command.bind_within_ms : settings_.bind_within_ms;
   const bool by_plan = pod->slot >= 0 || (gang != nullptr && gang->plan != nullptr && !PassesOneByOne(*gang));
   if (by_plan) return PermitSlot(pod, node, command);
   if (pod->state == MemberState::kPending) {
+    if (pod->charge_kind == ChargeKind::kReserved) ClearCharge(pod, /*gained=*/false);  // what it was nominated for
     if (cluster_.Room(node, pod->cls, 1) == 0) {
+      ChargeNominated();
       return reject(ReasonCode::kNoRoom, absl::StrCat("node ", command.node, " has no room for pod ", pod->facts.name));
     }
     SetCharge(pod, node, ChargeKind::kUsed);
     ReverifyNode(node);
     pod->hold_node = node;
+    pod->hold_obstacle = cluster_.FindObstacle(node, pod->cls);
   }
   if (gang == nullptr || gang->rules.min_member == 0) {
     PermitPod(pod);
@@ -75,13 +78,18 @@ void Machine::On(const Permit& command) {
   const bool alone = gang->satisfied && (once || pod->permitted);
   if (alone) {
     PermitPod(pod);
-  } else if (GroupQuorum(*gang)) {
+  } else if (QuorumStands(gang)) {
     PermitGroup(gang);
   }
   if (pod->state == MemberState::kCommitted) {
     AnswerByReply(command.token);
     out_->reply = Permitted();
     return;
+  }
+  if (pod->state == MemberState::kPending) {
+    AnswerByReply(command.token);
+    return reject(ReasonCode::kWithdrawn,
+                  absl::StrCat("node ", command.node, " can no longer take pod ", pod->facts.name));
   }
   const int64_t left = gang->holding_since_ms + gang->rules.wait_time_ms - gang->held_ms - now_ms_;
   PermitReply reply{PermitReply::Kind::kWait, std::max<int64_t>(0, left), BarrierReason(*gang), {}};
@@ -122,8 +130,9 @@ void Machine::PermitSlot(Pod* pod, NodeId node, const Permit& command) {
       return slot.state == SlotState::kFree && slot.cls == pod->cls && slot.node == node;
     });
     if (open == slots.end()) {
-      return reject(ReasonCode::kSlotsTaken, absl::StrCat("the gang is placed as a whole and has no place for the pod on node ",
-                                                          command.node, "; ask Filter"));
+      return reject(ReasonCode::kSlotsTaken,
+                    absl::StrCat("the gang is placed as a whole and has no place for the pod on node ", command.node,
+                                 "; ask Filter"));
     }
     open->state = SlotState::kOffered;
     open->pod = pod;
@@ -178,6 +187,24 @@ void Machine::PermitWaiting(Gang* gang) {
   Touch(gang);
 }
 
+// Whether the quorum is there, and every waiting member's node is still one that it may use (K-4); members of which
+// that is not so go back.
+bool Machine::QuorumStands(Gang* gang) {
+  if (!GroupQuorum(*gang)) return false;
+  for (Gang* each : GroupOf(*gang)) {
+    if (each->plan != nullptr) continue;
+    const MemberSet waiting = each->in(MemberState::kWaiting);
+    for (Pod* pod : waiting) {
+      const Obstacle now = cluster_.FindObstacle(pod->hold_node, pod->cls);
+      if (now == Obstacle::kNone || now == pod->hold_obstacle) continue;
+      const std::string node = cluster_.node(pod->hold_node).facts.name;
+      EndPodHold(pod, {ReasonCode::kWithdrawn,
+                       absl::StrCat("node ", node, " can no longer take the pod: ", ObstaclePhrase(now))});
+    }
+  }
+  return GroupQuorum(*gang);
+}
+
 void Machine::PermitGroup(Gang* gang) {
   for (Gang* each : GroupOf(*gang)) {
     if (each->plan == nullptr) PermitWaiting(each);  // whoever holds a plan is committed with it
@@ -187,6 +214,8 @@ void Machine::PermitGroup(Gang* gang) {
 // Its caller binds it, and says so with PostBind.
 void Machine::PermitPod(Pod* pod) {
   pod->permitted = true;
+  nominated_.erase(pod->facts.uid);
+  guarded_.erase(pod->facts.uid);
   pod->binding = Binding();
   SetState(pod, MemberState::kCommitted);
   pod->bind_by_ms = now_ms_ + pod->bind_within_ms;

@@ -412,7 +412,7 @@ void Machine::ReverifyNode(NodeId node) {
     Pod* nominated = nullptr;
     for (const std::string& uid : nominated_) {
       Pod* pod = pods_.find(uid)->second.get();
-      if (pod->charged_node == node) nominated = pod;
+      if (pod->charged_node == node && pod->charge_kind == ChargeKind::kReserved) nominated = pod;
     }
     MUSTER_CHECK(nominated != nullptr);
     ClearCharge(nominated, /*gained=*/false);

@@ -135,6 +135,10 @@ Reason Machine::StructureReason(const Gang& gang) const {
   }
   if (gang.rules.min_member < 0) {
     if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
+    const MemberSet& pending = gang.members[static_cast<size_t>(MemberState::kPending)];
+    if (gang.objects.empty() && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
+      return (*pending.begin())->facts.gang.problem;  // the pods' own words cannot be used
+    }
     if (!gang.objects.empty() && !gang.objects.begin()->second.declaration.unreadable_minimum.empty()) {
       return {ReasonCode::kUninitialised,
               absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration.unreadable_minimum)};
@@ -219,14 +223,19 @@ Reason Machine::WaitReason(const Gang& gang) const {
       if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
       return {ReasonCode::kBarrier, std::move(text)};
     }
-    std::string text = absl::StrCat("room is reserved for ", slots, " members, ",
-                                    gang.submission == nullptr ? "which are being called" : "until the plan is confirmed");
+    std::string text =
+        absl::StrCat("room is reserved for ", slots, " members, ",
+                     gang.submission == nullptr ? "which are being called" : "until the plan is confirmed");
     if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
     return {ReasonCode::kPlanned, std::move(text)};
   }
   if (Reason gate = GateReason(gang); !gate.none()) return gate;
   if (PassesOneByOne(gang)) {
     if (gang.rules.min_member == 0) return {};
+    if (Missing(gang) > 0) {
+      return {ReasonCode::kSatisfied, absl::StrCat("the minimum was placed once; ", gang.active(), " of ",
+                                                   gang.rules.min_member, " members have a node now")};
+    }
     return {ReasonCode::kSatisfied, "the minimum is placed"};
   }
   if (gang.count(MemberState::kWaiting) > 0) {
@@ -249,17 +258,17 @@ void Machine::Forget(Gang* gang) {
   // A start under repair keeps its places for members that come again (G-13); nobody will.
   if (gang->plan != nullptr) WithdrawPlan(gang, ReasonCode::kGone, "its last member is gone");
   MUSTER_CHECK(gang->plan == nullptr);
-  LeaveQueue(gang);
-  if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang});
-  if (gang->touched) Untouch(gang);
-  MarkGang(gang);
-  if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
   if (gang->submission != nullptr) {
     SubmissionReply reply;
     reply.state = SubmissionReply::State::kAbandoned;
     reply.reason = {ReasonCode::kGone, "its pods were removed"};
     FinishSubmission(gang, std::move(reply));
   }
+  LeaveQueue(gang);
+  if (gang->timer_ms != kNever) gang_timers_.erase({gang->timer_ms, gang});
+  if (gang->touched) Untouch(gang);
+  MarkGang(gang);
+  if (gang->recorded) out_->records.push_back({absl::StrCat("gang/", gang->key), ""});
   RegisterGroup(gang, {});
   TouchNaming(gang->key);
   gangs_.erase(gang->key);
@@ -307,7 +316,7 @@ void Machine::SettleMarks(Gang* gang) {
     if (!gate.none()) WithdrawPlan(gang, gate.code, gate.text);
   }
   // The same for members that wait without a plan (Permit): a smaller minimum may let them go (C-114).
-  if (gang->plan == nullptr && gang->count(MemberState::kWaiting) > 0 && GroupQuorum(*gang)) PermitGroup(gang);
+  if (gang->plan == nullptr && gang->count(MemberState::kWaiting) > 0 && QuorumStands(gang)) PermitGroup(gang);
   if (gang->cycles_used) AdvanceCycle(gang);
   if (gang->plan == nullptr && gang->count(MemberState::kWaiting) == 0) StopHolding(gang);
 }

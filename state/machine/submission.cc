@@ -61,6 +61,8 @@ void Machine::AnswerSubmission(const Gang& gang) {
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, cluster_.node(slot.node).facts.name});
   }
   reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
+  const size_t more = static_cast<size_t>(gang.count(MemberState::kPending)) - gang.plan->slots.size();
+  if (more > 0) absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, left to Filter and Permit");
   if (gang.submission->confirmed) {
     for (const Gang* mate : MatesOf(gang)) {
       if (mate->submission != nullptr && mate->submission->confirmed) continue;
@@ -73,9 +75,9 @@ void Machine::AnswerSubmission(const Gang& gang) {
 
 absl::Status Machine::CheckSubmission(const SubmitGang& command) {
   if (submissions_.size() >= static_cast<size_t>(settings_.max_submissions)) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(submissions_.size(), " submitted gangs wait or are planned, the limit is ",
-                     settings_.max_submissions, "; confirm or abandon some"));
+    return absl::ResourceExhaustedError(absl::StrCat(submissions_.size(),
+                                                     " submitted gangs wait or are planned, the limit is ",
+                                                     settings_.max_submissions, "; confirm or abandon some"));
   }
   const std::string key = absl::StrCat(command.name_space, "/", command.name);
   const Gang* gang = FindGang(key);
@@ -84,8 +86,8 @@ absl::Status Machine::CheckSubmission(const SubmitGang& command) {
   }
   const int32_t minimum = command.declaration.min_member.value_or(0);
   if (minimum < 1 || static_cast<size_t>(minimum) > command.pods.size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("min_member: ", minimum, " of ", command.pods.size(), " pods; expected 1 to ", command.pods.size()));
+    return absl::InvalidArgumentError(absl::StrCat("min_member: ", minimum, " of ", command.pods.size(),
+                                                   " pods; expected 1 to ", command.pods.size()));
   }
   absl::flat_hash_set<absl::string_view> uids;
   for (const PodDescription& pod : command.pods) {
@@ -107,8 +109,18 @@ absl::Status Machine::CheckSubmission(const SubmitGang& command) {
 }
 
 void Machine::On(const SubmitGang& command) {
+  Gang* known = FindSubmission(command.id);
+  const auto ended = finished_.find(command.id);
+  if (known != nullptr || ended != finished_.end()) {
+    const uint64_t before = known != nullptr ? known->submission->fingerprint : ended->second.fingerprint;
+    if (before != command.fingerprint) {
+      out_->status = absl::InvalidArgumentError(
+          "request_id: was used for another submission; expected an id of its own for each gang");
+      return;
+    }
+  }
   if (AnswerFinished(command.id)) return;
-  if (Gang* known = FindSubmission(command.id); known != nullptr) {
+  if (known != nullptr) {
     if (known->plan == nullptr) ExtendSubmission(known);
     return AnswerSubmission(*known);
   }
@@ -118,6 +130,7 @@ void Machine::On(const SubmitGang& command) {
   gang->submission = std::make_unique<Submission>();
   gang->submission->id = command.id;
   gang->submission->ttl_ms = command.ttl_ms > 0 ? command.ttl_ms : settings_.submission_ttl_ms;
+  gang->submission->fingerprint = command.fingerprint;
   submissions_[command.id] = gang->key;
   ExtendSubmission(gang);
   for (PodDescription pod : command.pods) {
@@ -164,7 +177,7 @@ void Machine::ExtendSubmission(Gang* gang) {
   if (gang->submission == nullptr) return;
   gang->submission->confirmed = false;
   gang->submission->expires_ms = now_ms_ + gang->submission->ttl_ms;
-  Touch(gang);
+  SettleTimer(gang);  // nothing that readers see has changed
 }
 
 void Machine::On(const AskGang& command) {
@@ -269,6 +282,7 @@ void Machine::DropSubmission(Gang* gang, SubmissionReply::State state, Reason re
   std::vector<std::string> uids;
   for (const MemberSet& set : gang->members) {
     for (const Pod* pod : set) {
+      if (!pod->submitted) continue;
       if (uids.empty() && state == SubmissionReply::State::kExpired) {
         out_->effects.emplace_back(TellPod{RefOf(*pod), /*warning=*/true, reason});
       }
@@ -280,11 +294,13 @@ void Machine::DropSubmission(Gang* gang, SubmissionReply::State state, Reason re
   reply.reason = std::move(reason);
   FinishSubmission(gang, std::move(reply));
   for (const std::string& uid : uids) On(RemovePod{uid});
+  if (gang->children() > 0) Redeclare(gang);  // pods that named it on their own stay
 }
 
 // What is left of the gang is driven by the verbs from now on.
 void Machine::FinishSubmission(Gang* gang, SubmissionReply reply) {
   const std::string id = gang->submission->id;
+  reply.fingerprint = gang->submission->fingerprint;
   gang->submission.reset();
   submissions_.erase(id);
   const MemberSet pending = gang->in(MemberState::kPending);

@@ -138,10 +138,10 @@ void Machine::OnPodTimer(Pod* pod) {
   }
   if (pod->state == MemberState::kCommitted && pod->binding.next_try_ms <= now_ms_) SendBinding(pod);
   if (pod->state == MemberState::kCommitted && pod->bind_by_ms <= now_ms_) {
-    const Reason reason{ReasonCode::kBindFailed,
-                        absl::StrCat("pod ", pod->facts.name, " was permitted on node ",
-                                     cluster_.node(pod->hold_node).facts.name, " and not bound within ",
-                                     pod->bind_within_ms / 1000, " s; its place was given back")};
+    const Reason reason{
+        ReasonCode::kBindFailed,
+        absl::StrCat("pod ", pod->facts.name, " was permitted on node ", cluster_.node(pod->hold_node).facts.name,
+                     " and not bound within ", pod->bind_within_ms / 1000, " s; its place was given back")};
     out_->effects.emplace_back(TellPod{RefOf(*pod), /*warning=*/true, reason});
     EndPermit(pod);
   }
@@ -171,6 +171,7 @@ void Machine::NotifyMembers(Gang* gang) {
     pod->told = reason.code;
     out_->effects.emplace_back(
         TellPod{RefOf(*pod), false, Reason{reason.code, absl::StrCat("gang ", gang->key, ": ", reason.text)}});
+    if (gang->submission != nullptr) break;  // its caller asks about the gang, nobody describes its pods
   }
 }
 

@@ -93,11 +93,18 @@ void Machine::On(const Unreserve& command) {
   // A pod whose binding is ours is bound whatever its caller does (K-4).
   if (pod->state == MemberState::kCommitted && pod->binding.phase == BindingPhase::kPending) return;
   const Reason reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " gave its place back")};
+  // Members report one timeout one by one: only the first finds anything to end.
+  bool holds_something = false;
+  if (gang != nullptr) {
+    for (const Gang* each : GroupOf(*gang)) {
+      holds_something = holds_something || each->plan != nullptr || each->count(MemberState::kWaiting) > 0;
+    }
+  }
   if (pod->state == MemberState::kCommitted) EndPermit(pod);
   EndPodHold(pod, reason);
   if (gang == nullptr || gang->satisfied) return;
   if (command.cause == UnreserveCause::kPermitTimeout) {
-    ExpireWait(gang);
+    if (holds_something) ExpireWait(gang);
     Touch(gang);
     return;
   }
@@ -125,8 +132,12 @@ void Machine::On(const PostBind& command) {
         absl::StrCat("pod ", pod->facts.name, " is bound to node ", pod->facts.node_name, " already"));
     return;
   }
-  if (StateFromFacts(pod->facts) != MemberState::kPending) {
-    out_->status = absl::FailedPreconditionError(absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state)));
+  const bool permitted = pod->state == MemberState::kCommitted && pod->hold_node == cluster_.FindNode(command.node);
+  if (!permitted) {
+    // Somebody who binds without asking, elsewhere, or too late, may have put two pods where one fits.
+    out_->status = absl::FailedPreconditionError(
+        absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state), " and not permitted on node ", command.node,
+                     " (any more); take it down, or tell where it is as a fact"));
     return;
   }
   pod->facts.node_name = command.node;

@@ -69,8 +69,9 @@ struct Pod {
   int32_t slot = -1;             // index into gang->plan->slots
   std::vector<HoldToken> holds;  // calls that wait for this pod's outcome
   NodeId hold_node = kNoNode;
-  int64_t hold_until_ms = kNever;  // then the hold ends by its own bound (K-5)
-  int64_t answer_by_ms = kNever;   // then the caller has given up: nothing may be bound after it
+  Obstacle hold_obstacle = Obstacle::kNone;  // of that node when a Permit came: its caller chose the node all the same
+  int64_t hold_until_ms = kNever;            // then the hold ends by its own bound (K-5)
+  int64_t answer_by_ms = kNever;             // then the caller has given up: nothing may be bound after it
   Binding binding;
 
   bool served = false;             // its scheduler is one that we serve
@@ -164,6 +165,7 @@ struct Submission {
   std::string id;
   int64_t ttl_ms = 0;
   int64_t expires_ms = kNever;
+  uint64_t fingerprint = 0;
   bool confirmed = false;  // waits for the confirmation of the other gangs of its group (D-10)
 };
 

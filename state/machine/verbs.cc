@@ -97,6 +97,9 @@ FilterReply Machine::FilterMember(Pod* pod, const NodeOffer& offer) {
     return Refuse(std::move(reason));
   };
   if (Reason own = PodReason(*pod); !own.none()) return refuse(std::move(own));
+  if (gang->submission != nullptr) {
+    return refuse({ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead"});
+  }
   if (pod->state == MemberState::kCommitted) return refuse({ReasonCode::kBinding, "the pod is being bound"});
   if (pod->state == MemberState::kWaiting && gang->plan != nullptr) {
     // A scheduler that asks anew has forgotten its earlier call.

@@ -131,6 +131,9 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
       if (member.node.empty() && pod->slot >= 0) {
         member.node = cluster_.node(gang.plan->slots[static_cast<size_t>(pod->slot)].node).facts.name;
       }
+      const bool held = pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted;
+      if (member.node.empty() && held && pod->hold_node != kNoNode)
+        member.node = cluster_.node(pod->hold_node).facts.name;
       member.priority = pod->facts.priority;
       if (pod->state == MemberState::kPending) member.reason = PodReason(*pod);
       member.binding = pod->binding;

@@ -61,6 +61,22 @@ has "$("$musterctl" delete -f "$work/job.yaml")" "List deleted"
 if "$musterctl" get gang job 2>/dev/null; then fail "the gang is still there"; fi
 has "$(timeout 2 "$musterctl" watch gangs -A || true)" "train"
 has "$("$musterctl" events -A)" ""
+# Namespaces, what ends a wait, what a terminal must not obey, what reads back as it was.
+has "$("$musterctl" -n other apply -f "$work/job.yaml")" "List applied"
+has "$("$musterctl" get gang other/job)" "job"
+has "$(sed 's/metadata: {name: job}/metadata: {name: job, namespace: third}/' "$work/job.yaml" | "$musterctl" -n other apply -f - 2>&1 || true)" "another namespace"
+"$musterctl" -n other delete -f "$work/job.yaml" >/dev/null
+if "$musterctl" submit -f "$work/job.yaml" --id job-2 --confirm >/dev/null; then :; else fail "a confirmed submission ends with an error"; fi
+"$musterctl" submit -f "$work/job.yaml" --id job-3 --ttl 0.2 >/dev/null 2>&1 || true
+sleep 0.5
+if "$musterctl" submit -f "$work/job.yaml" --id job-3 --ttl 0.2 --confirm >/dev/null 2>&1; then fail "an expired submission ends without an error"; fi
+printf 'kind: Pod\nmetadata: {name: odd, annotations: {gang.scheduling.koordinator.sh/name: "e\\e[31mvil", gang.scheduling.koordinator.sh/min-available: "1"}}\n' >"$work/odd.yaml"
+"$musterctl" apply -f "$work/odd.yaml" >/dev/null
+case "$("$musterctl" get gangs)" in *$'\e'*) fail "a control character reaches the terminal" ;; esac
+has "$("$musterctl" get gangs)" '\x1b'
+"$musterctl" delete -f "$work/odd.yaml" >/dev/null
+has "$("$musterctl" get gang train -o yaml)" 'wait_time_ms: "600000"'
+has "$("$musterctl" --token $'a\nb' get gangs 2>&1 || true)" "printable ASCII"
 echo 'kind: Deployment' >"$work/bad.yaml"
 has "$("$musterctl" apply -f "$work/bad.yaml" 2>&1 || true)" "expected Node, Pod, PodGroup or List"
 has "$("$musterctl" apply -f "$work/nothing.yaml" 2>&1 || true)" "cannot read"

@@ -14,8 +14,8 @@
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
-#include "service/engine/event_log.h"
 #include "service/engine/engine.h"
+#include "service/engine/event_log.h"
 #include "service/rpc/rpc_server.h"
 #include "service/sync/sync.h"
 
@@ -31,7 +31,10 @@ RpcOptions Options(EventLog* events) {
 
 class Rpc : public testing::Test {
  protected:
-  Rpc() : events_(nullptr), engine_(Settings(), EngineOptions(), &store_, &events_), server_(&engine_, Options(&events_)) {
+  Rpc()
+      : events_(nullptr),
+        engine_(Settings(), EngineOptions(), &store_, &events_),
+        server_(&engine_, Options(&events_)) {
     EXPECT_TRUE(engine_.Start().ok());
     EXPECT_TRUE(server_.Start().ok());
     ClientOptions options;
@@ -222,6 +225,34 @@ TEST_F(Rpc, ARepeatedRequestHappensOnce) {
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
 }
 
+// The same facts are the same request, however a map of them was written down on the way.
+TEST_F(Rpc, ARepeatedRequestIsKnownByItsContent) {
+  for (int i = 0; i < 20; ++i) {
+    v1::UpdateFactsRequest update;
+    update.set_request_id("facts-1");
+    v1::NodeFacts* node = update.add_nodes();
+    node->set_name("m");
+    for (int label = 0; label < 8; ++label) {
+      const int at = (label + i) % 8;
+      (*node->mutable_labels())[absl::StrCat("label-", at)] = absl::StrCat(at);
+      (*node->mutable_allocatable())[absl::StrCat("example.com/r", at)] = "4";
+    }
+    const auto answer = client_->UpdateFacts(update);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+  }
+  // An id that names a submission names no other one, before and after that is over.
+  ASSERT_TRUE(client_->SubmitGang(Submission("s1", "whole", 2, "500m")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(Submission("s1", "other", 2, "500m")).status()));
+  ASSERT_TRUE(client_->AbandonGang("s1").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(Submission("s1", "other", 2, "500m")).status()));
+  // What its members would take together is bounded.
+  v1::SubmitGangRequest huge = Submission("s2", "huge", 100'000, "1m");
+  for (int i = 0; i < 100; ++i) {
+    (*huge.mutable_members(0)->mutable_shape()->mutable_node_selector())[absl::StrCat("key-", i)] = "value";
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(huge).status()));
+}
+
 // Eight callers with one id at once: one of them does it, all get its answer.
 TEST_F(Rpc, ConcurrentRepetitionsShareOneAnswer) {
   v1::CreateGangRequest create;
@@ -409,20 +440,26 @@ TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
   // Both come: the first waits, the second's arrival permits both; asking again has the same answer.
   std::vector<v1::PermitEvent::Verdict> first;
   std::thread waiting([&] {
-    EXPECT_TRUE(client_->Permit(request, [&](const v1::PermitEvent& event) {
-      first.push_back(event.verdict());
-      return true;
-    }).ok());
+    EXPECT_TRUE(client_
+                    ->Permit(request,
+                             [&](const v1::PermitEvent& event) {
+                               first.push_back(event.verdict());
+                               return true;
+                             })
+                    .ok());
   });
   v1::PermitRequest second;
   second.set_pod_uid("v-b");
   second.set_node("n");
   while (client_->GetGang("default", "verbs")->counts().waiting() == 0) absl::SleepFor(absl::Milliseconds(5));
   for (int i = 0; i < 2; ++i) {
-    EXPECT_TRUE(client_->Permit(second, [&](const v1::PermitEvent& event) {
-      EXPECT_EQ(event.verdict(), v1::PermitEvent::PERMIT);
-      return true;
-    }).ok());
+    EXPECT_TRUE(client_
+                    ->Permit(second,
+                             [&](const v1::PermitEvent& event) {
+                               EXPECT_EQ(event.verdict(), v1::PermitEvent::PERMIT);
+                               return true;
+                             })
+                    .ok());
   }
   waiting.join();
   EXPECT_EQ(first, (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::WAIT, v1::PermitEvent::PERMIT}));
@@ -457,15 +494,20 @@ TEST_F(Rpc, EventsTellWhatWasDecided) {
   watch.set_after_sequence(after);
   watch.set_namespace_("d");
   std::vector<std::string> seen;
-  EXPECT_TRUE(client_->WatchEvents(watch, [&](const v1::Event& event) {
-    seen.push_back(event.reason().text());
-    if (seen.size() == 1) {
-      std::vector<Effect> more;
-      for (size_t i = 0; i < 3; ++i) more.emplace_back(TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
-      events_.Carry(more);
-    }
-    return seen.size() < 4;
-  }).ok());
+  EXPECT_TRUE(
+      client_
+          ->WatchEvents(watch,
+                        [&](const v1::Event& event) {
+                          seen.push_back(event.reason().text());
+                          if (seen.size() == 1) {
+                            std::vector<Effect> more;
+                            for (size_t i = 0; i < 3; ++i)
+                              more.emplace_back(TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
+                            events_.Carry(more);
+                          }
+                          return seen.size() < 4;
+                        })
+          .ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"no room", "later", "later", "later"}));
 }
 

@@ -1,4 +1,5 @@
-// What a stranger, or a bad client, can do to a running musterd: nothing, or little, and nobody else notices (SPEC S-6).
+// What a stranger, or a bad client, can do to a running musterd: nothing, or little, and nobody else notices (SPEC
+// S-6).
 #include <arpa/inet.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
@@ -70,13 +71,13 @@ class SecurityTest : public testing::Test {
     tokens_ = folder_.Write("tokens", kTokens);
   }
   [[nodiscard]] std::string Tls() const {
-    return absl::StrCat("tls:\n  certFile: ", authority_.cert_file("server"), "\n  keyFile: ", authority_.key_file("server"),
-                        "\n");
+    return absl::StrCat("tls:\n  certFile: ", authority_.cert_file("server"),
+                        "\n  keyFile: ", authority_.key_file("server"), "\n");
   }
   [[nodiscard]] ClientOptions Client(const RunningMusterd& musterd, const std::string& certificate = "",
                                      const std::string& token = "") const {
     ClientOptions options;
-    options.server = absl::StrCat("localhost:", musterd.grpc_port());
+    options.server = musterd.grpc();
     options.ca_file = authority_.ca_file();
     options.token = token;
     if (!certificate.empty()) {
@@ -139,15 +140,14 @@ TEST_F(SecurityTest, TokensHaveRoles) {
 }
 
 TEST_F(SecurityTest, CertificatesAreReadAgain) {
-  const RunningMusterd musterd(
-      absl::StrCat(Tls(), "  extender: true\n  clientCaFile: ", authority_.ca_file(), "\n"));
+  const RunningMusterd musterd(absl::StrCat(Tls(), "  extender: true\n  clientCaFile: ", authority_.ca_file(), "\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
   const auto extender = [&](const std::string& certificate) {
     httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
                               authority_.key_file(certificate));
     client.set_ca_cert_path(authority_.ca_file().c_str());
-    const httplib::Result result = client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})",
-                                               "application/json");
+    const httplib::Result result =
+        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
     return result ? result->status : 0;
   };
   EXPECT_EQ(extender("client"), 200);
@@ -218,8 +218,8 @@ TEST_F(SecurityTest, AClientOfManyStreamsIsBounded) {
     grpc::ChannelArguments arguments;
     arguments.SetInt("muster.test", i);
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-    stubs.push_back(v1::GangService::NewStub(
-        grpc::CreateCustomChannel(absl::StrCat("localhost:", musterd.grpc_port()), grpc::SslCredentials(ssl), arguments)));
+    stubs.push_back(
+        v1::GangService::NewStub(grpc::CreateCustomChannel(musterd.grpc(), grpc::SslCredentials(ssl), arguments)));
   }
   std::vector<std::unique_ptr<Call>> calls;
   for (int i = 0; i < 10'000; ++i) {
@@ -249,7 +249,9 @@ TEST_F(SecurityTest, AClientOfManyStreamsIsBounded) {
   }
   EXPECT_GE(refused, 9'000);
   EXPECT_TRUE(other->ListGangs("").ok());
+#ifndef __SANITIZE_ADDRESS__  // which keeps what was freed
   EXPECT_LT(musterd.ResidentKib(), 400 << 10);
+#endif
   for (const auto& call : calls) call->context.TryCancel();
   queue.Shutdown();
   while (queue.Next(&tag, &ok)) {
@@ -266,14 +268,13 @@ TEST_F(SecurityTest, CallsOfOneClientAreBounded) {
   const auto fast = *MusterClient::Connect(Client(musterd, "", kWriter));
   ASSERT_TRUE(fast->ListGangs("").ok());
   int limited = 0;
-  const auto stub = v1::GangService::NewStub(grpc::CreateChannel(
-      absl::StrCat("localhost:", musterd.grpc_port()), [&] {
-        grpc::SslCredentialsOptions ssl;
-        std::ostringstream pem;
-        pem << std::ifstream(authority_.ca_file()).rdbuf();
-        ssl.pem_root_certs = pem.str();
-        return grpc::SslCredentials(ssl);
-      }()));
+  const auto stub = v1::GangService::NewStub(grpc::CreateChannel(musterd.grpc(), [&] {
+    grpc::SslCredentialsOptions ssl;
+    std::ostringstream pem;
+    pem << std::ifstream(authority_.ca_file()).rdbuf();
+    ssl.pem_root_certs = pem.str();
+    return grpc::SslCredentials(ssl);
+  }()));
   for (int i = 0; i < 200; ++i) {
     grpc::ClientContext context;
     context.AddMetadata("authorization", absl::StrCat("Bearer ", kWriter));
@@ -289,7 +290,8 @@ TEST_F(SecurityTest, CallsOfOneClientAreBounded) {
   large.add_manifests(std::string(10'000, ' '));
   grpc::ClientContext context;
   context.AddMetadata("authorization", absl::StrCat("Bearer ", kReader));
-  const absl::Status refused = (*ConnectWith(Client(musterd, "", "another-0123456789abcdef")))->UpdateFacts(large).status();
+  const absl::Status refused =
+      (*ConnectWith(Client(musterd, "", "another-0123456789abcdef")))->UpdateFacts(large).status();
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
 }
 
@@ -321,13 +323,13 @@ TEST_F(SecurityTest, SlowConnectionsKeepNobodyOut) {
   for (int i = 0; i < 5; ++i) {
     const absl::Time begun = absl::Now();
     httplib::Client client("127.0.0.1", musterd.extender_port());
-    const httplib::Result result = client.Post(
-        "/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
+    const httplib::Result result =
+        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
     ASSERT_TRUE(result) << "filter";
     EXPECT_EQ(result->status, 200);
     httplib::Client bind("127.0.0.1", musterd.bind_port());
-    const httplib::Result bound = bind.Post(
-        "/bind", R"({"PodName":"p","PodNamespace":"d","PodUID":"u","Node":"n"})", "application/json");
+    const httplib::Result bound =
+        bind.Post("/bind", R"({"PodName":"p","PodNamespace":"d","PodUID":"u","Node":"n"})", "application/json");
     ASSERT_TRUE(bound) << "bind";
     EXPECT_EQ(bound->status, 200);
     ClientOptions options;
@@ -357,18 +359,17 @@ TEST(Tokens, AreReadOrRefusedByLine) {
 TEST(TokenReview, AsksTheApiServerAndRemembers) {
   httplib::Server server;
   std::atomic<int> asked{0};
-  server.Post("/apis/authentication.k8s.io/v1/tokenreviews", [&](const httplib::Request& request, httplib::Response& response) {
-    ++asked;
-    const bool known = absl::StrContains(request.body, "known-token");
-    const bool stranger = absl::StrContains(request.body, "stranger-token");
-    response.status = 201;
-    response.set_content(
-        known || stranger
-            ? absl::StrCat(R"({"status":{"authenticated":true,"user":{"username":")", known ? "runner" : "stranger",
-                           R"(","groups":["ml"]}}})")
-            : std::string(R"({"status":{"authenticated":false}})"),
-        "application/json; charset=utf-8");
-  });
+  server.Post(
+      "/apis/authentication.k8s.io/v1/tokenreviews", [&](const httplib::Request& request, httplib::Response& response) {
+        ++asked;
+        const bool known = absl::StrContains(request.body, "known-token");
+        const bool stranger = absl::StrContains(request.body, "stranger-token");
+        response.status = 201;
+        response.set_content(known || stranger ? absl::StrCat(R"({"status":{"authenticated":true,"user":{"username":")",
+                                                              known ? "runner" : "stranger", R"(","groups":["ml"]}}})")
+                                               : std::string(R"({"status":{"authenticated":false}})"),
+                             "application/json; charset=utf-8");
+      });
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread serving([&] { server.listen_after_bind(); });
   KubeConfig config;
@@ -389,7 +390,7 @@ TEST(TokenReview, AsksTheApiServerAndRemembers) {
   const auto identify = [&](const std::string& token) {
     Notification done;
     absl::StatusOr<Identity> identity = absl::UnknownError("");
-    access.Identify(token, {}, [&](absl::StatusOr<Identity> answer) {
+    access.Identify(token, {}, "here", [&](absl::StatusOr<Identity> answer) {
       identity = std::move(answer);
       done.Notify();
     });

@@ -189,6 +189,12 @@ class RandomWorld {
       pod.gang.dialect = GangDialect::kPodGroupSigs;
     }
     if (gang == 0) pod.scheduler_name = "mine";
+    if (gang == 8 && Roll(3) == 0) {  // an ordinary gang in a group of submitted ones
+      pod.gang.name = "w1";
+      pod.gang.declares = true;
+      pod.gang.declaration.min_member = 1;
+      pod.gang.declaration.groups = {"d/w0", "d/w1"};
+    }
     pods_.emplace(pod.uid, pod);
     Apply(UpsertPod{pod});
   }
@@ -345,7 +351,7 @@ class RandomWorld {
         break;
       }
       case 5:
-        if (Roll(2) == 0) Apply(AbandonGang{id});
+        Roll(2) == 0 ? HurtSubmission() : void(Apply(AbandonGang{id}));
         break;
       default:
         AnnounceStep();
@@ -372,6 +378,33 @@ class RandomWorld {
     for (const PodDescription& pod : submit.pods) {
       if (machine_.FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
     }
+  }
+  // A member of a gang that is not confirmed fails, is removed, or changes.
+  void HurtSubmission() {
+    std::vector<std::string> uids;
+    machine_.ForEachGang([&](const Gang& gang) {
+      if (gang.submission == nullptr) return;
+      for (const MemberSet& set : gang.members) {
+        for (const Pod* pod : set) {
+          if (pod->submitted) uids.push_back(pod->facts.uid);
+        }
+      }
+    });
+    if (uids.empty()) return;
+    const std::string uid = uids[static_cast<size_t>(Roll(static_cast<int>(uids.size())))];
+    PodDescription pod = machine_.FindPod(uid)->facts;
+    switch (Roll(4)) {
+      case 0:
+        pod.phase = PodPhase::kFailed;
+        break;
+      case 1:
+        pod.shape.requests = {{"cpu", 700}};
+        break;
+      default:
+        Apply(RemovePod{uid});
+        return;
+    }
+    Apply(UpsertPod{pod});
   }
   // Confirmed pods are facts like others from now on: they are changed, removed and restored with them.
   void NoteConfirmed(const SubmissionReply& reply) {
@@ -556,7 +589,8 @@ TEST(RandomCommands, KeepEveryInvariant) {
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
   EXPECT_GT(rolled_back, only > 0 ? -1 : steps / 100) << "hardly any plan was ever rolled back";
   std::printf("%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed\n",
-              static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back), static_cast<long long>(confirmed));
+              static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back),
+              static_cast<long long>(confirmed));
 }
 
 TEST(RandomCommands, SameSeedSameHash) {

@@ -115,6 +115,9 @@ TEST_F(MachineTest, UnknownPodsAreSaid) {
   EXPECT_TRUE(absl::IsNotFound(Apply(PostBind{"nobody", "n"}).status));
   Apply(UpsertPod{Pod("a", "", 0)});
   EXPECT_TRUE(absl::IsInvalidArgument(Apply(PostBind{"a", ""}).status));
+  EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "n"}).status)) << "it was not permitted";
+  EXPECT_EQ(std::get<PermitReply>(Apply(Permit{"a", "n", 1}).reply).kind, PermitReply::Kind::kPermit);
+  EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "elsewhere"}).status)) << "it was permitted on n";
   EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok());
   EXPECT_TRUE(Apply(PostBind{"a", "n"}).status.ok()) << "said again";
   EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "m"}).status));

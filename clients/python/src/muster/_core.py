@@ -44,6 +44,8 @@ class Options:
     def credentials(self) -> Optional[grpc.ChannelCredentials]:
         """None: in the clear."""
         host = self.server.rsplit(":", 1)[0]
+        if self.token and not all("!" <= c <= "~" for c in self.token):
+            raise ValueError("token: has characters that no token has; expected printable ASCII without spaces")
         if not self.tls:
             if self.token and not (host.startswith("127.") or host in ("localhost", "[::1]")):
                 raise ValueError(f"token: would travel to {self.server} in the clear; give a CA file, or a loopback address")
