@@ -137,7 +137,9 @@ absl::StatusOr<std::vector<std::string>> ReadAll(const Options& options) {
     if (!read.ok()) return read.status();
     for (std::string& manifest : *read) {
       if (options.name_space.empty()) continue;
-      const absl::Status set = muster::SetNamespace(options.name_space, &manifest);
+      // What a context says is a default, what a flag says is meant.
+      const bool strict = !options.settings.at("namespace").empty();
+      const absl::Status set = muster::SetNamespace(options.name_space, strict, &manifest);
       if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", set.message()));
     }
     out.insert(out.end(), read->begin(), read->end());

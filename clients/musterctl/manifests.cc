@@ -106,7 +106,7 @@ absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path) 
   return manifests;
 }
 
-absl::Status SetNamespace(const std::string& name_space, std::string* manifest) {
+absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest) {
   Json object = Json::parse(*manifest, nullptr, /*allow_exceptions=*/false);
   absl::Status status;
   const auto set = [&](Json* each) {
@@ -116,7 +116,7 @@ absl::Status SetNamespace(const std::string& name_space, std::string* manifest) 
     Json& there = metadata["namespace"];
     if (there.is_null()) {
       there = name_space;
-    } else if (there != name_space) {
+    } else if (strict && there != name_space) {
       status = absl::InvalidArgumentError(
           absl::StrCat(DescribeManifest(each->dump()), " is of another namespace than -n ", name_space));
     }

@@ -15,8 +15,9 @@ namespace muster {
 // The documents of a text, empty ones left out.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml);
 
-// Puts an object, or each of a List, into `name_space` where it names none. InvalidArgument when it names another.
-[[nodiscard]] absl::Status SetNamespace(const std::string& name_space, std::string* manifest);
+// Puts an object, or each of a List, into `name_space` where it names none. InvalidArgument when it names another
+// and `strict`.
+[[nodiscard]] absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest);
 
 // JSON as block-style YAML that reads back as the same values.
 [[nodiscard]] std::string YamlOf(const std::string& json);

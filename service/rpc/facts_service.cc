@@ -80,6 +80,11 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   void OnReadDone(bool ok) override {
     if (!ok) return context_->IsCancelled() ? Finish(grpc::Status::CANCELLED) : Apply();
     if (parts_++ == 0) {
+      counted_ = true;
+      if (gathering_->fetch_add(1) >= kMaxSnapshots) {
+        return Finish(
+            ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
+      }
       facts_.step = {part_.source(), part_.version()};
       CheckSource(part_.source(), &violations_);
       if (part_.version() < 1) violations_.Add("version", absl::StrCat(part_.version(), "; expected 1 or more"));

@@ -192,7 +192,8 @@ absl::Status Machine::CheckInvariants() const {
     int32_t plannable = 0;
     for (const Pod* pod : gang->in(MemberState::kPending)) {
       gated += pod->facts.other_gates ? 1 : 0;
-      plannable += !pod->facts.other_gates && Serves(*pod) && pod->facts.gang.problem.none() && pod->cls != kNoClass;
+      plannable += !pod->facts.other_gates && Serves(*pod) && pod->facts.gang.problem.none() && !pod->stranger &&
+                   pod->cls != kNoClass;
     }
     int32_t turned = 0;
     for (const MemberState state : {MemberState::kPending, MemberState::kWaiting}) {

@@ -119,13 +119,9 @@ void Machine::JoinGang(Pod* pod) {
   Touch(gang);
 }
 
-// A pod that names a submitted gang without having come with it stays out until the gang is confirmed and the pod told
-// of again.
+// A pod that names a submitted gang without having come with it stays out until that is confirmed or over.
 void Machine::NoteStranger(Pod* pod) {
-  if (pod->gang->submission == nullptr || pod->submitted) return;
-  pod->facts.gang.problem = {
-      ReasonCode::kConflict,
-      absl::StrCat("gang ", pod->gang->key, " was submitted as a whole, without pod ", pod->facts.name)};
+  pod->stranger = pod->gang->submission != nullptr && !pod->submitted;
   JudgePod(pod);
 }
 
@@ -134,6 +130,8 @@ void Machine::LeaveGang(Pod* pod) {
   if (gang == nullptr) return;
   LeaveSet(pod);
   pod->gang = nullptr;
+  pod->stranger = false;
+  JudgePod(pod);
   Touch(gang);
 }
 

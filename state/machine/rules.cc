@@ -14,6 +14,10 @@ bool Machine::Serves(const Pod& pod) const {
 
 Reason Machine::PodReason(const Pod& pod) const {
   if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
+  if (pod.stranger) {
+    return {ReasonCode::kConflict,
+            absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name)};
+  }
   if (pod.cls == kNoClass) {
     return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
   }
@@ -43,7 +47,7 @@ const Pod& Machine::FirstMember(Gang* gang) {
 // What the pod's own facts say about planning it; see Plannable.
 void Machine::JudgePod(Pod* pod) const {
   pod->served = Serves(*pod);
-  pod->able = pod->facts.gang.problem.none() && pod->cls != kNoClass;
+  pod->able = pod->facts.gang.problem.none() && !pod->stranger && pod->cls != kNoClass;
 }
 
 bool Machine::Plannable(const Pod& pod) const {

@@ -306,7 +306,7 @@ void Machine::FinishSubmission(Gang* gang, SubmissionReply reply) {
   const MemberSet pending = gang->in(MemberState::kPending);
   for (Pod* pod : pending) {
     LeaveSet(pod);
-    pod->submitted = false;
+    pod->submitted = pod->stranger = false;
     JudgePod(pod);
     EnterSet(pod);
   }

@@ -93,7 +93,7 @@ void Machine::On(const Unreserve& command) {
   // A pod whose binding is ours is bound whatever its caller does (K-4).
   if (pod->state == MemberState::kCommitted && pod->binding.phase == BindingPhase::kPending) return;
   const Reason reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " gave its place back")};
-  // Members report one timeout one by one: only the first finds anything to end.
+  // Members report one timeout one by one, often after their calls have ended: it counts once.
   bool holds_something = false;
   if (gang != nullptr) {
     for (const Gang* each : GroupOf(*gang)) {
@@ -104,7 +104,8 @@ void Machine::On(const Unreserve& command) {
   EndPodHold(pod, reason);
   if (gang == nullptr || gang->satisfied) return;
   if (command.cause == UnreserveCause::kPermitTimeout) {
-    if (holds_something) ExpireWait(gang);
+    const bool told_before = gang->timed_out || gang->retry_at_ms > now_ms_;
+    if (holds_something || !told_before) ExpireWait(gang);
     Touch(gang);
     return;
   }

@@ -81,6 +81,7 @@ struct Pod {
   int64_t counted_turn = 0;        // the cycle in which it is in its gang's count `turned`; 0: none
   bool permitted = false;          // G-7: its gang permitted it once and holds it no more
   bool submitted = false;          // came with a whole gang that is not confirmed yet: placed by us (S-1)
+  bool stranger = false;           // names a submitted gang that it did not come with
   bool by_permit = false;          // at the barrier by Permit: its caller binds it
   int64_t bind_within_ms = 0;      // how long its caller has for that
   int64_t bind_by_ms = kNever;     // permitted: then the place is given back unless PostBind came
