@@ -61,7 +61,10 @@ void Machine::AnswerSubmission(const Gang& gang) {
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, cluster_.node(slot.node).facts.name});
   }
   reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
-  const size_t more = static_cast<size_t>(gang.count(MemberState::kPending)) - gang.plan->slots.size();
+  size_t more = 0;
+  for (const Pod* pod : gang.members[static_cast<size_t>(MemberState::kPending)]) {
+    more += pod->submitted && pod->slot < 0 ? 1 : 0;
+  }
   if (more > 0) absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, left to Filter and Permit");
   if (gang.submission->confirmed) {
     for (const Gang* mate : MatesOf(gang)) {

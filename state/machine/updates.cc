@@ -14,8 +14,8 @@ absl::Status Machine::CheckStep(const FactsStep& step, bool snapshot) const {
     return absl::FailedPreconditionError("nothing was announced since this process started; send a snapshot");
   }
   if (step.source != facts_source_) {
-    return absl::FailedPreconditionError(absl::StrCat("facts are announced by \"", facts_source_,
-                                                      "\" now; to take over, send a snapshot"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("facts are announced by \"", facts_source_, "\" now; to take over, send a snapshot"));
   }
   if (step.version <= facts_version_ + 1) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("version ", step.version, " comes after a gap: ", facts_version_,

@@ -1,5 +1,6 @@
-// The gRPC figures of docs/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with the same
-// messages, and what 10,000 waiting Permit streams cost in memory and to others. musterd and the echo are processes of their own.
+// The gRPC figures of docs/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with the
+// same messages, and what 10,000 waiting Permit streams cost in memory and to others. musterd and the echo are
+// processes of their own.
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -125,7 +126,8 @@ struct Permit {
 class RpcBench {
  public:
   explicit RpcBench(int echo_port)
-      : musterd_("limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n"), echo_(absl::StrCat("127.0.0.1:", echo_port)) {
+      : musterd_("limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n"),
+        echo_(absl::StrCat("127.0.0.1:", echo_port)) {
     ClientOptions options;
     options.server = musterd_.grpc();
     client_ = *MusterClient::Connect(options);
@@ -137,7 +139,8 @@ class RpcBench {
     node->set_name("n");
     (*node->mutable_allocatable())["cpu"] = "1000";
     (*node->mutable_allocatable())["pods"] = "100000";
-    if (!musterd_.running() || !client_->UpdateFacts(nodes).ok() || !AddPods(client_.get(), 0, 64, "asked", 64)) return false;
+    if (!musterd_.running() || !client_->UpdateFacts(nodes).ok() || !AddPods(client_.get(), 0, 64, "asked", 64))
+      return false;
     for (const int callers : {1, 8, 64}) Decisions(callers);
     SubmitFigure();
     return StreamsFigure();
@@ -224,7 +227,8 @@ class RpcBench {
       auto permit = std::make_unique<Permit>();
       permit->request.set_pod_uid(absl::StrCat("u", 100 + i));
       permit->request.set_node("n");
-      permit->reader = stubs[static_cast<size_t>(i % kChannels)]->PrepareAsyncPermit(&permit->context, permit->request, &queue);
+      permit->reader =
+          stubs[static_cast<size_t>(i % kChannels)]->PrepareAsyncPermit(&permit->context, permit->request, &queue);
       permit->reader->StartCall(nullptr);
       permit->reader->Read(&permit->event, permit.get());
       permits.push_back(std::move(permit));
@@ -254,7 +258,8 @@ class RpcBench {
     const auto begun = Clock::now();
     std::thread permit_last([&] { client_->Permit(last, [](const v1::PermitEvent&) { return true; }).IgnoreError(); });
     const bool all = collect(v1::PermitEvent::PERMIT);
-    Print("10,000 waiting Permits answered after the quorum", {std::chrono::duration<double>(Clock::now() - begun).count()}, "s");
+    Print("10,000 waiting Permits answered after the quorum",
+          {std::chrono::duration<double>(Clock::now() - begun).count()}, "s");
     permit_last.join();
     queue.Shutdown();
     void* tag = nullptr;

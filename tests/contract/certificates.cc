@@ -25,7 +25,8 @@ std::shared_ptr<X509> NewCertificate(EVP_PKEY* key, const std::string& common, l
   X509_gmtime_adj(X509_getm_notAfter(out.get()), seconds_left);
   X509_set_pubkey(out.get(), key);
   X509_NAME* name = X509_get_subject_name(out.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common.c_str()), -1, -1, 0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common.c_str()), -1, -1,
+                             0);
   X509_set_issuer_name(out.get(), issuer == nullptr ? name : X509_get_subject_name(issuer));
   return out;
 }
@@ -68,9 +69,8 @@ void TestAuthority::Issue(const std::string& name, const std::string& common, lo
   const std::shared_ptr<X509> out = NewCertificate(key.get(), common, seconds_left, certificate_.get());
   Extend(out.get(), NID_subject_alt_name, "DNS:localhost,IP:127.0.0.1");
   X509_sign(out.get(), key_.get(), EVP_sha256());
-  WriteFile(key_file(name), [&](std::FILE* file) {
-    PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr);
-  });
+  WriteFile(key_file(name),
+            [&](std::FILE* file) { PEM_write_PrivateKey(file, key.get(), nullptr, nullptr, 0, nullptr, nullptr); });
   WriteCertificate(cert_file(name), out.get());
 }
 

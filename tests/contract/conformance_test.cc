@@ -1,5 +1,5 @@
-// The scenarios C-101 to C-119 through the gRPC verbs of a running musterd (SPEC S-1): the same files as in the core, compared
-// with the same text. What only the core can show - effects - is left out.
+// The scenarios C-101 to C-119 through the gRPC verbs of a running musterd (SPEC S-1): the same files as in the core,
+// compared with the same text. What only the core can show - effects - is left out.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -140,7 +140,8 @@ class RpcTarget : public ScenarioTarget {
     if (!nodes.ok()) return Error(nodes.status());
     std::string out;
     for (const v1::Node& node : nodes->nodes()) {
-      absl::StrAppend(&out, node.name(), ": used {", Amounts(node.used()), "} reserved {", Amounts(node.reserved()), "}\n");
+      absl::StrAppend(&out, node.name(), ": used {", Amounts(node.used()), "} reserved {", Amounts(node.reserved()),
+                      "}\n");
     }
     return out;
   }

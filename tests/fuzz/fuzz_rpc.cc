@@ -1,4 +1,5 @@
-// libFuzzer: any protobuf message of the gRPC door is read or refused by its fields; what is read, the machine survives.
+// libFuzzer: any protobuf message of the gRPC door is read or refused by its fields; what is read, the machine
+// survives.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -68,7 +69,8 @@ class Fuzzed {
   void ReadSubmission(const std::string& bytes) {
     muster::v1::SubmitGangRequest request;
     if (!request.ParseFromString(bytes)) return;
-    for (auto& set : *request.mutable_members()) set.set_count(set.count() % 64);  // sizes are bounded by the reader: tested there
+    for (auto& set : *request.mutable_members())
+      set.set_count(set.count() % 64);  // sizes are bounded by the reader: tested there
     muster::Violations violations;
     muster::SubmitGang submit;
     submit.id = "s";

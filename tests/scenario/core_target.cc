@@ -23,9 +23,7 @@ class NamedOffer : public NodeOffer {
   std::set<std::string> names_;
 };
 
-std::string Why(const Reason& reason) {
-  return reason.none() ? "" : WriteWhy(ReasonName(reason.code), reason.text);
-}
+std::string Why(const Reason& reason) { return reason.none() ? "" : WriteWhy(ReasonName(reason.code), reason.text); }
 
 std::string Error(const absl::Status& status) { return absl::StrCat("error: ", status.message(), "\n"); }
 
@@ -213,8 +211,7 @@ std::string CoreTarget::Print(const Outcome& outcome) {
         lines.push_back("PERMIT");
         break;
       case PermitReply::Kind::kWait:
-        lines.push_back(
-            WriteWait(reply->wait_ms, ReasonName(reply->reason.code), reply->reason.text, reply->activate));
+        lines.push_back(WriteWait(reply->wait_ms, ReasonName(reply->reason.code), reply->reason.text, reply->activate));
         break;
       case PermitReply::Kind::kReject:
         lines.push_back(absl::StrCat("REJECT", Why(reply->reason)));
@@ -225,7 +222,8 @@ std::string CoreTarget::Print(const Outcome& outcome) {
     std::string found = reply->nodes.empty() ? absl::StrCat("find: none", Why(reply->reason)) : "find:";
     for (const NodesReply::Scored& node : reply->nodes) absl::StrAppend(&found, " ", node.node, "=", node.score);
     lines.push_back(std::move(found));
-    for (const NodesReply::Refused& node : reply->refused) lines.push_back(absl::StrCat("  not ", node.node, Why(node.reason)));
+    for (const NodesReply::Refused& node : reply->refused)
+      lines.push_back(absl::StrCat("  not ", node.node, Why(node.reason)));
   }
   if (const auto* reply = std::get_if<SubmissionReply>(&outcome.reply)) {
     if (reply->plan > 0) last_plan_[asked_] = reply->plan;

@@ -89,10 +89,11 @@ std::string ScenarioLanguage::Node(const Words& words) {
 }
 
 std::string ScenarioLanguage::PodGroup(const Words& words) {
-  Json object = {{"kind", "PodGroup"},
-                 {"apiVersion", "scheduling.sigs.k8s.io/v1alpha1"},
-                 {"metadata", {{"name", words[1]}, {"namespace", "default"}, {"creationTimestamp", TimeText(target_->NowMs())}}},
-                 {"spec", Json::object()}};
+  Json object = {
+      {"kind", "PodGroup"},
+      {"apiVersion", "scheduling.sigs.k8s.io/v1alpha1"},
+      {"metadata", {{"name", words[1]}, {"namespace", "default"}, {"creationTimestamp", TimeText(target_->NowMs())}}},
+      {"spec", Json::object()}};
   for (size_t i = 2; i < words.size(); ++i) {
     const auto [key, value] = Split(words[i]);
     if (key == "ns") object["metadata"]["namespace"] = value;

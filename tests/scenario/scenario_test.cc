@@ -61,12 +61,14 @@ TEST_P(ScenarioTest, Plays) {
   EXPECT_EQ(played, expected) << "in " << GetParam();
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, ScenarioTest, testing::ValuesIn(ScenarioFiles(MUSTER_SCENARIO_DIR)), [](const auto& info) {
-  std::string name = std::filesystem::path(info.param).stem().string();
-  std::replace_if(
-      name.begin(), name.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
-  return name;
-});
+INSTANTIATE_TEST_SUITE_P(Cases, ScenarioTest, testing::ValuesIn(ScenarioFiles(MUSTER_SCENARIO_DIR)),
+                         [](const auto& info) {
+                           std::string name = std::filesystem::path(info.param).stem().string();
+                           std::replace_if(
+                               name.begin(), name.end(),
+                               [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); }, '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace muster

@@ -34,10 +34,13 @@ int main(int argc, char** argv) {
     request.add_members()->set_count(members);
     (*request.mutable_members(0)->mutable_shape()->mutable_requests())["nvidia.com/gpu"] = "1";
     v1::Submission gang = Check(client->SubmitGang(request));
-    client->WatchSubmission(gang.id(), [&](const v1::Submission& now) {
-      gang = now;
-      return now.state() == v1::Submission::WAITING;
-    }).IgnoreError();
+    client
+        ->WatchSubmission(gang.id(),
+                          [&](const v1::Submission& now) {
+                            gang = now;
+                            return now.state() == v1::Submission::WAITING;
+                          })
+        .IgnoreError();
     gang = Check(client->ConfirmGang(gang.id(), gang.plan()));
     std::cout << name << " " << v1::Submission::State_Name(gang.state()) << " " << gang.placements_size() << " pods\n";
   }
