@@ -88,7 +88,7 @@ std::string CompletionScript(const CLI::App& cli, const std::string& shell) {
   std::vector<std::pair<std::string, Words>> table;
   Walk(cli, cli, "", &table);
   if (shell == "fish") return Fish(table);
-  const std::string bash = Bash(table);
+  std::string bash = Bash(table);
   if (shell == "bash") return bash;
   return absl::StrCat("autoload -U +X bashcompinit && bashcompinit\n", bash);
 }

@@ -72,10 +72,10 @@ EventLog::Page EventLog::After(int64_t after) const {
   return PageAfter(after);
 }
 
-EventLog::Page EventLog::Listen(int64_t after, Listener listener, int* id) {
+EventLog::Page EventLog::Listen(int64_t after, const Listener& listener, int* id) {
   MutexLock lock(&mutex_);
   *id = next_listener_++;
-  listeners_.emplace(*id, std::move(listener));
+  listeners_.emplace(*id, listener);
   return PageAfter(after);
 }
 

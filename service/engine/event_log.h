@@ -41,7 +41,7 @@ class EventLog : public EffectSink {
   };
   [[nodiscard]] Page After(int64_t after) const;
   // `listener` gets every event after those of the returned page, in order; must not block.
-  Page Listen(int64_t after, Listener listener, int* id);
+  Page Listen(int64_t after, const Listener& listener, int* id);
   void Unlisten(int id);
 
  private:

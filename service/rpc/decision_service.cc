@@ -14,7 +14,7 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr int64_t kMaxBindWithinMs = 24 * 3600 * 1000;
+constexpr int64_t kMaxBindWithinMs = int64_t{24} * 3600 * 1000;
 
 // Empty when every named field has a value.
 grpc::Status Required(std::initializer_list<std::pair<const char*, const std::string&>> fields) {

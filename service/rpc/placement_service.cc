@@ -21,7 +21,7 @@ namespace {
 using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 
-constexpr int64_t kMaxTtlMs = 24 * 3600 * 1000;
+constexpr int64_t kMaxTtlMs = int64_t{24} * 3600 * 1000;
 // How often an open stream says that somebody is still there: thrice in a TTL, within these bounds.
 constexpr std::chrono::milliseconds kShortestPause(20);
 constexpr std::chrono::milliseconds kLongestPause(1'000);
