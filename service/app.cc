@@ -102,7 +102,7 @@ absl::Status App::StartRpc() {
   options.observer = [this](absl::string_view method, absl::string_view outcome, absl::Duration took) {
     metrics_.Decided(method, outcome, took);
   };
-  rpc_ = std::make_unique<RpcServer>(engine_.get(), std::move(options));
+  rpc_ = std::make_unique<RpcServer>(engine_.get(), options);
   return rpc_->Start();
 }
 

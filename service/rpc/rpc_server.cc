@@ -56,7 +56,7 @@ struct RpcServer::Impl {
   std::unique_ptr<grpc::Server> server;
 };
 
-RpcServer::RpcServer(Engine* engine, RpcOptions options) : impl_(std::make_unique<Impl>(engine, options)) {}
+RpcServer::RpcServer(Engine* engine, const RpcOptions& options) : impl_(std::make_unique<Impl>(engine, options)) {}
 RpcServer::~RpcServer() { Stop(); }
 
 absl::Status RpcServer::Start() {

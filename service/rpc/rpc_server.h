@@ -39,7 +39,7 @@ struct RpcOptions {
 
 class RpcServer {
  public:
-  RpcServer(Engine* engine, RpcOptions options);
+  RpcServer(Engine* engine, const RpcOptions& options);
   ~RpcServer();
   // Unavailable names the address that is taken, InvalidArgument the certificate that cannot be used.
   [[nodiscard]] absl::Status Start();
