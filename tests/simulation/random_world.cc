@@ -1,0 +1,409 @@
+#include "tests/simulation/random_world.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+class AnyNode : public NodeOffer {
+ public:
+  explicit AnyNode(std::set<std::string> names) : names_(std::move(names)) {}
+  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
+  size_t size() const override { return names_.size(); }
+
+ private:
+  std::set<std::string> names_;
+};
+
+}  // namespace
+
+RandomWorld::RandomWorld(uint64_t seed) : random_(seed), machine_(Settings()) {
+  for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
+  Apply(FactsRead{});
+}
+
+void RandomWorld::Step() {
+  now_ms_ += Roll(20) == 0 ? Roll(40'000) : Roll(200);
+  switch (Roll(22)) {
+    case 0:
+      Apply(UpsertNode{RandomNode(Roll(6))});
+      break;
+    case 1:
+      if (Roll(8) == 0) Apply(RemoveNode{NodeName(Roll(6))});
+      break;
+    case 2:
+    case 3:
+      AddPod();
+      break;
+    case 4:
+      RemoveSomePod();
+      break;
+    case 5:
+      ChangeSomePod();
+      break;
+    case 6:
+      ChangeGangObject();
+      break;
+    case 7:
+    case 8:
+    case 9:
+      for (int i = 0; i < 8; ++i) FilterSome();
+      break;
+    case 10:
+    case 11:
+      for (int i = 0; i < 6; ++i) BindSome();
+      break;
+    case 12:
+      FinishBindings();
+      break;
+    case 13:
+      if (!tokens_.empty()) HangUp();
+      break;
+    case 14:
+      for (int i = 0; i < 4; ++i) PermitSome();
+      break;
+    case 15:
+      Apply(PreFilter{pods_.empty() ? "" : SomeUid()});
+      break;
+    case 16:
+      Roll(2) == 0 ? FindNoNode() : GiveBack();
+      break;
+    case 19:
+      WholeGang();
+      break;
+    case 18:
+      ScheduleGroup();
+      break;
+    case 17:
+      for (int i = 0; i < 4; ++i) BindPermitted();
+      break;
+    default:
+      Apply(Tick{});
+      break;
+  }
+  if (machine_.PlanningDue()) Plan();
+}
+
+MachineSettings RandomWorld::Settings() {
+  MachineSettings settings;
+  settings.max_holds = 24;
+  settings.gang.wait_time_ms = 20'000;
+  return settings;
+}
+
+NodeDescription RandomWorld::RandomNode(int i) {
+  NodeDescription node;
+  node.name = NodeName(i);
+  node.unschedulable = Roll(10) == 0;
+  node.labels = {{"zone", absl::StrCat("z", Roll(2))}};
+  if (Roll(8) == 0) node.taints.push_back({"dedicated", "x", TaintEffect::kNoSchedule});
+  node.allocatable = {
+      {"cpu", 1000 * (1 + Roll(8))}, {"memory", 1 << 30}, {"pods", 3 + Roll(8)}, {"nvidia.com/gpu", Roll(5)}};
+  return node;
+}
+
+void RandomWorld::AddPod() {
+  if (pods_.size() >= 48) return RemoveSomePod();
+  PodDescription pod;
+  pod.uid = absl::StrCat("u", next_uid_++);
+  pod.name_space = "d";
+  pod.name = absl::StrCat("p", next_uid_);
+  pod.created_ms = now_ms_;
+  pod.priority = Roll(3);
+  pod.scheduler_name = "default-scheduler";
+  pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
+  if (Roll(3) == 0) pod.shape.requests["nvidia.com/gpu"] = 1;
+  if (Roll(6) == 0) pod.shape.node_selector = {{"zone", "z0"}};
+  if (Roll(8) == 0) pod.shape.host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
+  pod.our_gate = Roll(4) == 0;
+  pod.other_gates = Roll(12) == 0;
+  const int gang = Roll(9);
+  if (gang < 5) {
+    pod.gang.name = absl::StrCat("g", gang);
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = 1 + gang;
+    if (gang == 4) pod.gang.declaration.on_timeout = OnTimeout::kRequeue;
+    if (gang == 3) pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
+    if (gang == 2) pod.gang.declaration.match_policy = static_cast<MatchPolicy>(Roll(4));
+  } else if (gang < 8) {
+    pod.gang.name = absl::StrCat("g", gang);
+    pod.gang.dialect = GangDialect::kPodGroupSigs;
+  }
+  if (gang == 0) pod.scheduler_name = "mine";
+  if (gang == 8 && Roll(3) == 0) {  // an ordinary gang in a group of submitted ones
+    pod.gang.name = "w1";
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = 1;
+    pod.gang.declaration.groups = {"d/w0", "d/w1"};
+  }
+  pods_.emplace(pod.uid, pod);
+  Apply(UpsertPod{pod});
+}
+
+std::string RandomWorld::SomeUid() {
+  auto it = pods_.begin();
+  std::advance(it, Roll(static_cast<int>(pods_.size())));
+  return it->first;
+}
+
+void RandomWorld::RemoveSomePod() {
+  if (pods_.empty()) return;
+  const std::string uid = SomeUid();
+  pods_.erase(uid);
+  Apply(RemovePod{uid});
+}
+
+void RandomWorld::ChangeSomePod() {
+  if (pods_.empty()) return;
+  const std::string uid = SomeUid();
+  PodDescription& pod = pods_.find(uid)->second;
+  const Pod* known = machine_.FindPod(uid);
+  pod.node_name = known->facts.node_name;
+  switch (Roll(9)) {
+    case 0:
+      if (!pod.node_name.empty()) pod.phase = PodPhase::kRunning;
+      break;
+    case 1:
+      if (!pod.node_name.empty()) pod.phase = PodPhase::kSucceeded;
+      break;
+    case 2:
+      pod.phase = PodPhase::kFailed;
+      break;
+    case 3:
+      pod.deleting = true;
+      break;
+    case 4:
+      pod.our_gate = false;
+      break;
+    case 5:
+      pod.unschedulable = absl::StrCat("0/6 nodes: ", Roll(3));
+      break;
+    case 6:
+      if (pod.node_name.empty() && known->state == MemberState::kPending) pod.node_name = NodeName(Roll(7));
+      break;
+    case 7:
+      if (pod.gang.declares) pod.gang.declaration.min_member = 1 + Roll(4);
+      break;
+    default:
+      if (Roll(6) != 0) break;
+      pod.nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6));
+      break;
+  }
+  Apply(UpsertPod{pod});
+}
+
+void RandomWorld::ChangeGangObject() {
+  GangObject object;
+  object.name_space = "d";
+  object.name = absl::StrCat("g", 5 + Roll(3));
+  object.created_ms = 5;
+  object.declaration.min_member = 1 + Roll(3);
+  if (Roll(2) == 0) object.declaration.wait_time_ms = 5'000;
+  if (object.name != "g7" && Roll(20) != 0) object.declaration.groups = {"d/g5", "d/g6"};
+  if (Roll(30) == 0) object.declaration.groups = {"d/g6", "d/g7"};
+  if (Roll(10) == 0) {
+    objects_.erase(object.name);
+    Apply(RemoveGangObject{object.dialect, "d", object.name});
+  } else {
+    objects_[object.name] = object;
+    Apply(UpsertGangObject{object});
+  }
+}
+
+void RandomWorld::FilterSome() {
+  if (pods_.empty()) return;
+  std::set<std::string> names;
+  for (int i = 0; i < 6; ++i) {
+    if (Roll(5) != 0) names.insert(NodeName(i));
+  }
+  const std::string uid = SomeUid();
+  Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
+  const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+  if (reply.kind != FilterReply::Kind::kOneNode) return;
+  if (names.count(reply.node) == 0) violation_ = "filter answered a node that was not offered";
+  offered_[uid] = reply.node;
+}
+
+void RandomWorld::BindSome() {
+  if (pods_.empty()) return;
+  std::string uid = SomeUid();
+  if (!offered_.empty() && Roll(4) != 0) {
+    auto it = offered_.begin();
+    std::advance(it, Roll(static_cast<int>(offered_.size())));
+    uid = it->first;
+  }
+  const auto offer = offered_.find(uid);
+  const std::string node = offer != offered_.end() && Roll(10) != 0 ? offer->second : NodeName(Roll(6));
+  const HoldToken token = next_token_++;
+  tokens_[token] = uid;
+  Apply(Bind{uid, node, token});
+  offered_.erase(uid);
+}
+
+void RandomWorld::PermitSome() {
+  if (pods_.empty()) return;
+  const HoldToken token = next_token_++;
+  const std::string uid = SomeUid();
+  const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
+  if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
+}
+
+void RandomWorld::ScheduleGroup() {
+  std::set<std::string> names;
+  for (int i = 0; i < 6; ++i) names.insert(NodeName(i));
+  for (const auto& [uid, pod] : std::map<std::string, PodDescription>(pods_)) {
+    if (pod.gang.name != "g5" && pod.gang.name != "g6") continue;
+    const Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
+    const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+    if (reply.kind != FilterReply::Kind::kOneNode || Roll(12) == 0) continue;
+    const HoldToken token = next_token_++;
+    tokens_[token] = uid;
+    Apply(Bind{uid, reply.node, token});
+  }
+}
+
+void RandomWorld::FindNoNode() {
+  if (!pods_.empty()) Apply(PostFilter{SomeUid(), "nothing fits"});
+}
+
+void RandomWorld::GiveBack() {
+  if (!pods_.empty()) Apply(Unreserve{SomeUid(), static_cast<UnreserveCause>(Roll(3))});
+}
+
+void RandomWorld::BindPermitted() {
+  if (pods_.empty()) return;
+  const std::string uid = SomeUid();
+  const Pod* pod = machine_.FindPod(uid);
+  if (pod->state != MemberState::kCommitted || pod->binding.phase != BindingPhase::kNone) return;
+  Apply(PostBind{uid,
+                 pod->charged_node == kNoNode ? NodeName(0) : machine_.cluster().node(pod->charged_node).facts.name});
+}
+
+void RandomWorld::WholeGang() {
+  const std::string id = absl::StrCat("s", Roll(2) == 0 ? next_submission_ : Roll(next_submission_ + 1));
+  switch (Roll(7)) {
+    case 0:
+    case 1:
+      SubmitSome();
+      break;
+    case 2:
+      Apply(AskGang{id});
+      break;
+    case 3:
+    case 4: {
+      const Outcome asked = Apply(AskGang{id});
+      const auto* reply = std::get_if<SubmissionReply>(&asked.reply);
+      if (reply == nullptr) break;
+      const Outcome outcome = Apply(ConfirmGang{id, reply->plan});
+      const auto* confirmed = std::get_if<SubmissionReply>(&outcome.reply);
+      if (confirmed != nullptr && confirmed->state == SubmissionReply::State::kConfirmed) NoteConfirmed(*confirmed);
+      break;
+    }
+    case 5:
+      Roll(2) == 0 ? HurtSubmission() : void(Apply(AbandonGang{id}));
+      break;
+    default:
+      AnnounceStep();
+      break;
+  }
+}
+
+void RandomWorld::SubmitSome() {
+  SubmitGang submit;
+  submit.id = absl::StrCat("s", ++next_submission_);
+  submit.name_space = "d";
+  submit.name = absl::StrCat("w", Roll(4));
+  submit.declaration.min_member = 1 + Roll(4);
+  if (Roll(3) == 0) submit.declaration.groups = {"d/w0", "d/w1"};
+  submit.ttl_ms = 500 + Roll(20'000);
+  for (int i = 0; i < *submit.declaration.min_member + Roll(2); ++i) {
+    PodDescription& pod = submit.pods.emplace_back();
+    pod.uid = absl::StrCat("u", next_uid_++);
+    pod.name = absl::StrCat("p", next_uid_);
+    pod.priority = Roll(3);
+    pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
+  }
+  const Outcome outcome = Apply(submit);
+  if (outcome.status.ok()) return;
+  for (const PodDescription& pod : submit.pods) {
+    if (machine_.FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
+  }
+}
+
+void RandomWorld::HurtSubmission() {
+  std::vector<std::string> uids;
+  machine_.ForEachGang([&](const Gang& gang) {
+    if (gang.submission == nullptr) return;
+    for (const MemberSet& set : gang.members) {
+      for (const Pod* pod : set) {
+        if (pod->submitted) uids.push_back(pod->facts.uid);
+      }
+    }
+  });
+  if (uids.empty()) return;
+  const std::string uid = uids[static_cast<size_t>(Roll(static_cast<int>(uids.size())))];
+  PodDescription pod = machine_.FindPod(uid)->facts;
+  switch (Roll(4)) {
+    case 0:
+      pod.phase = PodPhase::kFailed;
+      break;
+    case 1:
+      pod.shape.requests = {{"cpu", 700}};
+      break;
+    default:
+      Apply(RemovePod{uid});
+      return;
+  }
+  Apply(UpsertPod{pod});
+}
+
+void RandomWorld::NoteConfirmed(const SubmissionReply& reply) {
+  for (const SubmissionReply::Place& place : reply.places) {
+    const Pod* pod = machine_.FindPod(place.uid);
+    if (pod == nullptr) continue;
+    ++confirmed_;
+    if (pod->state == MemberState::kPending) violation_ = "a confirmed pod has no node";
+    pods_.emplace(place.uid, pod->facts);
+  }
+}
+
+void RandomWorld::AnnounceStep() {
+  UpdateFacts update;
+  update.step = {"test", facts_version_ + Roll(3)};
+  update.nodes.push_back(RandomNode(Roll(6)));
+  if (!pods_.empty() && Roll(3) == 0) update.removed_pods.push_back(SomeUid());
+  const uint64_t before = machine_.Hash();
+  const Outcome outcome = Apply(update);
+  if (!outcome.status.ok()) {
+    if (machine_.Hash() != before) violation_ = "a refused step changed something";
+    ReplaceFacts all;
+    all.step = {"test", ++facts_version_};
+    for (int i = 0; i < 6; ++i) all.nodes.push_back(RandomNode(i));
+    for (const auto& [uid, pod] : pods_) all.pods.push_back(machine_.FindPod(uid)->facts);
+    Apply(all);
+    return;
+  }
+  if (update.step.version != 0 && update.step.version <= facts_version_) return;  // known already
+  facts_version_ = std::get<FactsReply>(outcome.reply).version;
+  for (const std::string& uid : update.removed_pods) pods_.erase(uid);
+}
+
+void RandomWorld::HangUp() {
+  auto it = tokens_.begin();
+  std::advance(it, Roll(static_cast<int>(tokens_.size())));
+  Apply(EndHold{it->second, it->first});
+}
+
+void RandomWorld::FinishBindings() {
+  const std::vector<std::pair<std::string, std::string>> todo(bindings_.begin(), bindings_.end());
+  for (const auto& [uid, node] : todo) {
+    if (Roll(3) == 0) continue;
+    bindings_.erase(uid);
+    const BindingResult result = Roll(8) == 0   ? BindingResult::kRefused
+                                 : Roll(8) == 0 ? BindingResult::kRetry
+                                                : BindingResult::kBound;
+    Apply(BindingOutcome{uid, node, result, "said so"});
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,104 @@
+// A small world in which everything happens to everything, for the random test.
+#ifndef MUSTER_TESTS_SIMULATION_RANDOM_WORLD_H_
+#define MUSTER_TESTS_SIMULATION_RANDOM_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+
+#include "state/machine/machine.h"
+
+namespace muster {
+
+// 6 nodes, 8 gangs, some 40 pods, and callers that do anything at any time. After each command the machine's invariants
+// and the rules of whole gangs are recomputed; random_world_checks.cc holds those.
+class RandomWorld {
+ public:
+  explicit RandomWorld(uint64_t seed);
+
+  // One thing happens, and every rule is checked.
+  void Step();
+
+  [[nodiscard]] const Machine& machine() const { return machine_; }
+  // Empty, or the first rule that was broken.
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+  // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash
+  // (S-2). Empty, or what differs.
+  [[nodiscard]] std::string RestoreDiffers() const;
+
+  // How often what the test is about came to pass.
+  [[nodiscard]] int rounds_without_plan() const { return rounds_without_plan_; }
+  [[nodiscard]] int groups_started() const { return groups_started_; }
+  [[nodiscard]] int commits() const { return commits_; }
+  [[nodiscard]] int confirmed() const { return confirmed_; }
+
+ private:
+  static MachineSettings Settings();
+  int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
+  static std::string NodeName(int i) { return absl::StrCat("n", i); }
+
+  NodeDescription RandomNode(int i);
+
+  void AddPod();
+  std::string SomeUid();
+  void RemoveSomePod();
+  void ChangeSomePod();
+  void ChangeGangObject();
+  void FilterSome();
+  void BindSome();
+  void PermitSome();
+  // As kube-scheduler goes through its queue: every member of gangs g5 and g6 that may come, one after the other.
+  void ScheduleGroup();
+  void FindNoNode();
+  void GiveBack();
+  // A caller of the verbs binds what it was permitted to.
+  void BindPermitted();
+  // A caller without a scheduler: submits gangs, confirms, abandons or forgets them, and reports facts in steps.
+  void WholeGang();
+  void SubmitSome();
+  // A member of a gang that is not confirmed fails, is removed, or changes.
+  void HurtSubmission();
+  // Confirmed pods are facts like others from now on: they are changed, removed and restored with them.
+  void NoteConfirmed(const SubmissionReply& reply);
+  void AnnounceStep();
+  void HangUp();
+  void FinishBindings();
+
+  // A round of planning that promises nothing leaves the cluster exactly as it was (P-1): everything was rolled back.
+  // Nominated pods are left aside: a round may find room for one of them.
+  void Plan();
+  [[nodiscard]] int64_t Plans() const;
+  [[nodiscard]] uint64_t ClusterHash() const;
+
+  Outcome Apply(const Command& command);
+  // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
+  void CheckWholeGang(const std::string& uid);
+  // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
+  void CheckWholeGroups();
+
+  std::mt19937_64 random_;
+  Machine machine_;
+  int64_t now_ms_ = 1'000'000;
+  int next_uid_ = 1;
+  HoldToken next_token_ = 1;
+  int next_submission_ = 0;
+  int64_t facts_version_ = 0;
+  int confirmed_ = 0;
+  int commits_ = 0;
+  int groups_started_ = 0;
+  int rounds_without_plan_ = 0;
+  std::set<std::string> satisfied_before_;
+  std::string violation_;
+  std::map<std::string, PodDescription> pods_;
+  std::map<std::string, GangObject> objects_;
+  std::map<std::string, std::string> offered_;
+  std::map<std::string, std::string> bindings_;
+  std::map<HoldToken, std::string> tokens_;
+  std::map<std::string, std::string> records_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SIMULATION_RANDOM_WORLD_H_

@@ -1,0 +1,121 @@
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "state/placement/statement.h"
+#include "tests/simulation/random_world.h"
+
+namespace muster {
+
+std::string RandomWorld::RestoreDiffers() const {
+  std::vector<Record> records;
+  for (const auto& [key, value] : records_) records.push_back({key, value});
+  Machine other(Settings());
+  if (const absl::Status loaded = other.Load(records); !loaded.ok()) return std::string(loaded.message());
+  // Before the facts are complete nothing is settled: the gangs are there as they were promised.
+  Outcome outcome;
+  for (const auto& [key, object] : objects_) other.Apply(UpsertGangObject{object}, now_ms_, &outcome);
+  for (const auto& [uid, pod] : pods_) {
+    other.Apply(UpsertPod{machine_.FindPod(uid)->facts}, now_ms_, &outcome);
+  }
+  // Submitted gangs are their callers' to submit again; the records of theirs are compared all the same.
+  machine_.ForEachGang([&](const Gang& gang) {
+    for (const MemberSet& set : gang.members) {
+      for (const Pod* pod : set) {
+        if (pods_.count(pod->facts.uid) == 0) other.Apply(UpsertPod{pod->facts}, now_ms_, &outcome);
+      }
+    }
+  });
+  if (other.DurableHash() == machine_.DurableHash()) return "";
+  return "the durable state is restored otherwise";
+}
+
+void RandomWorld::Plan() {
+  const bool nominated = std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) {
+    return !entry.second.gang.in_gang() && !entry.second.nominated_node.empty();
+  });
+  const int64_t plans = Plans();
+  const uint64_t before = ClusterHash();
+  Apply(PlanRound{2});
+  if (nominated || Plans() != plans) return;
+  ++rounds_without_plan_;
+  if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";
+}
+
+int64_t RandomWorld::Plans() const {
+  int64_t newest = 0;
+  machine_.ForEachGang([&](const Gang& gang) {
+    if (gang.plan != nullptr) newest = std::max(newest, gang.plan->id);
+  });
+  return newest;
+}
+
+uint64_t RandomWorld::ClusterHash() const {
+  StateHasher hasher;
+  machine_.cluster().Hash(&hasher);
+  return hasher.value();
+}
+
+Outcome RandomWorld::Apply(const Command& command) {
+  Outcome outcome;
+  machine_.Apply(command, now_ms_, &outcome);
+  for (const Record& record : outcome.records) {
+    if (record.value.empty()) {
+      records_.erase(record.key);
+    } else {
+      records_[record.key] = record.value;
+    }
+  }
+  std::set<HoldToken> once;
+  for (const HoldAnswer& answer : outcome.answers) {
+    tokens_.erase(answer.token);
+    if (!once.insert(answer.token).second) violation_ = absl::StrCat("token ", answer.token, " was answered twice");
+  }
+  for (const Effect& effect : outcome.effects) {
+    if (const auto* bind = std::get_if<BindPod>(&effect)) {
+      bindings_[bind->pod.uid] = bind->node;
+      ++commits_;
+      CheckWholeGang(bind->pod.uid);
+    }
+    if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
+      if (pods_.count(mark->pod.uid) > 0) pods_.find(mark->pod.uid)->second.timed_out_mark = true;
+    }
+  }
+  CheckWholeGroups();
+  if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok() && violation_.empty())
+    violation_ = std::string(ok.message());
+  return outcome;
+}
+
+void RandomWorld::CheckWholeGang(const std::string& uid) {
+  const Pod* pod = machine_.FindPod(uid);
+  if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
+  if (pod->binding.attempts > 1) return;  // decided earlier, sent again; its gang's minimum may have grown since
+  const Gang& gang = *pod->gang;
+  if (!gang.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
+    violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
+                              gang.rules.min_member);
+  }
+}
+
+void RandomWorld::CheckWholeGroups() {
+  std::set<std::string> satisfied;
+  machine_.ForEachGang([&](const Gang& gang) {
+    if (!gang.satisfied) return;
+    satisfied.insert(gang.key);
+    if (satisfied_before_.count(gang.key) > 0) return;
+    for (const std::string& id : gang.rules.group) {
+      const Gang* mate = machine_.FindGang(id);
+      if (mate == nullptr || mate->rules.group != gang.rules.group) return;
+    }
+    for (const std::string& id : gang.rules.group) {
+      const Gang* mate = machine_.FindGang(id);
+      const int32_t placed = mate->active() + mate->count(MemberState::kSucceeded);
+      if (mate->satisfied || placed >= mate->rules.min_member) continue;
+      violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");
+    }
+    if (!gang.rules.group.empty()) ++groups_started_;
+  });
+  satisfied_before_ = std::move(satisfied);
+}
+
+}  // namespace muster
