@@ -51,7 +51,7 @@ void Engine::Stop() {
   running_ = false;
 }
 
-absl::Status Engine::Submit(Item&& item, WhenFull when_full) {
+absl::Status Engine::Submit(Item* item, WhenFull when_full) {
   MutexLock lock(&mutex_);
   while (running_ && !stopping_ && mailbox_.size() >= options_.mailbox_capacity && when_full != WhenFull::kExceed) {
     if (when_full == WhenFull::kRefuse) {
@@ -62,7 +62,7 @@ absl::Status Engine::Submit(Item&& item, WhenFull when_full) {
     drained_.Wait(&mutex_);
   }
   if (!running_ || stopping_) return absl::UnavailableError("Muster is stopping");
-  mailbox_.push_back(std::move(item));
+  mailbox_.push_back(std::move(*item));
   if (mailbox_.size() == 1) filled_.Signal();
   return absl::OkStatus();
 }
@@ -82,21 +82,21 @@ absl::StatusOr<Reply> Engine::Ask(Command command) {
                   wait->done.Notify();
                 },
             .answered = nullptr};
-  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) return submitted;
+  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) return submitted;
   wait->done.WaitForNotification();
   return std::move(wait->reply);
 }
 
 absl::Status Engine::Announce(Command command) {
-  return Submit(Item{.command = std::move(command), .read = nullptr, .done = nullptr, .answered = nullptr},
-                WhenFull::kWait);
+  Item item{.command = std::move(command), .read = nullptr, .done = nullptr, .answered = nullptr};
+  return Submit(&item, WhenFull::kWait);
 }
 
 absl::StatusOr<HoldToken> Engine::Hold(Bind bind, HoldCallback answered) {
   const HoldToken token = next_token_.fetch_add(1);
   bind.token = token;
   Item item{.command = std::move(bind), .read = nullptr, .done = nullptr, .answered = std::move(answered)};
-  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) return submitted;
+  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) return submitted;
   return token;
 }
 
@@ -106,7 +106,7 @@ void Engine::AskAsync(Command command, std::chrono::steady_clock::time_point dea
             .done = std::move(done),
             .answered = nullptr,
             .deadline = deadline};
-  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
+  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
 }
 
 HoldToken Engine::AskPermit(Permit permit, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
@@ -118,13 +118,13 @@ HoldToken Engine::AskPermit(Permit permit, std::chrono::steady_clock::time_point
             .done = std::move(done),
             .answered = std::move(answered),
             .deadline = deadline};
-  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
+  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
   return token;
 }
 
 void Engine::EndPermit(const std::string& uid, HoldToken token) {
   Item item{.command = EndHold{uid, token}, .read = nullptr, .done = nullptr, .answered = nullptr};
-  Submit(std::move(item), WhenFull::kExceed).IgnoreError();  // stopping: every wait ends
+  Submit(&item, WhenFull::kExceed).IgnoreError();  // stopping: every wait ends
 }
 
 absl::Status Engine::Query(std::function<void(const Machine&)> read) {
@@ -133,7 +133,7 @@ absl::Status Engine::Query(std::function<void(const Machine&)> read) {
             .read = std::move(read),
             .done = [done](const absl::StatusOr<Reply>&) { done->Notify(); },
             .answered = nullptr};
-  if (absl::Status submitted = Submit(std::move(item), WhenFull::kRefuse); !submitted.ok()) return submitted;
+  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) return submitted;
   done->WaitForNotification();
   return absl::OkStatus();
 }

@@ -83,7 +83,7 @@ class Engine : public DecisionPort {
   enum class WhenFull : uint8_t { kRefuse, kWait, kExceed };
 
   // Moves from `item` only when it returns OK.
-  [[nodiscard]] absl::Status Submit(Item&& item, WhenFull when_full);
+  [[nodiscard]] absl::Status Submit(Item* item, WhenFull when_full);
   void Run();
   void ApplyOne(Item item);
   void Apply(const Command& command, Outcome* outcome);

@@ -131,6 +131,8 @@ class Machine {
   void On(const UpsertGangObject& command);
   void On(const RemoveGangObject& command);
   void On(const FactsRead& command);
+  // The pod that a command names; without it the command's answer is NOT_FOUND, and null is returned.
+  Pod* NamedPod(const std::string& uid);
   void ChangePod(Pod* pod, const PodDescription& facts);
   void JoinGang(Pod* pod);
   void LeaveGang(Pod* pod);

@@ -59,12 +59,8 @@ void Machine::ReleaseGroup(Gang* gang, const Reason& reason) {
 }
 
 void Machine::On(const PostFilter& command) {
-  const auto found = pods_.find(command.uid);
-  if (found == pods_.end()) {
-    out_->status = absl::NotFoundError(absl::StrCat("no pod with uid ", command.uid));
-    return;
-  }
-  Pod* pod = found->second.get();
+  Pod* pod = NamedPod(command.uid);
+  if (pod == nullptr) return;
   Gang* gang = pod->gang;
   if (gang == nullptr || gang->rules.mode == GangMode::kNonStrict) return;
   if (gang->satisfied && gang->rules.match_policy == MatchPolicy::kOnceSatisfied) return;
@@ -117,12 +113,8 @@ void Machine::On(const Unreserve& command) {
 }
 
 void Machine::On(const PostBind& command) {
-  const auto found = pods_.find(command.uid);
-  if (found == pods_.end()) {
-    out_->status = absl::NotFoundError(absl::StrCat("no pod with uid ", command.uid));
-    return;
-  }
-  Pod* pod = found->second.get();
+  Pod* pod = NamedPod(command.uid);
+  if (pod == nullptr) return;
   if (command.node.empty()) {
     out_->status = absl::InvalidArgumentError("node: is empty; expected the name of the node that the pod is bound to");
     return;

@@ -264,15 +264,18 @@ Reason Machine::Refusal(NodeId node, const Pod& pod) const {
   return {ReasonCode::kNoRoom, absl::StrCat("insufficient ", name)};
 }
 
+Pod* Machine::NamedPod(const std::string& uid) {
+  const auto found = pods_.find(uid);
+  if (found != pods_.end()) return found->second.get();
+  out_->status = absl::NotFoundError(absl::StrCat("no pod with uid ", uid));
+  return nullptr;
+}
+
 // For callers that place pods themselves: what filter and score would say together (P-3, P-4).
 void Machine::On(const FindNodes& command) {
   NodesReply reply;
-  const auto found = pods_.find(command.uid);
-  if (found == pods_.end()) {
-    out_->status = absl::NotFoundError(absl::StrCat("no pod with uid ", command.uid));
-    return;
-  }
-  Pod* pod = found->second.get();
+  Pod* pod = NamedPod(command.uid);
+  if (pod == nullptr) return;
   Gang* gang = pod->gang;
   reply.reason = PodReason(*pod);
   if (reply.reason.none() && pod->state != MemberState::kPending) {

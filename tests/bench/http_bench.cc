@@ -1,6 +1,5 @@
 // The HTTP figures of docs/performance.md: filter over HTTP with and without held binds, and what a held bind costs.
 // The load comes from a child process, so that only the server's memory is counted.
-#include <arpa/inet.h>
 #include <httplib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -18,6 +17,7 @@
 #include "k8s-extender/webhook/extender.h"
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
+#include "tests/contract/loopback.h"
 
 namespace muster {
 namespace {
@@ -95,16 +95,6 @@ void FilterFigure(int port, int names, const std::string& what) {
   std::fflush(stdout);
 }
 
-int Connect(int port) {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_port = htons(static_cast<uint16_t>(port));
-  inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-  if (connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) std::abort();
-  return fd;
-}
-
 void SendBind(int fd, const std::string& uid) {
   const std::string body =
       absl::StrCat("{\"PodName\":\"", uid, "\",\"PodNamespace\":\"d\",\"PodUID\":\"", uid, "\",\"Node\":\"node-0\"}");
@@ -120,7 +110,8 @@ pid_t StartHolders(int port, const std::string& gang, int holds, bool fill) {
   if (child != 0) return child;
   std::vector<int> sockets;
   for (int i = 0; i < holds; ++i) {
-    sockets.push_back(Connect(port));
+    sockets.push_back(ConnectLoopback(port));
+    if (sockets.back() < 0) std::abort();
     SendBind(sockets.back(), absl::StrCat(gang, "-", i));
   }
   if (!fill) {
@@ -216,7 +207,8 @@ class Bench {
     std::printf("{\"figure\": \"a held bind, 5,000 at once\", \"median\": %.4g, \"unit\": \"KiB\"}\n",
                 (ResidentKiB() - before) / 5000);
     const Clock::time_point start = Clock::now();
-    const int last = Connect(binds_->port());
+    const int last = ConnectLoopback(binds_->port());
+    if (last < 0) std::abort();
     SendBind(last, "many-5000");
     int status = 0;
     waitpid(many, &status, 0);
