@@ -1,5 +1,6 @@
 // Nodes and pods, told in numbered steps.
-#include <atomic>
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 #include "service/rpc/door.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
+#include "service/sync/sync.h"
 
 namespace muster {
 namespace {
@@ -15,7 +17,7 @@ using grpc::CallbackServerContext;
 
 // Of one snapshot, all parts together.
 constexpr size_t kMaxSnapshotBytes = size_t{512} << 20;
-constexpr int kMaxSnapshots = 4;
+constexpr size_t kMaxSnapshots = 4;
 
 constexpr char kElsewhere[] =
     "Kubernetes tells nodes and pods here (kubernetes.enabled); apply them there, or start musterd with "
@@ -61,30 +63,54 @@ void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::
   status->set_pods(view->pods);
 }
 
-// A snapshot: parts are gathered, then applied in one step. Few are gathered at once.
+// Snapshots that are being gathered: few at once, as each may be large. One that stalls gives its place to one that
+// comes.
+class SnapshotPlaces {
+ public:
+  explicit SnapshotPlaces(absl::Duration stall) : stall_(stall) {}
+
+  // A part of `call` has come. False: it has no place, as others are being gathered.
+  [[nodiscard]] bool Gather(CallbackServerContext* call) {
+    const absl::Time now = absl::Now();
+    const MutexLock lock(&mutex_);
+    if (gathered_.size() >= kMaxSnapshots && gathered_.count(call) == 0) {
+      const auto oldest = std::min_element(gathered_.begin(), gathered_.end(),
+                                           [](const auto& a, const auto& b) { return a.second < b.second; });
+      if (now - oldest->second < stall_) return false;
+      oldest->first->TryCancel();
+      gathered_.erase(oldest);
+    }
+    gathered_[call] = now;
+    return true;
+  }
+  void Leave(CallbackServerContext* call) {
+    const MutexLock lock(&mutex_);
+    gathered_.erase(call);
+  }
+
+ private:
+  const absl::Duration stall_;
+  Mutex mutex_;
+  std::map<CallbackServerContext*, absl::Time> gathered_ ABSL_GUARDED_BY(mutex_);  // and when its newest part came
+};
+
+// A snapshot: parts are gathered, then applied in one step.
 class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
  public:
-  SnapshotReactor(RpcDoor* door, std::atomic<int>* gathering, CallbackServerContext* context, v1::FactsStatus* response)
-      : door_(door), gathering_(gathering), context_(context), response_(response) {
+  SnapshotReactor(RpcDoor* door, SnapshotPlaces* places, CallbackServerContext* context, v1::FactsStatus* response)
+      : door_(door), places_(places), context_(context), response_(response) {
     door_->Admit(context, Role::kReadWrite, [this](const absl::StatusOr<std::string>& client) {
       if (!client.ok()) return Finish(ToGrpc(client.status()));
       if (door_->options().facts_elsewhere) return Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
-      counted_ = true;
-      if (gathering_->fetch_add(1) >= kMaxSnapshots) {
-        return Finish(
-            ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
-      }
       StartRead(&part_);
     });
   }
   void OnReadDone(bool ok) override {
     if (!ok) return context_->IsCancelled() ? Finish(grpc::Status::CANCELLED) : Apply();
+    if (!places_->Gather(context_)) {
+      return Finish(ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
+    }
     if (parts_++ == 0) {
-      counted_ = true;
-      if (gathering_->fetch_add(1) >= kMaxSnapshots) {
-        return Finish(
-            ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
-      }
       facts_.step = {part_.source(), part_.version()};
       CheckSource(part_.source(), &violations_);
       if (part_.version() < 1) violations_.Add("version", absl::StrCat(part_.version(), "; expected 1 or more"));
@@ -103,7 +129,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
     StartRead(&part_);
   }
   void OnDone() override {
-    if (counted_) gathering_->fetch_sub(1);
+    places_->Leave(context_);
     delete this;
   }
 
@@ -113,6 +139,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
       violations_.Add("version", "no part was sent; expected at least one, with source and version");
       return Finish(violations_.ToStatus());
     }
+    places_->Leave(context_);
     const std::string source = facts_.step.source;
     door_->engine().AskAsync(std::move(facts_), DeadlineOf(*context_),
                              [this, source](const absl::StatusOr<Reply>& reply) {
@@ -123,10 +150,9 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   }
 
   RpcDoor* const door_;
-  std::atomic<int>* const gathering_;
+  SnapshotPlaces* const places_;
   CallbackServerContext* const context_;
   v1::FactsStatus* const response_;
-  bool counted_ = false;
   v1::SnapshotPart part_;
   ReplaceFacts facts_;
   Violations violations_;
@@ -136,11 +162,11 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
 
 class FactsServiceImpl final : public v1::FactsService::CallbackService {
  public:
-  explicit FactsServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit FactsServiceImpl(RpcDoor* door) : door_(door), places_(door->options().snapshot_stall) {}
 
   grpc::ServerReadReactor<v1::SnapshotPart>* SendSnapshot(CallbackServerContext* context,
                                                           v1::FactsStatus* response) override {
-    return new SnapshotReactor(door_, &gathering_, context, response);
+    return new SnapshotReactor(door_, &places_, context, response);
   }
 
   grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
@@ -194,7 +220,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
 
  private:
   RpcDoor* const door_;
-  std::atomic<int> gathering_{0};
+  SnapshotPlaces places_;
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ struct RpcOptions {
   Access* access = nullptr;  // who may call; nullptr: everybody
   LimitOptions limits;
   int max_message_bytes = 4 << 20;
+  absl::Duration snapshot_stall = absl::Seconds(10);  // a snapshot without a part for this long gives way to others
   bool facts_elsewhere = false;  // Kubernetes tells the facts: nodes, pods and submissions are refused here
   ManifestReader manifests;      // nullptr: manifests are refused
   EventLog* events = nullptr;    // nullptr: no events

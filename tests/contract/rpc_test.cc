@@ -26,6 +26,7 @@ RpcOptions Options(EventLog* events) {
   RpcOptions options;
   options.manifests = &ReadManifest;
   options.events = events;
+  options.snapshot_stall = absl::Milliseconds(200);
   return options;
 }
 
@@ -39,7 +40,6 @@ class Rpc : public testing::Test {
     EXPECT_TRUE(server_.Start().ok());
     ClientOptions options;
     options.server = absl::StrCat("127.0.0.1:", server_.port());
-    options.timeout = std::chrono::seconds(2);
     client_ = *MusterClient::Connect(options);
     NodeDescription node;
     node.name = "n";
@@ -112,10 +112,14 @@ TEST_F(Rpc, SaysWhatIsMissing) {
   const absl::Status empty = client_->GetGang("", "train").status();
   EXPECT_TRUE(absl::IsInvalidArgument(empty));
   EXPECT_NE(empty.message().find("namespace"), absl::string_view::npos) << empty;
+  ClientOptions impatient;
+  impatient.server = absl::StrCat("127.0.0.1:", server_.port());
+  impatient.timeout = std::chrono::seconds(1);
+  const std::unique_ptr<MusterClient> client = *MusterClient::Connect(impatient);
   engine_.Stop();
-  EXPECT_TRUE(absl::IsUnavailable(client_->GetGang("d", "train").status()));
+  EXPECT_TRUE(absl::IsUnavailable(client->GetGang("d", "train").status()));
   server_.Stop();
-  const absl::Status gone = client_->ListNodes().status();
+  const absl::Status gone = client->ListNodes().status();
   EXPECT_TRUE(absl::IsUnavailable(gone));
   EXPECT_NE(gone.message().find("cannot reach musterd"), absl::string_view::npos) << gone;
 }
@@ -399,6 +403,42 @@ TEST_F(Rpc, FactsComeInNumberedSteps) {
   ASSERT_TRUE(client_->SendSnapshot({other}).ok());
   update.set_version(9);
   EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status()));
+}
+
+// Four are gathered at once. One that stalls keeps nobody out for long, one that is done leaves its place.
+TEST_F(Rpc, SnapshotsThatStallGiveWay) {
+  for (int version = 1; version <= 12; ++version) {
+    const auto sent = client_->SendSnapshot({Part(version, "n1")});
+    ASSERT_TRUE(sent.ok()) << "snapshot " << version << ": " << sent.status();
+  }
+  const auto stub = v1::FactsService::NewStub(
+      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  struct Stalled {
+    grpc::ClientContext context;
+    v1::FactsStatus status;
+    std::unique_ptr<grpc::ClientWriter<v1::SnapshotPart>> writer;
+  };
+  std::vector<std::unique_ptr<Stalled>> stalled;
+  for (int i = 0; i < 4; ++i) {
+    auto each = std::make_unique<Stalled>();
+    each->writer = stub->SendSnapshot(&each->context, &each->status);
+    ASSERT_TRUE(each->writer->Write(Part(20 + i, "stalled")));
+    stalled.push_back(std::move(each));
+  }
+  absl::Status sent;
+  for (int i = 0; i < 100; ++i) {
+    sent = client_->SendSnapshot({Part(30, "n2")}).status();
+    if (sent.ok()) break;
+    EXPECT_TRUE(absl::IsResourceExhausted(sent)) << sent;
+    absl::SleepFor(absl::Milliseconds(50));
+  }
+  EXPECT_TRUE(sent.ok()) << sent;
+  int gave_way = 0;
+  for (const auto& each : stalled) {
+    each->context.TryCancel();
+    gave_way += each->writer->Finish().error_code() == grpc::StatusCode::CANCELLED;
+  }
+  EXPECT_EQ(gave_way, 4);
 }
 
 // SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that leaves gives its place back.
