@@ -67,6 +67,7 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
 
 int main(int argc, char** argv) {
   CLI::App cli(kAbout, "musterd");
+  cli.set_version_flag("--version", "musterd " MUSTER_VERSION);
   std::string config_path;
   std::string kubeconfig;
   std::string context;

@@ -12,6 +12,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "proto/google/rpc/error_details.pb.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
@@ -44,6 +45,16 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
     text = absl::StrCat("cannot reach musterd at ", server, ": ", text);
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
+}
+
+// A limit that time lifts. A message that is too large stays so.
+bool SaysWhenToComeBack(const grpc::Status& status) {
+  google::rpc::Status details;
+  if (status.error_code() != grpc::StatusCode::RESOURCE_EXHAUSTED || !details.ParseFromString(status.error_details())) {
+    return false;
+  }
+  return std::any_of(details.details().begin(), details.details().end(),
+                     [](const google::protobuf::Any& detail) { return detail.Is<google::rpc::RetryInfo>(); });
 }
 
 template <typename Request>
@@ -89,8 +100,8 @@ struct MusterClient::Impl {
       const grpc::Status status = (stub->*method)(&context, request, &response);
       if (status.ok()) return response;
       const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && options.wait_for_server;
-      const bool again = away || status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED;
-      if (!again || std::chrono::system_clock::now() + pause >= deadline) return ToStatus(status, options.server);
+      if ((!away && !SaysWhenToComeBack(status)) || std::chrono::system_clock::now() + pause >= deadline)
+        return ToStatus(status, options.server);
       std::this_thread::sleep_for(pause);
     }
   }

@@ -158,7 +158,7 @@ func call[Request, Response any](ctx context.Context, c *Client, request Request
 		}
 		failure := errorOf(err)
 		deadline, _ := ctx.Deadline()
-		if !failure.again() || time.Now().Add(pause).After(deadline) {
+		if !failure.Again || time.Now().Add(pause).After(deadline) {
 			return response, failure
 		}
 		select {

@@ -237,6 +237,14 @@ func TestErrorsNameFieldsAndReasons(t *testing.T) {
 	if _, err := client.UpdateFacts(context10(t), &pb.UpdateFactsRequest{Source: "test", Version: 3}); !muster.NeedsSnapshot(err) {
 		t.Errorf("%v; want a snapshot to be asked for", err)
 	}
+	begun := time.Now()
+	_, err = client.UpdateFacts(context10(t), &pb.UpdateFactsRequest{Manifests: []string{strings.Repeat(" ", 5<<20)}})
+	if failure, ok := err.(*muster.Error); !ok || failure.Code != codes.ResourceExhausted || failure.Again {
+		t.Errorf("%#v", err)
+	}
+	if time.Since(begun) > 8*time.Second {
+		t.Error("what stays too large was sent again until the time was over")
+	}
 	if _, err := muster.New(muster.Options{Server: "muster.example:9091", Token: "secret"}); err == nil {
 		t.Error("the token would travel in the clear")
 	}

@@ -22,12 +22,11 @@ type Error struct {
 	Violations []Violation
 	// Reason is for programs, like SEND_SNAPSHOT; often empty.
 	Reason string
+	// Again tells that the same call may succeed later: nothing happened, or musterd says when to come back.
+	Again bool
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
-
-// Nothing happened, or musterd says when to come back.
-func (e *Error) again() bool { return e.Code == codes.Unavailable || e.Code == codes.ResourceExhausted }
 
 // NeedsSnapshot tells that an update came after a gap, musterd was restarted, or another announcer took over.
 func NeedsSnapshot(err error) bool {
@@ -37,7 +36,7 @@ func NeedsSnapshot(err error) bool {
 
 func errorOf(err error) *Error {
 	s := status.Convert(err)
-	out := &Error{Code: s.Code(), Message: s.Message()}
+	out := &Error{Code: s.Code(), Message: s.Message(), Again: s.Code() == codes.Unavailable}
 	for _, detail := range s.Details() {
 		switch d := detail.(type) {
 		case *errdetails.BadRequest:
@@ -46,6 +45,8 @@ func errorOf(err error) *Error {
 			}
 		case *errdetails.ErrorInfo:
 			out.Reason = d.GetReason()
+		case *errdetails.RetryInfo:
+			out.Again = true
 		}
 	}
 	return out

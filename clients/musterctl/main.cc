@@ -407,6 +407,7 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
 
 int main(int argc, char** argv) {
   CLI::App cli(kAbout, "musterctl");
+  cli.set_version_flag("--version", "musterctl " MUSTER_VERSION);
   cli.require_subcommand(1);
   cli.fallthrough();  // connection flags may stand after the command
   Options options;

@@ -75,15 +75,24 @@ absl::StatusOr<Json> FromYaml(const YAML::Node& node, int depth, int* left) {
 absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml) {
   std::vector<std::string> out;
   int left = 1'000'000;
+  int document_number = 0;
+  const auto add = [&](const Json& object) {
+    out.push_back(object.dump(-1, ' ', false, Json::error_handler_t::replace));
+  };
   try {
     for (const YAML::Node& document : YAML::LoadAll(yaml)) {
       if (document.IsNull()) continue;
       absl::StatusOr<Json> json = FromYaml(document, 0, &left);
-      const std::string where = absl::StrCat("document ", out.size() + 1, ": ");
+      const std::string where = absl::StrCat("document ", ++document_number, ": ");
       if (!json.ok()) return absl::InvalidArgumentError(absl::StrCat(where, json.status().message()));
       if (!json->is_object())
         return absl::InvalidArgumentError(absl::StrCat(where, "expected a map with apiVersion and kind"));
-      out.push_back(json->dump(-1, ' ', false, Json::error_handler_t::replace));
+      const auto items = json->find("items");
+      if (items != json->end() && items->is_array()) {
+        for (const Json& item : *items) add(item);
+      } else {
+        add(*json);
+      }
     }
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("not YAML: ", error.what()));
@@ -108,27 +117,18 @@ absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path) 
 
 absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest) {
   Json object = Json::parse(*manifest, nullptr, /*allow_exceptions=*/false);
-  absl::Status status;
-  const auto set = [&](Json* each) {
-    if (!each->is_object() || each->value("kind", Json()) == "Node") return;
-    Json& metadata = (*each)["metadata"];
-    if (!metadata.is_object()) return;  // musterd says what is wrong with it
-    Json& there = metadata["namespace"];
-    if (there.is_null()) {
-      there = name_space;
-    } else if (strict && there != name_space) {
-      status = absl::InvalidArgumentError(
-          absl::StrCat(DescribeManifest(each->dump()), " is of another namespace than -n ", name_space));
-    }
-  };
-  const auto items = object.is_object() ? object.find("items") : object.end();
-  if (object.is_object() && items != object.end() && items->is_array()) {
-    for (Json& item : *items) set(&item);
-  } else {
-    set(&object);
+  if (!object.is_object() || object.value("kind", Json()) == "Node") return absl::OkStatus();
+  Json& metadata = object["metadata"];
+  if (!metadata.is_object()) return absl::OkStatus();  // musterd says what is wrong with it
+  Json& there = metadata["namespace"];
+  if (there.is_null()) {
+    there = name_space;
+  } else if (strict && there != name_space) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(DescribeManifest(*manifest), " is of another namespace than -n ", name_space));
   }
   *manifest = object.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return status;
+  return absl::OkStatus();
 }
 
 std::string YamlOf(const std::string& json) {

@@ -1,4 +1,4 @@
-// Kubernetes' own YAML, as files have it -> JSON objects, one a document, for the API to read.
+// Kubernetes' own YAML, as files have it -> JSON objects for the API to read.
 #ifndef MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_
 #define MUSTER_CLIENTS_MUSTERCTL_MANIFESTS_H_
 
@@ -9,14 +9,13 @@
 
 namespace muster {
 
-// The documents of `path` ("-": standard input). InvalidArgument or NotFound names the file and the place.
+// The objects of `path` ("-": standard input). InvalidArgument or NotFound names the file and the place.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path);
 
-// The documents of a text, empty ones left out.
+// The objects of a text: each document, or each item of a List. Empty documents are left out.
 [[nodiscard]] absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml);
 
-// Puts an object, or each of a List, into `name_space` where it names none. InvalidArgument when it names another
-// and `strict`.
+// Puts an object into `name_space` where it names none. InvalidArgument when it names another and `strict`.
 [[nodiscard]] absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest);
 
 // JSON as block-style YAML that reads back as the same values.

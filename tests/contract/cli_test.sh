@@ -57,12 +57,12 @@ has "$("$musterctl" get nodes)" "gpu-d"
 has "$("$musterctl" confirm job-2)" "CONFIRMED"
 has "$("$musterctl" describe gang job)" "Bound"
 has "$("$musterctl" get submission job-2 -o json)" '"state": "CONFIRMED"'
-has "$("$musterctl" delete -f "$work/job.yaml")" "List deleted"
+has "$("$musterctl" delete -f "$work/job.yaml")" "Pod default/job-1 deleted"
 if "$musterctl" get gang job 2>/dev/null; then fail "the gang is still there"; fi
 has "$(timeout 2 "$musterctl" watch gangs -A || true)" "train"
 has "$("$musterctl" events -A)" ""
 # Namespaces, what ends a wait, what a terminal must not obey, what reads back as it was.
-has "$("$musterctl" -n other apply -f "$work/job.yaml")" "List applied"
+has "$("$musterctl" -n other apply -f "$work/job.yaml")" "Pod other/job-0 applied"
 has "$("$musterctl" get gang other/job)" "job"
 has "$(sed 's/metadata: {name: job}/metadata: {name: job, namespace: third}/' "$work/job.yaml" | "$musterctl" -n other apply -f - 2>&1 || true)" "another namespace"
 "$musterctl" -n other delete -f "$work/job.yaml" >/dev/null
@@ -80,6 +80,7 @@ has "$("$musterctl" --token $'a\nb' get gangs 2>&1 || true)" "printable ASCII"
 echo 'kind: Deployment' >"$work/bad.yaml"
 has "$("$musterctl" apply -f "$work/bad.yaml" 2>&1 || true)" "expected Node, Pod, PodGroup or List"
 has "$("$musterctl" apply -f "$work/nothing.yaml" 2>&1 || true)" "cannot read"
+for binary in "$musterd" "$musterctl"; do has "$("$binary" --version)" "$(basename "$binary") 0."; done
 for shell in bash zsh fish; do has "$("$musterctl" completion $shell)" "submit"; done
 bash -n <("$musterctl" completion bash) || fail "the bash completion is no bash"
 echo "cli: ok"

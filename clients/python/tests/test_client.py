@@ -127,6 +127,12 @@ def test_errors_name_fields_and_reasons(musterd: Musterd) -> None:
         with pytest.raises(muster.MusterError) as missing:
             client.get_gang("nobody")
         assert missing.value.code == grpc.StatusCode.NOT_FOUND
+        # What stays too large is not sent again until the time is over.
+        begun = time.monotonic()
+        with pytest.raises(muster.MusterError) as large:
+            client.update_facts(manifests=[" " * (5 << 20)])
+        assert large.value.code == grpc.StatusCode.RESOURCE_EXHAUSTED and not large.value.again
+        assert time.monotonic() - begun < 8
 
 
 def test_a_call_waits_for_musterd_to_come_up(tmp_path: pathlib.Path, free_port: int) -> None:

@@ -44,8 +44,9 @@ class AsyncClient:
             try:
                 return await method(request, timeout=max(0.001, deadline - time.monotonic()), metadata=self._options.metadata())
             except grpc.RpcError as error:
-                if error.code() not in core.AGAIN or time.monotonic() + pause >= deadline:
-                    raise core.error_of(error) from None
+                failure = core.error_of(error)
+                if not failure.again or time.monotonic() + pause >= deadline:
+                    raise failure from None
             await asyncio.sleep(pause)
             pause = min(pause * 2, core.LONGEST_PAUSE_S)
 

@@ -11,8 +11,6 @@ from google.rpc import error_details_pb2, status_pb2
 
 from muster.v1 import decisions_pb2, facts_pb2, muster_pb2
 
-# Tried again: nothing happened, or musterd says when to come back.
-AGAIN = (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED)
 FIRST_PAUSE_S = 0.05
 LONGEST_PAUSE_S = 1.0
 
@@ -79,13 +77,16 @@ class Violation:
 class MusterError(Exception):
     """musterd refused a call, or could not be reached."""
 
-    def __init__(self, code: grpc.StatusCode, message: str, violations: Sequence[Violation] = (), reason: str = ""):
+    def __init__(self, code: grpc.StatusCode, message: str, violations: Sequence[Violation] = (), reason: str = "",
+                 again: bool = False):
         super().__init__(f"{code.name}: {message}")
         self.code = code
         self.message = message
         self.violations = list(violations)
         #: For programs, like SEND_SNAPSHOT; often empty.
         self.reason = reason
+        #: Whether the same call may succeed later: nothing happened, or musterd says when to come back.
+        self.again = again
 
 
 class SnapshotNeeded(MusterError):
@@ -97,6 +98,7 @@ def error_of(error: Any) -> MusterError:
     details = next((value for key, value in (error.trailing_metadata() or ()) if key == "grpc-status-details-bin"), b"")
     violations: List[Violation] = []
     reason = ""
+    again = error.code() == grpc.StatusCode.UNAVAILABLE
     for detail in status_pb2.Status.FromString(details).details:
         bad = error_details_pb2.BadRequest()
         info = error_details_pb2.ErrorInfo()
@@ -104,8 +106,10 @@ def error_of(error: Any) -> MusterError:
             violations = [Violation(v.field, v.description) for v in bad.field_violations]
         elif detail.Unpack(info):
             reason = info.reason
+        elif detail.Is(error_details_pb2.RetryInfo.DESCRIPTOR):
+            again = True
     kind = SnapshotNeeded if reason == "SEND_SNAPSHOT" else MusterError
-    return kind(error.code(), error.details() or "", violations, reason)
+    return kind(error.code(), error.details() or "", violations, reason, again)
 
 
 def new_id() -> str:
