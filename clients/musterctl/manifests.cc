@@ -167,7 +167,7 @@ std::string DescribeManifest(const std::string& json) {
                                                                              : std::string();
   };
   const Json metadata = object.is_object() ? object.value("metadata", Json::object()) : Json::object();
-  const std::string kind = text(object, "kind");
+  std::string kind = text(object, "kind");
   const std::string name_space = text(metadata, "namespace");
   if (kind == "Node" || kind.empty()) return absl::StrCat(kind, " ", text(metadata, "name"));
   if (!text(metadata, "name").empty()) {
