@@ -86,7 +86,6 @@ BUGS = {
                       "if (may.ok() && role == Role::kReadWrite && identity->name.empty()) {"),
     "answers-forgotten": ("service/rpc/request_log.cc", "    if (fresh) {\n", "    if (fresh || !key.empty()) {\n"),
     "streams-uncounted": ("service/security/limits.cc", "  ++entry.streams;\n", ""),
-    "snapshot-place-kept": ("service/rpc/facts_service.cc", "    places_->Leave(context_);\n    const std::string source", "    const std::string source"),
     "snapshot-never-gives-way": ("service/rpc/facts_service.cc", "if (now - oldest->second < stall_) return false;",
                                  "if (now - oldest->second < stall_ * 1'000'000) return false;"),
     "place-kept-on-cancel": ("service/rpc/decision_service.cc",
