@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kFirstRetryMs = 100;
 constexpr int64_t kLongestRetryMs = 5'000;
+constexpr int64_t kEvictAgainMs = 30'000;
 // A commit needs this much time before the callers give up, so that every binding can be sent and answered.
 constexpr int64_t kCommitSpareMs = 10'000;
 
@@ -200,7 +201,6 @@ void Machine::On(const BindingOutcome& command) {
 
 // The pod has its node: by our binding or somebody else's.
 void Machine::NoteBound(Pod* pod) {
-  const NodeId node = cluster_.InternNode(pod->facts.node_name);
   const bool as_asked = pod->binding.phase == BindingPhase::kPending && pod->binding.node == pod->facts.node_name;
   if (pod->state == MemberState::kWaiting) {
     EndPodHold(pod, {ReasonCode::kGone,
@@ -227,11 +227,15 @@ void Machine::NoteBound(Pod* pod) {
   AnswerHolds(
       pod, as_asked,
       as_asked ? Reason() : Reason{ReasonCode::kGone, absl::StrCat("the pod is bound to node ", pod->facts.node_name)});
-  SetCharge(pod, node, ChargeKind::kUsed);
-  ReverifyNode(node);
+  if (pod->cls != kNoClass) {
+    const NodeId node =
+        cluster_.InternNode(pod->facts.node_name);  // not before: with its last charge a node is forgotten
+    SetCharge(pod, node, ChargeKind::kUsed);
+    ReverifyNode(node);
+  }
   SettlePodTimer(pod);
   if (pod->gang != nullptr && pod->gang->evicting) {
-    out_->effects.emplace_back(EvictPod{RefOf(*pod), "its gang is being evicted so that it can start anew"});
+    out_->effects.emplace_back(EvictPod{RefOf(*pod), std::string(kEvictedAnew)});
   }
 }
 
@@ -251,6 +255,11 @@ void Machine::BindingFailed(Pod* pod, absl::string_view message) {
   pod->arrived = false;
   pod->refused = true;
   pod->called = false;
+  if (pod->slot >= 0) {
+    gang->root_cause = reason.text;
+    gang->repair_until_ms = now_ms_ + settings_.repair_ms;
+    Touch(gang);
+  }
   const bool node_usable = pod->cls != kNoClass && cluster_.FindObstacle(node, pod->cls) == Obstacle::kNone;
   if (pod->slot >= 0 && node_usable) {
     Slot& slot = gang->plan->slots[static_cast<size_t>(pod->slot)];
@@ -259,11 +268,8 @@ void Machine::BindingFailed(Pod* pod, absl::string_view message) {
     slot.pod = nullptr;
     pod->slot = -1;
     ChargeSlot(gang, slot);
-    gang->root_cause = reason.text;
-    gang->plan->repair_until_ms = now_ms_ + settings_.repair_ms;
     gang->plan->wake_base_ms = now_ms_;
     gang->plan->next_wake_ms = now_ms_ + kFirstRetryMs;
-    Touch(gang);
     ReverifyNode(node);
   } else {
     FreeSlot(pod);
@@ -339,16 +345,27 @@ void Machine::On(const Shutdown&) {
   }
 }
 
-// G-13: the time to repair a start is over; the gang's policy decides.
+// G-13: the time to repair a start is over. Where a member is missing still, the gang's policy decides.
 void Machine::EndRepair(Gang* gang) {
+  gang->repair_until_ms = kNever;
   const std::string why = gang->root_cause;
-  WithdrawPlan(gang, ReasonCode::kBindFailed, why);
-  if (gang->rules.on_member_failure == OnMemberFailure::kAll) EvictGang(gang, why);
+  if (gang->plan != nullptr && gang->plan->committed) WithdrawPlan(gang, ReasonCode::kBindFailed, why);
+  const bool whole = gang->active() + gang->count(MemberState::kSucceeded) >= gang->rules.min_member;
+  if (gang->rules.on_member_failure == OnMemberFailure::kAll && gang->satisfied && !gang->evicting && !whole) {
+    EvictGang(gang, why);
+  }
 }
 
 void Machine::EvictGang(Gang* gang, absl::string_view why) {
   gang->evicting = true;
+  gang->repair_until_ms = kNever;
   if (gang->plan != nullptr) WithdrawPlan(gang, ReasonCode::kEvicted, why);
+  EvictMembers(gang, why);
+}
+
+// An eviction may be refused for a while (a PodDisruptionBudget): who is still there is asked to go again.
+void Machine::EvictMembers(Gang* gang, absl::string_view why) {
+  gang->evict_again_ms = now_ms_ + kEvictAgainMs;
   for (const MemberState state : {MemberState::kBound, MemberState::kRunning}) {
     for (const Pod* pod : gang->in(state)) out_->effects.emplace_back(EvictPod{RefOf(*pod), std::string(why)});
   }

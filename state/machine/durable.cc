@@ -125,6 +125,8 @@ uint64_t Machine::Hash() const {
     hasher.Add(gang->retry_at_ms);
     hasher.Add(gang->holding_since_ms);
     hasher.Add(gang->evicting);
+    hasher.Add(gang->evict_again_ms);
+    hasher.Add(gang->repair_until_ms);
     hasher.Add(ReasonName(gang->reason.code));
     hasher.Add(gang->reason.text);
     hasher.Add(gang->queued.has_value());
@@ -248,6 +250,13 @@ absl::Status Machine::CheckInvariants() const {
     if (pod->charged_node != kNoNode) charge(pod->charged_node, pod->cls, pod->charge_kind);
     if (pod->slot >= 0 && (pod->gang == nullptr || pod->gang->plan == nullptr)) {
       return broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
+    }
+    const bool there = pod->state == MemberState::kBound || pod->state == MemberState::kRunning ||
+                       (pod->state == MemberState::kLeaving && !pod->facts.node_name.empty());
+    if (!there || pod->cls == kNoClass) continue;
+    const bool used = pod->charged_node != kNoNode && pod->charge_kind == ChargeKind::kUsed;
+    if (!used || cluster_.node(pod->charged_node).facts.name != pod->facts.node_name) {
+      return broken(absl::StrCat("pod ", uid, " does not use node ", pod->facts.node_name, ", where it is"));
     }
   }
   if (with_gang != in_gangs) return broken("member sets and pods disagree");

@@ -87,11 +87,8 @@ void Machine::On(const UpsertPod& command) {
   pod->refused = asked;
   JoinGang(pod);
   if (asked && pod->gang == nullptr && pod->state == MemberState::kPending) Call(pod, kNoNode, 0);
-  if (!facts.node_name.empty() && pod->state != MemberState::kSucceeded && pod->state != MemberState::kFailed) {
-    const NodeId node = cluster_.InternNode(facts.node_name);
-    SetCharge(pod, node, ChargeKind::kUsed);
-    ReverifyNode(node);
-  } else if (pod->gang == nullptr && !facts.nominated_node.empty()) {
+  UseNode(pod);
+  if (pod->gang == nullptr && pod->state == MemberState::kPending && !facts.nominated_node.empty()) {
     nominated_.insert(facts.uid);
     ChargeNominated();
   }
@@ -100,7 +97,18 @@ void Machine::On(const UpsertPod& command) {
   }
 }
 
+// A pod whose facts name its node uses that node until it is over, whatever was charged for it before.
+void Machine::UseNode(Pod* pod) {
+  const bool there = pod->state == MemberState::kBound || pod->state == MemberState::kRunning ||
+                     (pod->state == MemberState::kLeaving && !pod->facts.node_name.empty());
+  if (!there || pod->cls == kNoClass) return;
+  const NodeId node = cluster_.InternNode(pod->facts.node_name);
+  SetCharge(pod, node, ChargeKind::kUsed);
+  ReverifyNode(node);
+}
+
 void Machine::JoinGang(Pod* pod) {
+  pod->round = 0;  // of the cycles of another gang (G-2)
   if (!pod->facts.gang.in_gang()) return;
   Gang* gang = InternGang(pod->facts.name_space, pod->facts.gang.name, pod->facts.created_ms);
   pod->gang = gang;
@@ -200,8 +208,7 @@ void Machine::ReadRules(Gang* gang) {
   const GangDeclaration* object = gang->objects.empty() ? nullptr : &gang->objects.begin()->second.declaration;
   const GangDeclaration* annotations = gang->annotations.has_value() ? &*gang->annotations : nullptr;
   if (object == nullptr && annotations == nullptr) {
-    gang->rules = GangRules();
-    gang->rules.min_member = -1;
+    gang->rules = ResolveRules(nullptr, nullptr, settings_.gang);
   } else {
     gang->rules = ResolveRules(annotations, object, settings_.gang);
   }
@@ -251,8 +258,13 @@ void Machine::On(const RemoveGangObject& command) {
   Gang* gang = found->second.get();
   Redeclare(gang);
   // D-12: without its PodGroup the gang is gone; pods that need it wait for it to come back.
-  if (gang->plan != nullptr && !gang->plan->committed && !GateReason(*gang).none()) {
+  if (StructureReason(*gang).none()) return;
+  if (gang->plan != nullptr && !gang->plan->committed) {
     WithdrawPlan(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted");
+  }
+  const MemberSet waiting = gang->in(MemberState::kWaiting);
+  for (Pod* pod : waiting) {
+    EndPodHold(pod, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang->key, ": the PodGroup was deleted")});
   }
 }
 
@@ -280,9 +292,10 @@ void Machine::On(const FactsRead&) {
 
 void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   PodDescription facts = said;
-  // A member of a submitted gang stays one when its orchestrator reports it without saying so.
+  // A member of a submitted gang stays one when its orchestrator reports it without saying so, or without its rules.
   const bool came_submitted = pod->facts.gang.dialect == GangDialect::kApi && pod->facts.gang.declares;
-  if (came_submitted && !facts.gang.in_gang()) facts.gang = pod->facts.gang;
+  const bool silent = !facts.gang.in_gang() || (facts.gang.name == pod->facts.gang.name && !facts.gang.declares);
+  if (came_submitted && silent) facts.gang = pod->facts.gang;
   facts.timed_out_mark = facts.timed_out_mark || pod->facts.timed_out_mark;  // our own mark may still be on its way
   if (!pod->facts.node_name.empty() && facts.node_name.empty()) facts.node_name = pod->facts.node_name;
   const std::string before_unschedulable = pod->facts.unschedulable;
@@ -301,7 +314,8 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   if (gang != nullptr) LeaveSet(pod);
   pod->facts = std::move(facts);
   if (shape_changed) {
-    const NodeId charged = pod->charged_node;
+    // By name: without its last charge a node that is gone is forgotten.
+    const std::string charged = pod->charged_node == kNoNode ? "" : cluster_.node(pod->charged_node).facts.name;
     const ChargeKind kind = pod->charge_kind;
     ClearCharge(pod, /*gained=*/true);
     if (pod->cls != kNoClass) cluster_.ReleaseClass(std::exchange(pod->cls, kNoClass));
@@ -313,7 +327,7 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
         pod->facts.invalid = std::string(cls.status().message());
       }
     }
-    if (charged != kNoNode) SetCharge(pod, charged, kind);
+    if (!charged.empty() && pod->cls != kNoClass) SetCharge(pod, cluster_.InternNode(charged), kind);
   }
   JudgePod(pod);
   if (gang != nullptr) {
@@ -322,6 +336,9 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   }
   if (shape_changed && pod->charged_node != kNoNode) ReverifyNode(pod->charged_node);
   if (gang_changed) {
+    if (nominated_.erase(pod->facts.uid) > 0 && pod->charge_kind == ChargeKind::kReserved) {
+      ClearCharge(pod, /*gained=*/true);  // what a gang's member may use is its plan's to say
+    }
     LeaveGang(pod);
     if (gang != nullptr) NoteMemberLoss(gang);
     JoinGang(pod);
@@ -338,12 +355,8 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   if (now != MemberState::kPending || !in_flight) {
     if (now != pod->state) FollowFacts(pod, now);
   }
-  if (pod->state == MemberState::kLeaving && !pod->facts.node_name.empty() && pod->charged_node == kNoNode) {
-    const NodeId node = cluster_.InternNode(pod->facts.node_name);  // a binding that overtook the deletion
-    SetCharge(pod, node, ChargeKind::kUsed);
-    ReverifyNode(node);
-  }
-  if (pod->gang == nullptr && before_nominated != pod->facts.nominated_node) {
+  UseNode(pod);
+  if (pod->gang == nullptr && (gang_changed || before_nominated != pod->facts.nominated_node)) {
     if (pod->charge_kind == ChargeKind::kReserved) ClearCharge(pod, /*gained=*/true);
     if (pod->facts.nominated_node.empty() || pod->state != MemberState::kPending) {
       nominated_.erase(pod->facts.uid);

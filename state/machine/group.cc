@@ -170,10 +170,10 @@ uint64_t Machine::StateForGroup(Gang* asked) const {
   StateHasher hasher;
   hasher.Add(absl::StrJoin(gang.rules.group, ","));
   hasher.Add(static_cast<int>(StructureReason(gang).code));
-  for (const int64_t value :
-       {int64_t{gang.rules.min_member}, int64_t{CountedChildren(gang)}, int64_t{Missing(gang)},
-        int64_t{PlannableMembers(gang)}, int64_t{gang.count(MemberState::kWaiting)}, int64_t{GangPriority(gang)},
-        gang.created_ms, int64_t{gang.requeues}, gang.retry_at_ms, gang.plan == nullptr ? 0 : gang.plan->id}) {
+  for (const int64_t value : {int64_t{gang.rules.min_member}, int64_t{CountedChildren(gang)}, int64_t{Missing(gang)},
+                              int64_t{PlannableMembers(gang)}, int64_t{gang.count(MemberState::kWaiting)},
+                              int64_t{GangPriority(gang)}, gang.created_ms, int64_t{gang.requeues},
+                              int64_t{gang.retry_at_ms > now_ms_}, gang.plan == nullptr ? 0 : gang.plan->id}) {
     hasher.Add(value);
   }
   hasher.Add(gang.satisfied);

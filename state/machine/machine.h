@@ -134,6 +134,7 @@ class Machine {
   // The pod that a command names; without it the command's answer is NOT_FOUND, and null is returned.
   Pod* NamedPod(const std::string& uid);
   void ChangePod(Pod* pod, const PodDescription& facts);
+  void UseNode(Pod* pod);
   void JoinGang(Pod* pod);
   void LeaveGang(Pod* pod);
   void NoteStranger(Pod* pod);
@@ -302,6 +303,8 @@ class Machine {
   void FreeSlot(Pod* pod);
   void EndRepair(Gang* gang);
   void EvictGang(Gang* gang, absl::string_view why);
+  void EvictMembers(Gang* gang, absl::string_view why);
+  static constexpr char kEvictedAnew[] = "its gang is being evicted so that it can start anew";
 
   // timers.cc
   void On(const Tick& command);

@@ -26,6 +26,7 @@ void Machine::On(const Permit& command) {
     out_->reply = Permitted();
     return;
   }
+  if (!facts_read_) return reject(ReasonCode::kStarting, "Muster is still reading the cluster");
   if (Reason own = PodReason(*pod); !own.none()) return reject(own.code, own.text);
   if (gang != nullptr && gang->submission != nullptr) {
     return reject(ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead");
@@ -51,7 +52,7 @@ void Machine::On(const Permit& command) {
   const bool by_plan = pod->slot >= 0 || (gang != nullptr && gang->plan != nullptr && !PassesOneByOne(*gang));
   if (by_plan) return PermitSlot(pod, node, command);
   if (pod->state == MemberState::kPending) {
-    if (pod->charge_kind == ChargeKind::kReserved) ClearCharge(pod, /*gained=*/false);  // what it was nominated for
+    if (pod->charge_kind == ChargeKind::kReserved) ClearCharge(pod, /*gained=*/true);  // what it was nominated for
     if (cluster_.Room(node, pod->cls, 1) == 0) {
       ChargeNominated();
       return reject(ReasonCode::kNoRoom, absl::StrCat("node ", command.node, " has no room for pod ", pod->facts.name));
@@ -225,6 +226,7 @@ void Machine::PermitPod(Pod* pod) {
 
 // A permitted pod goes back: its caller gave it up, or was not heard of any more.
 void Machine::EndPermit(Pod* pod) {
+  AnswerHolds(pod, false, {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " gave its node back")});
   FreeSlot(pod);
   ClearCharge(pod, /*gained=*/true);
   SetState(pod, MemberState::kPending);

@@ -415,7 +415,7 @@ void Machine::ReverifyNode(NodeId node) {
       if (pod->charged_node == node && pod->charge_kind == ChargeKind::kReserved) nominated = pod;
     }
     MUSTER_CHECK(nominated != nullptr);
-    ClearCharge(nominated, /*gained=*/false);
+    ClearCharge(nominated, /*gained=*/true);
   }
 }
 

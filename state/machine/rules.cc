@@ -84,6 +84,12 @@ int32_t Machine::TowardsMinimum(const Gang& gang) const {
 
 int32_t Machine::Missing(const Gang& gang) const {
   int32_t have = gang.active();
+  if (gang.submission != nullptr) {  // who only names a submitted gang takes nobody's place in it
+    for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
+      const MemberSet& set = gang.members[static_cast<size_t>(state)];
+      have -= static_cast<int32_t>(std::count_if(set.begin(), set.end(), [](const Pod* pod) { return pod->stranger; }));
+    }
+  }
   if (gang.rules.match_policy == MatchPolicy::kWaitingRunningSucceed) have += gang.count(MemberState::kSucceeded);
   // only-waiting counts nobody who has started, except to finish a start that was interrupted (K-13).
   if (gang.rules.match_policy == MatchPolicy::kOnlyWaiting && gang.satisfied) have = 0;
@@ -301,9 +307,15 @@ void Machine::SettleMarks(Gang* gang) {
     });
     if (!marked) gang->timed_out = false;
   }
-  if (gang->evicting && gang->active() == 0 && gang->count(MemberState::kLeaving) == 0) gang->evicting = false;
+  if (gang->evicting && gang->active() == 0 && gang->count(MemberState::kLeaving) == 0) {
+    gang->evicting = false;
+    gang->evict_again_ms = kNever;
+  }
   const bool in_flight = gang->plan != nullptr || gang->count(MemberState::kWaiting) > 0;
-  if (gang->satisfied && facts_read_ && gang->active() == 0 && !in_flight) gang->satisfied = false;
+  if (gang->satisfied && facts_read_ && gang->active() == 0 && !in_flight) {
+    gang->satisfied = false;
+    gang->repair_until_ms = kNever;
+  }
   if (!gang->satisfied && !in_flight && facts_read_ && gang->rules.min_member > 0 && gang->active() > 0 &&
       Missing(*gang) == 0 && (gang->rules.group.empty() || Unplaced(*gang).empty())) {
     gang->satisfied = true;

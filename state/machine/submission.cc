@@ -306,12 +306,13 @@ void Machine::FinishSubmission(Gang* gang, SubmissionReply reply) {
   reply.fingerprint = gang->submission->fingerprint;
   gang->submission.reset();
   submissions_.erase(id);
-  const MemberSet pending = gang->in(MemberState::kPending);
-  for (Pod* pod : pending) {
-    LeaveSet(pod);
-    pod->submitted = pod->stranger = false;
-    JudgePod(pod);
-    EnterSet(pod);
+  for (const MemberSet& set : std::vector<MemberSet>(gang->members.begin(), gang->members.end())) {
+    for (Pod* pod : set) {
+      LeaveSet(pod);
+      pod->submitted = pod->stranger = false;
+      JudgePod(pod);
+      EnterSet(pod);
+    }
   }
   reply.gang = gang->key;
   finished_[id] = std::move(reply);

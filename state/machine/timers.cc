@@ -7,14 +7,14 @@
 namespace muster {
 
 int64_t Machine::GangDeadline(const Gang& gang) const {
-  int64_t due = gang.notify_at_ms;
+  int64_t due = std::min({gang.notify_at_ms, gang.repair_until_ms, gang.evict_again_ms});
   if (gang.holding_since_ms != kNever) {
     due = std::min(due, gang.holding_since_ms + std::max<int64_t>(0, gang.rules.wait_time_ms - gang.held_ms));
   }
   if (gang.submission != nullptr) {
     due = std::min(due, gang.submission->expires_ms);
   } else if (const Plan* plan = gang.plan.get(); plan != nullptr) {
-    due = std::min({due, plan->next_wake_ms, plan->repair_until_ms});
+    due = std::min(due, plan->next_wake_ms);
     if (!plan->committed) due = std::min(due, plan->last_arrival_ms + settings_.plan_idle_ms);
   }
   if (gang.retry_at_ms > now_ms_) due = std::min(due, gang.retry_at_ms);
@@ -41,6 +41,8 @@ void Machine::On(const Tick&) {
 
 void Machine::OnGangTimer(Gang* gang) {
   if (gang->notify_at_ms <= now_ms_) NotifyMembers(gang);
+  if (gang->repair_until_ms <= now_ms_) EndRepair(gang);
+  if (gang->evict_again_ms <= now_ms_) EvictMembers(gang, kEvictedAnew);
   if (gang->submission != nullptr) {
     if (gang->submission->expires_ms > now_ms_) return;
     const absl::string_view what = gang->plan == nullptr ? "was not asked about" : "was not confirmed";
@@ -56,10 +58,6 @@ void Machine::OnGangTimer(Gang* gang) {
   }
   Plan* plan = gang->plan.get();
   if (plan == nullptr) return;
-  if (plan->repair_until_ms <= now_ms_) {
-    EndRepair(gang);
-    return;
-  }
   if (!plan->committed && plan->last_arrival_ms + settings_.plan_idle_ms <= now_ms_) {
     const int32_t arrived = static_cast<int32_t>(std::count_if(
         plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod != nullptr && s.pod->arrived; }));

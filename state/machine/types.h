@@ -135,8 +135,7 @@ struct Plan {
   int32_t held = 0;
   int32_t bound = 0;  // committed slots whose binding succeeded
   bool committed = false;
-  int64_t repair_until_ms = kNever;  // G-13: until then a failed member's slot is kept
-  int64_t wake_base_ms = 0;          // members that did not come are called again 2, 4 and 8 s after this (K-7)
+  int64_t wake_base_ms = 0;  // members that did not come are called again 2, 4 and 8 s after this (K-7)
   int64_t next_wake_ms = kNever;
   std::vector<std::string> mates;  // D-10: keys of the gangs planned with this one, under the same id
   int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
@@ -206,6 +205,8 @@ struct Gang {
   bool satisfied = false;
   bool timed_out = false;
   bool evicting = false;
+  int64_t evict_again_ms = kNever;    // when members that are still there are evicted once more
+  int64_t repair_until_ms = kNever;   // G-13: until then a failed member may be bound again; then its policy decides
   int64_t holding_since_ms = kNever;  // G-6: since when it holds reservations or waiting pods
   bool holding_by_plan = false;       // it holds by a plan (adds up) rather than by Permit calls (starts anew)
   int64_t held_ms = 0;                // G-6: what earlier plans held

@@ -239,8 +239,10 @@ void Machine::On(const PreFilter& command) {
     reply.passes = true;
   } else {
     reply.reason = PodReason(*pod);
-    if (reply.reason.none()) reply.reason = GateReason(*pod->gang);
-    if (reply.reason.none()) reply.reason = TakeTurn(pod);
+    Reason gate = GateReason(*pod->gang);
+    // A member that cannot start has its turn all the same: the others wait for the cycle to end.
+    Reason turn = gate.none() ? TakeTurn(pod) : Reason();
+    if (reply.reason.none()) reply.reason = std::move(gate.none() ? turn : gate);
     reply.passes = reply.reason.none();
     if (!reply.passes) reply.reason.text = absl::StrCat("gang ", pod->gang->key, ": ", reply.reason.text);
   }

@@ -287,6 +287,7 @@ std::string CoreTarget::ShowGang(const std::string& key, const std::string& show
 std::string CoreTarget::Usage() {
   std::vector<std::string> lines;
   for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
+    if (!machine_.cluster().node(id).known) continue;
     const NodeView view = machine_.ViewNode(id);
     lines.push_back(absl::StrCat(view.name, ": used {", FormatResources(view.used), "} reserved {",
                                  FormatResources(view.reserved), "}"));

@@ -136,6 +136,9 @@ void RandomWorld::AddPod() {
     pod.gang.declaration.min_member = 1;
     pod.gang.declaration.groups = {"d/w0", "d/w1"};
   }
+  if (Roll(12) == 0) {  // it was there before Muster was, in whatever state
+    for (int i = Roll(4); i >= 0; --i) ChangeFacts(&pod);
+  }
   pods_.emplace(pod.uid, pod);
   Apply(UpsertPod{pod});
 }
@@ -155,43 +158,60 @@ void RandomWorld::RemoveSomePod() {
 
 void RandomWorld::ChangeSomePod() {
   if (pods_.empty()) return;
-  const std::string uid = SomeUid();
-  PodDescription& pod = pods_.find(uid)->second;
-  const Pod* known = machine_.FindPod(uid);
-  pod.node_name = known->facts.node_name;
-  switch (Roll(9)) {
-    case 0:
-      if (!pod.node_name.empty()) pod.phase = PodPhase::kRunning;
-      break;
-    case 1:
-      if (!pod.node_name.empty()) pod.phase = PodPhase::kSucceeded;
-      break;
-    case 2:
-      pod.phase = PodPhase::kFailed;
-      break;
-    case 3:
-      pod.deleting = true;
-      break;
-    case 4:
-      pod.our_gate = false;
-      break;
-    case 5:
-      pod.unschedulable = absl::StrCat("0/6 nodes: ", Roll(3));
-      break;
-    case 6:
-      if (pod.node_name.empty() && known->state == MemberState::kPending) pod.node_name = NodeName(Roll(7));
-      break;
-    case 7:
-      if (pod.gang.declares) pod.gang.declaration.min_member = 1 + Roll(4);
-      break;
-    default:
-      if (Roll(6) != 0) break;
-      pod.nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6));
-      break;
-  }
+  PodDescription& pod = pods_.find(SomeUid())->second;
+  pod.node_name = machine_.FindPod(pod.uid)->facts.node_name;
+  for (int i = Roll(4) == 0 ? 2 : 1; i > 0; --i) ChangeFacts(&pod);  // as a list after a gap: several changes at once
   Apply(UpsertPod{pod});
 }
 
+void RandomWorld::ChangeFacts(PodDescription* pod) {
+  const Pod* known = machine_.FindPod(pod->uid);
+  const bool pending = known == nullptr || known->state == MemberState::kPending;
+  switch (Roll(14)) {
+    case 0:
+      if (!pod->node_name.empty()) pod->phase = PodPhase::kRunning;
+      break;
+    case 1:
+      if (!pod->node_name.empty()) pod->phase = PodPhase::kSucceeded;
+      break;
+    case 2:
+      pod->phase = PodPhase::kFailed;
+      break;
+    case 3:
+      pod->deleting = true;
+      break;
+    case 4:
+      pod->our_gate = false;
+      break;
+    case 5:
+      pod->unschedulable = absl::StrCat("0/6 nodes: ", Roll(3));
+      break;
+    case 6:
+      if (pod->node_name.empty() && (pending || Roll(8) == 0)) pod->node_name = NodeName(Roll(7));
+      break;
+    case 7:
+      if (pod->gang.declares) pod->gang.declaration.min_member = 1 + Roll(4);
+      break;
+    case 8:
+      if (Roll(3) == 0) pod->nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6));
+      break;
+    case 9:
+      pod->shape.requests["cpu"] = 500 * (1 + Roll(3));
+      break;
+    case 10:
+      if (Roll(4) == 0) pod->gang.name = Roll(3) == 0 ? "" : absl::StrCat(Roll(4) == 0 ? "w" : "g", Roll(5));
+      break;
+    case 11:
+      if (!pod->node_name.empty() && Roll(4) == 0) pod->node_name = NodeName(Roll(7));  // reported otherwise before
+      break;
+    case 12:
+      if (Roll(4) == 0) pod->invalid = pod->invalid.empty() ? "requests: cpu: cannot be read" : "";
+      break;
+    default:
+      if (pending) pod->other_gates = Roll(6) == 0;
+      break;
+  }
+}
 void RandomWorld::ChangeGangObject() {
   GangObject object;
   object.name_space = "d";
@@ -378,8 +398,14 @@ void RandomWorld::AnnounceStep() {
     if (machine_.Hash() != before) violation_ = "a refused step changed something";
     ReplaceFacts all;
     all.step = {"test", ++facts_version_};
-    for (int i = 0; i < 6; ++i) all.nodes.push_back(RandomNode(i));
-    for (const auto& [uid, pod] : pods_) all.pods.push_back(machine_.FindPod(uid)->facts);
+    for (int i = 0; i < 6; ++i) {
+      if (Roll(8) != 0) all.nodes.push_back(RandomNode(i));
+    }
+    for (auto it = pods_.begin(); it != pods_.end();) {  // what the snapshot does not tell is gone
+      const bool told = Roll(16) != 0;
+      if (told) all.pods.push_back(machine_.FindPod(it->first)->facts);
+      it = told ? std::next(it) : pods_.erase(it);
+    }
     Apply(all);
     return;
   }

@@ -45,6 +45,7 @@ class RandomWorld {
   std::string SomeUid();
   void RemoveSomePod();
   void ChangeSomePod();
+  void ChangeFacts(PodDescription* pod);
   void ChangeGangObject();
   void FilterSome();
   void BindSome();
