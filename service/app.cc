@@ -75,7 +75,9 @@ absl::Status App::StartHttp() {
   }
   extender_listener_ = std::make_unique<HttpListener>("listen.extender", decisions);
   bind_listener_ = std::make_unique<HttpListener>("listen.bind", bind);
-  admin_listener_ = std::make_unique<HttpListener>("listen.admin", ListenerOptions(config_.admin, 64));
+  HttpListenerOptions admin = ListenerOptions(config_.admin, 64);
+  admin.max_body_bytes = 0;  // it is only read
+  admin_listener_ = std::make_unique<HttpListener>("listen.admin", admin);
   extender_->RegisterDecisions(&extender_listener_->server());
   extender_->RegisterBind(&bind_listener_->server());
   RegisterAdmin(&admin_listener_->server(),

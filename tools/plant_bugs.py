@@ -79,7 +79,7 @@ BUGS = {
                                "if (each->submission == nullptr || !each->submission->confirmed) return AnswerSubmission(*gang);",
                                "if (each->submission == nullptr) return AnswerSubmission(*gang);"),
     "permit-kept-for-ever": ("state/machine/permit.cc", "  pod->bind_by_ms = now_ms_ + pod->bind_within_ms;\n", "  pod->bind_by_ms = kNever - 1;\n"),
-    "gap-unseen": ("state/machine/updates.cc", "  if (step.version <= facts_version_ + 1) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
+    "gap-unseen": ("state/machine/updates.cc", "  if (step.version - 1 <= facts_version_) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
     "half-a-step": ("state/machine/updates.cc", "  if (!out_->status.ok()) return;\n  for (const std::string& uid : command.removed_pods)",
                     "  for (const std::string& uid : command.removed_pods)"),
     "readers-write": ("service/rpc/door.cc", "if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {",

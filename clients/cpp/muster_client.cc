@@ -1,5 +1,6 @@
 #include "clients/cpp/muster_client.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
@@ -32,8 +33,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& what, const std::string&
 }
 
 bool IsLoopback(const std::string& server) {
-  return absl::StartsWith(server, "127.") || absl::StartsWith(server, "localhost:") ||
-         absl::StartsWith(server, "[::1]");
+  const std::string host = server.substr(0, server.rfind(':'));
+  in_addr address{};
+  if (host == "localhost" || host == "[::1]") return true;
+  return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
 }
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
@@ -73,6 +76,7 @@ std::string NewRequestId() {
 struct MusterClient::Impl {
   Impl(const ClientOptions& given, const std::shared_ptr<grpc::ChannelCredentials>& credentials) : options(given) {
     grpc::ChannelArguments arguments;
+    arguments.SetMaxReceiveMessageSize(-1);  // large clusters have large answers, and this server is trusted
     if (!options.server_name.empty()) arguments.SetSslTargetNameOverride(options.server_name);
     channel = grpc::CreateCustomChannel(options.server, credentials, arguments);
     gangs = v1::GangService::NewStub(channel);
@@ -87,23 +91,29 @@ struct MusterClient::Impl {
     if (!options.token.empty()) context->AddMetadata("authorization", absl::StrCat("Bearer ", options.token));
   }
 
-  template <typename Response, typename Stub, typename Request>
-  absl::StatusOr<Response> Call(Stub* stub,
-                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
-                                const Request& request) {
+  // Makes one call, again while that may help: attempt(context, response) -> grpc::Status.
+  template <typename Response, typename Attempt>
+  absl::StatusOr<Response> Try(const Attempt& attempt) {
     const auto deadline = std::chrono::system_clock::now() + options.timeout;
     for (std::chrono::milliseconds pause = kFirstPause;; pause = std::min(pause * 2, kLongestPause)) {
       grpc::ClientContext context;
       context.set_deadline(deadline);
       Prepare(&context);
       Response response;
-      const grpc::Status status = (stub->*method)(&context, request, &response);
+      const grpc::Status status = attempt(&context, &response);
       if (status.ok()) return response;
       const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && options.wait_for_server;
       if ((!away && !SaysWhenToComeBack(status)) || std::chrono::system_clock::now() + pause >= deadline)
         return ToStatus(status, options.server);
       std::this_thread::sleep_for(pause);
     }
+  }
+  template <typename Response, typename Stub, typename Request>
+  absl::StatusOr<Response> Call(Stub* stub,
+                                grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Response*),
+                                const Request& request) {
+    return Try<Response>(
+        [&](grpc::ClientContext* context, Response* response) { return (stub->*method)(context, request, response); });
   }
   template <typename Response, typename Reader>
   absl::Status ReadAll(grpc::ClientContext* context, Reader reader, const std::function<bool(const Response&)>& event) {
@@ -207,19 +217,16 @@ absl::Status MusterClient::WatchNodes(const std::function<bool(const v1::NodeEve
   return impl_->ReadAll<v1::NodeEvent>(&context, impl_->nodes->WatchNodes(&context, v1::WatchNodesRequest()), event);
 }
 
-absl::StatusOr<v1::FactsStatus> MusterClient::SendSnapshot(const std::vector<v1::SnapshotPart>& parts) {
-  grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + impl_->options.timeout);
-  impl_->Prepare(&context);
-  v1::FactsStatus response;
-  const auto writer = impl_->facts->SendSnapshot(&context, &response);
-  for (const v1::SnapshotPart& part : parts) {
-    if (!writer->Write(part)) break;  // Finish says why
-  }
-  writer->WritesDone();
-  const absl::Status status = ToStatus(writer->Finish(), impl_->options.server);
-  if (!status.ok()) return status;
-  return response;
+absl::StatusOr<v1::FactsStatus> MusterClient::SendSnapshot(std::vector<v1::SnapshotPart> parts) {
+  if (!parts.empty()) parts.back().set_last(true);
+  return impl_->Try<v1::FactsStatus>([&](grpc::ClientContext* context, v1::FactsStatus* response) {
+    const auto writer = impl_->facts->SendSnapshot(context, response);
+    for (const v1::SnapshotPart& part : parts) {
+      if (!writer->Write(part)) break;  // Finish says why
+    }
+    writer->WritesDone();
+    return writer->Finish();
+  });
 }
 absl::StatusOr<v1::FactsStatus> MusterClient::UpdateFacts(v1::UpdateFactsRequest request) {
   return impl_->Call(impl_->facts.get(), &v1::FactsService::Stub::UpdateFacts, WithId(std::move(request)));

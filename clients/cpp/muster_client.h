@@ -58,7 +58,8 @@ class MusterClient {
   [[nodiscard]] absl::Status WatchNodes(const std::function<bool(const v1::NodeEvent&)>& event);
 
   // --- facts ---
-  [[nodiscard]] absl::StatusOr<v1::FactsStatus> SendSnapshot(const std::vector<v1::SnapshotPart>& parts);
+  // All nodes and pods there are, in parts of one message each; the first names source and version.
+  [[nodiscard]] absl::StatusOr<v1::FactsStatus> SendSnapshot(std::vector<v1::SnapshotPart> parts);
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> UpdateFacts(v1::UpdateFactsRequest request);
   [[nodiscard]] absl::StatusOr<v1::FactsStatus> GetFactsStatus();
 

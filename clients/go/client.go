@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"time"
@@ -75,7 +76,11 @@ func New(options Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	dial := []grpc.DialOption{grpc.WithTransportCredentials(transport)}
+	dial := []grpc.DialOption{
+		grpc.WithTransportCredentials(transport),
+		// Large clusters have large answers, and this server is trusted.
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(math.MaxInt32)),
+	}
 	if options.Token != "" {
 		dial = append(dial, grpc.WithPerRPCCredentials(bearer(options.Token)))
 	}

@@ -3,6 +3,8 @@ package muster
 import (
 	"context"
 
+	"google.golang.org/grpc"
+
 	pb "muster.dev/clients/go/musterv1"
 )
 
@@ -53,22 +55,24 @@ func (c *Client) WatchGangs(ctx context.Context, namespace string, event func(*p
 	return each(stream, err, event)
 }
 
-// SendSnapshot tells all nodes and pods there are, in one step; parts[0] names source and version.
+// SendSnapshot tells all nodes and pods there are, in one step; parts[0] names source and version. The last part is marked as
+// such: without it nothing is applied.
 func (c *Client) SendSnapshot(ctx context.Context, parts ...*pb.SnapshotPart) (*pb.FactsStatus, error) {
-	stream, err := c.facts.SendSnapshot(ctx)
-	if err != nil {
-		return nil, errorOf(err)
+	if len(parts) > 0 {
+		parts[len(parts)-1].Last = true
 	}
-	for _, part := range parts {
-		if stream.Send(part) != nil {
-			break // CloseAndRecv says why
+	return call(ctx, c, parts, func(ctx context.Context, parts []*pb.SnapshotPart, options ...grpc.CallOption) (*pb.FactsStatus, error) {
+		stream, err := c.facts.SendSnapshot(ctx, options...)
+		if err != nil {
+			return nil, err
 		}
-	}
-	status, err := stream.CloseAndRecv()
-	if err != nil {
-		return nil, errorOf(err)
-	}
-	return status, nil
+		for _, part := range parts {
+			if stream.Send(part) != nil {
+				break // CloseAndRecv says why
+			}
+		}
+		return stream.CloseAndRecv()
+	})
 }
 
 // UpdateFacts applies one step of facts, as a whole or not at all. See NeedsSnapshot.

@@ -35,7 +35,8 @@ constexpr char kAbout[] =
 
 // Everything the command line sets.
 struct Options {
-  ContextSettings settings;  // of flags and environment
+  ContextSettings settings;  // of flags
+  ContextSettings environment;
   std::string context;
   std::string name_space;  // that was asked for; empty: none was
   std::string output = "table";
@@ -68,7 +69,19 @@ void SplitName(std::string* name, std::string* name_space) {
   *name = name->substr(slash + 1);
 }
 
-// Flags and environment over the context.
+// `over` over `under`. A token and a file with one are one setting.
+void Override(const ContextSettings& over, ContextSettings* under) {
+  const auto says = [&](const char* key) { return over.count(key) > 0 && !over.at(key).empty(); };
+  if (says("token") || says("token-file")) {
+    under->erase("token");
+    under->erase("token-file");
+  }
+  for (const auto& [key, value] : over) {
+    if (!value.empty()) (*under)[key] = value;
+  }
+}
+
+// Flags over environment over the context.
 absl::StatusOr<ContextSettings> Effective(const Options& options) {
   const absl::StatusOr<muster::ContextFile> file = muster::LoadContexts(muster::ContextPath());
   if (!file.ok()) return file.status();
@@ -81,9 +94,8 @@ absl::StatusOr<ContextSettings> Effective(const Options& options) {
     }
     out = found->second;
   }
-  for (const auto& [key, value] : options.settings) {
-    if (!value.empty()) out[key] = value;
-  }
+  Override(options.environment, &out);
+  Override(options.settings, &out);
   return out;
 }
 
@@ -259,10 +271,8 @@ class ConfigCommands {
       return Fail(absl::NotFoundError(absl::StrCat("there is no context ", name, " in ", path)));
     }
     if (set_->parsed()) {
-      for (const auto& [key, value] : options_->settings) {
-        if (!value.empty()) file->contexts[name][key] = value;
-      }
-      if (file->contexts.count(name) == 0) file->contexts[name] = {};
+      if (name.empty()) return Fail(absl::InvalidArgumentError("name: is empty; expected a name for the context"));
+      Override(options_->settings, &file->contexts[name]);
       if (file->current.empty()) file->current = name;
     } else if (use_->parsed()) {
       file->current = name;
@@ -412,10 +422,10 @@ int main(int argc, char** argv) {
   cli.fallthrough();  // connection flags may stand after the command
   Options options;
   const auto setting = [&](const char* key, const char* environment, const char* about) {
-    CLI::Option* option = cli.add_option(absl::StrCat("--", key), options.settings[key], about);
-    option->group("Connection");
-    if (environment != nullptr) option->envname(environment);
-    return option;
+    const std::string text = environment == nullptr ? about : absl::StrCat(about, " [", environment, "]");
+    cli.add_option(absl::StrCat("--", key), options.settings[key], text)->group("Connection");
+    const char* said = environment == nullptr ? nullptr : std::getenv(environment);
+    if (said != nullptr) options.environment[key] = said;
   };
   setting("server", "MUSTER_SERVER", "musterd's gRPC address (127.0.0.1:9091)");
   setting("ca", "MUSTER_CA", "PEM file: TLS, the server's certificate is of this CA");

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "k8s-extender/dialects/keys.h"
 #include "state/base/hash.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -307,7 +308,7 @@ void Actuator::DoTell(const TellPod& tell) {
                       {"action", "Scheduling"},
                       {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
                       {"type", tell.warning ? "Warning" : "Normal"},
-                      {"note", tell.reason.text.substr(0, kMaxNote)},
+                      {"note", Beginning(tell.reason.text, kMaxNote)},
                       {"regarding",
                        {{"apiVersion", "v1"},
                         {"kind", "Pod"},

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/dialects/json.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -219,7 +220,7 @@ void KubeClient::Stop() {
 std::string StatusMessage(const KubeResponse& response) {
   const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
   std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message") : "";
-  if (message.empty()) message = response.body.substr(0, 200);
+  if (message.empty()) message = std::string(Beginning(response.body, 200));
   return absl::StrCat("HTTP ", response.status, ": ", message);
 }
 

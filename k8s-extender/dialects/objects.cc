@@ -6,6 +6,7 @@
 #include "k8s-extender/dialects/keys.h"
 #include "state/base/checked.h"
 #include "state/base/quantity.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -256,7 +257,7 @@ absl::StatusOr<NodeDescription> ParseNode(const Json& node) {
   if (!name.ok()) return name.status();
   if (!IsSubdomain(*name)) {
     return absl::InvalidArgumentError(
-        absl::StrCat("Node.metadata.name: \"", name->substr(0, 64), "\" is not an RFC 1123 subdomain"));
+        absl::StrCat("Node.metadata.name: \"", Beginning(*name, 64), "\" is not an RFC 1123 subdomain"));
   }
   out.name = *std::move(name);
   out.labels = StringMapAt(metadata, "labels");

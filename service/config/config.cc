@@ -290,6 +290,21 @@ std::vector<std::string> Problems(const Config& config) {
   if (config.access.token_review && config.access.writers.empty() && config.access.readers.empty()) {
     out.push_back("auth.writers: is empty, as is auth.readers; with auth.tokenReview nobody could do anything");
   }
+  const std::pair<const char*, const std::vector<std::string>*> roles[] = {{"auth.writers", &config.access.writers},
+                                                                           {"auth.readers", &config.access.readers}};
+  for (const auto& [name, entries] : roles) {
+    for (const std::string& entry : *entries) {
+      const bool certificate = absl::StartsWith(entry, "cert:");
+      if (!certificate && !absl::StartsWith(entry, "user:") && !absl::StartsWith(entry, "group:")) {
+        out.push_back(absl::StrCat(name, ": \"", entry, "\"; expected user:NAME, group:NAME or cert:NAME"));
+      } else if (certificate && config.tls.client_ca.empty()) {
+        out.push_back(
+            absl::StrCat(name, ": ", entry, " needs tls.clientCaFile, which signs the clients' certificates"));
+      } else if (!certificate && !config.access.token_review) {
+        out.push_back(absl::StrCat(name, ": ", entry, " needs auth.tokenReview, which tells users and groups"));
+      }
+    }
+  }
   const std::pair<const char*, const ListenAddress*> doors[] = {{"listen.admin", &config.admin},
                                                                 {"listen.grpc", &config.grpc},
                                                                 {"listen.extender", &config.extender},

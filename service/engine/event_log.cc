@@ -60,6 +60,7 @@ void EventLog::Carry(std::vector<Effect> effects) {
 
 EventLog::Page EventLog::PageAfter(int64_t after) const {
   Page page;
+  after = std::clamp<int64_t>(after, 0, next_sequence_);
   const int64_t first = events_.empty() ? next_sequence_ : events_.front()->sequence;
   page.missed = std::max<int64_t>(0, first - after - 1);
   const int64_t skip = std::clamp<int64_t>(after + 1 - first, 0, static_cast<int64_t>(events_.size()));

@@ -13,12 +13,17 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/string_view.h"
+
 namespace muster {
 namespace {
 
 constexpr std::chrono::seconds kWriteLimit(30);
 // cpp-httplib looks at the length of a line when it has all of it, and never at the number of headers.
 constexpr size_t kMaxHeadBytes = 64 << 10;
+constexpr absl::string_view kRange = "range:";
 
 void Address(int fd, int (*name)(int, sockaddr*, socklen_t*), std::string* ip, int* port) {
   sockaddr_storage address{};
@@ -97,11 +102,13 @@ ssize_t DoorStream::Receive(char* data, size_t size, Time until) {
 }
 
 bool DoorStream::WaitForRequest(absl::Duration idle_limit) {
+  if (refused_) return false;
   const Time until = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(idle_limit);
   body_left_ = 0;
   arrived_ = nullptr;
   head_left_ = kMaxHeadBytes;
   in_head_ = true;
+  line_matches_ = kRange.size() + 1;  // not in the first line
   if (begin_ == end_) {
     const ssize_t got = Receive(buffer_.data(), buffer_.size(), until);
     if (got <= 0) return false;
@@ -119,8 +126,24 @@ void DoorStream::ExpectBody(size_t bytes, std::function<void()> arrived) {
   arrived_ = std::move(arrived);
 }
 
+// cpp-httplib reads Range by a recursive regular expression, before anybody is asked whether it should: a long one
+// takes more stack than there is. Nothing here has ranges.
+bool DoorStream::HasRange(const char* data, size_t size) {
+  for (size_t i = 0; i < size; ++i) {
+    if (data[i] == '\n') {
+      line_matches_ = 0;
+    } else if (line_matches_ < kRange.size()) {
+      const bool matches = absl::ascii_tolower(static_cast<unsigned char>(data[i])) == kRange[line_matches_];
+      line_matches_ = matches ? line_matches_ + 1 : kRange.size() + 1;
+      if (line_matches_ == kRange.size()) return true;
+    }
+  }
+  return false;
+}
+
 ssize_t DoorStream::read(char* data, size_t size) {
-  if (in_head_ && head_left_ == 0) return -1;
+  if (in_head_ && head_left_ == 0) refused_ = true;
+  if (refused_) return -1;
   size_t copied = 0;
   if (begin_ < end_) {
     copied = std::min(size, end_ - begin_);
@@ -137,7 +160,13 @@ ssize_t DoorStream::read(char* data, size_t size) {
     copied = begin_ = std::min(size, end_);
     std::memcpy(data, buffer_.data(), copied);
   }
-  if (in_head_) head_left_ -= std::min(head_left_, copied);
+  if (in_head_) {
+    head_left_ -= std::min(head_left_, copied);
+    if (HasRange(data, copied)) {
+      refused_ = true;
+      return -1;
+    }
+  }
   if (arrived_ != nullptr) {
     body_left_ -= std::min(body_left_, copied);
     if (body_left_ == 0) std::exchange(arrived_, nullptr)();
@@ -191,9 +220,19 @@ std::vector<std::string> DoorStream::CertificateNames() const {
   if (ssl_ == nullptr || SSL_get_verify_result(ssl_) != X509_V_OK) return names;
   const std::unique_ptr<X509, decltype(&X509_free)> certificate(SSL_get1_peer_certificate(ssl_), &X509_free);
   if (certificate == nullptr) return names;
-  char common[256] = "";
-  if (X509_NAME_get_text_by_NID(X509_get_subject_name(certificate.get()), NID_commonName, common, sizeof(common)) > 0) {
-    names.emplace_back(common);
+  // A name with a control character or NUL is nobody's: what follows might be cut off somewhere.
+  const auto add = [&](const unsigned char* text, int length) {
+    if (text == nullptr || length <= 0) return;
+    std::string name(reinterpret_cast<const char*>(text), static_cast<size_t>(length));
+    if (absl::c_none_of(name, [](unsigned char c) { return absl::ascii_iscntrl(c); })) names.push_back(std::move(name));
+  };
+  const X509_NAME* subject = X509_get_subject_name(certificate.get());
+  const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+  if (at >= 0) {
+    unsigned char* text = nullptr;
+    const int length = ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
+    add(text, length);
+    if (length >= 0) OPENSSL_free(text);
   }
   auto* alternatives =
       static_cast<GENERAL_NAMES*>(X509_get_ext_d2i(certificate.get(), NID_subject_alt_name, nullptr, nullptr));
@@ -201,8 +240,7 @@ std::vector<std::string> DoorStream::CertificateNames() const {
     const GENERAL_NAME* name = sk_GENERAL_NAME_value(alternatives, i);
     if (name->type != GEN_DNS && name->type != GEN_URI) continue;
     const ASN1_IA5STRING* text = name->type == GEN_DNS ? name->d.dNSName : name->d.uniformResourceIdentifier;
-    names.emplace_back(reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
-                       static_cast<size_t>(ASN1_STRING_length(text)));
+    add(ASN1_STRING_get0_data(text), ASN1_STRING_length(text));
   }
   GENERAL_NAMES_free(alternatives);
   if (names.empty()) names.emplace_back("(no name)");

@@ -52,6 +52,9 @@ class DoorStream : public httplib::Stream {
   // Bytes read; 0: the other side closed; -1: nothing came in time, or it failed.
   [[nodiscard]] ssize_t Receive(char* data, size_t size, Time until);
 
+  // Whether these bytes of a head end the name of a Range header.
+  [[nodiscard]] bool HasRange(const char* data, size_t size);
+
   const int fd_;
   const std::shared_ptr<SSL_CTX> context_;
   SSL* ssl_ = nullptr;
@@ -62,6 +65,8 @@ class DoorStream : public httplib::Stream {
   size_t end_ = 0;
   size_t head_left_ = 0;  // bytes that the request's head may still have
   bool in_head_ = false;
+  bool refused_ = false;     // a head that is too long, or asks for ranges: nothing more is read
+  size_t line_matches_ = 0;  // characters of "range:" that this line began with; more: it is another line
   size_t body_left_ = 0;
   std::function<void()> arrived_;
 };

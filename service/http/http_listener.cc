@@ -11,6 +11,7 @@
 #include <functional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
@@ -64,20 +65,27 @@ class ThreadPerConnection : public httplib::TaskQueue {
   std::shared_ptr<ConnectionTable> count_;
 };
 
-// The header that carries a refusal from where the head of a request was read to where it is answered.
-constexpr char kRefusal[] = "X-Muster-Refusal";
+// What becomes of a request, once its head was read. 0: it is served.
+struct Verdict {
+  int status = 500;
+  std::string text = "the request was not looked at";
+};
+
+// Of the request that this thread serves: httplib's handlers are told nothing else of their connection.
+thread_local const Verdict* verdict = nullptr;
 
 // Serves connections on streams of ours.
 class DoorServer : public httplib::Server {
  public:
   DoorServer(const HttpListenerOptions& options, std::shared_ptr<ConnectionTable> connections)
       : options_(options), connections_(std::move(connections)) {
-    set_pre_routing_handler([](const httplib::Request& request, httplib::Response& response) {
-      if (!request.has_header(kRefusal)) return HandlerResponse::Unhandled;
-      const std::string refusal = request.get_header_value(kRefusal);
-      response.status = refusal[0] == 'U' ? 401 : refusal[0] == 'P' ? 403 : 503;
+    set_pre_routing_handler([](const httplib::Request&, httplib::Response& response) {
+      const Verdict unknown;
+      const Verdict& said = verdict == nullptr ? unknown : *verdict;
+      if (said.status == 0) return HandlerResponse::Unhandled;
+      response.status = said.status;
       response.set_header("Connection", "close");  // the request's body was not read
-      response.set_content(refusal.substr(1) + "\n", "text/plain");
+      response.set_content(said.text + "\n", "text/plain");
       return HandlerResponse::Handled;
     });
   }
@@ -105,25 +113,42 @@ class DoorServer : public httplib::Server {
     bool closed = false;
     for (size_t left = keep_alive_max_count_; ok && !closed && left > 0 && svr_sock_ != INVALID_SOCKET; --left) {
       if (!stream->WaitForRequest(options_.idle_limit)) break;
-      bool refused = false;
+      Verdict said;
+      verdict = &said;
       ok = process_request(*stream, /*close_connection=*/left == 1, closed, [&](httplib::Request& request) {
-        request.headers.erase(kRefusal);
-        if (const std::string refusal = Refusal(*stream, request); !refusal.empty()) {
-          refused = true;
-          request.set_header(kRefusal, refusal);
-        }
+        said = BodyVerdict(request);
+        if (said.status == 0) said = AccessVerdict(*stream, request);
         stream->ExpectBody(request.get_header_value<size_t>("Content-Length"),
                            [this, id] { connections_->SetAnswering(id, true); });
       });
+      verdict = nullptr;
       connections_->SetAnswering(id, false);
-      closed = closed || refused;  // its body was not read
+      closed = closed || said.status != 0;
     }
     return ok;
   }
 
-  // Empty: the caller may call. Otherwise one letter for the status, then the sentence.
-  [[nodiscard]] std::string Refusal(const DoorStream& stream, const httplib::Request& request) const {
-    if (options_.access == nullptr || !options_.access->required()) return "";
+  // Bodies come with their length and as they are: only so is it known beforehand how much will be read.
+  [[nodiscard]] Verdict BodyVerdict(const httplib::Request& request) const {
+    const bool brings = request.method == "POST" || request.method == "PUT" || request.method == "PATCH";
+    const auto length = request.get_header_value<uint64_t>("Content-Length");
+    if (request.has_header("Transfer-Encoding") || (brings && !request.has_header("Content-Length"))) {
+      return {411, "send the body with Content-Length, not in chunks"};
+    }
+    if (request.has_header("Content-Encoding")) return {415, "send the body without Content-Encoding"};
+    if (absl::StartsWithIgnoreCase(request.get_header_value("Content-Type"), "multipart/")) {
+      return {415, "multipart bodies are not read here; expected application/json"};
+    }
+    if (length > (brings ? options_.max_body_bytes : 0)) {
+      return {413, absl::StrCat("the body has ", length, " bytes; at most ", brings ? options_.max_body_bytes : 0,
+                                " are read here")};
+    }
+    return {0, ""};
+  }
+
+  // Whether the caller may call.
+  [[nodiscard]] Verdict AccessVerdict(const DoorStream& stream, const httplib::Request& request) const {
+    if (options_.access == nullptr || !options_.access->required()) return {0, ""};
     const std::string authorization = request.get_header_value("Authorization");
     absl::string_view token = authorization;
     const std::string bearer(absl::ConsumePrefix(&token, "Bearer ") ? token : absl::string_view());
@@ -136,13 +161,13 @@ class DoorServer : public httplib::Server {
                               });
     identified.WaitForNotification();
     if (!identity.ok()) {
-      const char* status = absl::IsUnauthenticated(identity.status())    ? "U"
-                           : absl::IsPermissionDenied(identity.status()) ? "P"
-                                                                         : "X";
-      return absl::StrCat(status, identity.status().message());
+      const int status = absl::IsUnauthenticated(identity.status())    ? 401
+                         : absl::IsPermissionDenied(identity.status()) ? 403
+                                                                       : 503;
+      return {status, std::string(identity.status().message())};
     }
-    if (identity->role == Role::kReadWrite) return "";
-    return absl::StrCat("P", identity->name, " may only read; this door changes things");
+    if (identity->role == Role::kReadWrite) return {0, ""};
+    return {403, absl::StrCat(identity->name, " may only read; this door changes things")};
   }
 
   const HttpListenerOptions& options_;

@@ -7,6 +7,7 @@
 #include "service/rpc/mapping.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -160,7 +161,7 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
                                  v1::PostFilterResponse* response) override {
     return ServeOnce(door_, context, "PostFilter", request, response, [=, this](const FinishCall& finish) {
       if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
-      Tell(muster::PostFilter{request->pod_uid(), request->message().substr(0, 1024)}, context, finish);
+      Tell(muster::PostFilter{request->pod_uid(), std::string(Beginning(request->message(), 1024))}, context, finish);
     });
   }
   ServerUnaryReactor* Unreserve(CallbackServerContext* context, const v1::UnreserveRequest* request,

@@ -47,7 +47,7 @@ void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admit
                      // Who cannot say who it is, is bounded by its address.
                      const bool known = identity.ok() && identity->name != "anonymous";
                      const std::string client = known ? identity->name : address;
-                     absl::Status may = limits_.TakeCall(client, absl::Now());
+                     absl::Status may = limits_.TakeCall(client, SteadyNow());
                      if (may.ok()) may = identity.status();
                      if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
                        may = absl::PermissionDeniedError(

@@ -88,7 +88,7 @@ grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* 
                  std::string key = client;
                  key.append("\n").append(method.data(), method.size()).append("\n").append(id);
                  const bool fresh = door->requests().Begin(
-                     key, Fingerprint(*request), absl::Now(), [=](const RequestLog::Answer& answer) {
+                     key, Fingerprint(*request), SteadyNow(), [=](const RequestLog::Answer& answer) {
                        if (answer.status.ok() && !response->ParseFromString(answer.response)) {
                          return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
                        }

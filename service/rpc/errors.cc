@@ -2,14 +2,25 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/google/rpc/error_details.pb.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kMaxViolations = 16;
+// An error travels in a header, of which clients read some 8 KiB, with its details beside its text.
+constexpr size_t kMaxText = 1'200;
+constexpr size_t kMaxField = 120;
+constexpr size_t kMaxDescription = 400;
+constexpr size_t kMaxDetails = 2'000;
 
-grpc::Status Build(grpc::StatusCode code, const std::string& text,
+std::string Cut(absl::string_view text, size_t bytes) {
+  return text.size() <= bytes ? std::string(text) : absl::StrCat(Beginning(text, bytes), " ...");
+}
+
+grpc::Status Build(grpc::StatusCode code, absl::string_view said,
                    const std::vector<const google::protobuf::Message*>& details) {
+  const std::string text = Cut(said, kMaxText);
   google::rpc::Status status;
   status.set_code(static_cast<int>(code));
   status.set_message(text);
@@ -20,8 +31,12 @@ grpc::Status Build(grpc::StatusCode code, const std::string& text,
 }  // namespace
 
 void Violations::Add(std::string field, std::string text) {
-  if (found_.size() < kMaxViolations) found_.emplace_back(std::move(field), std::move(text));
+  if (full()) return;
+  found_.emplace_back(Cut(field, kMaxField), Cut(text, kMaxDescription));
+  bytes_ += found_.back().first.size() + found_.back().second.size();
 }
+
+bool Violations::full() const { return found_.size() >= kMaxViolations || bytes_ > kMaxDetails; }
 
 grpc::Status Violations::ToStatus() const {
   google::rpc::BadRequest bad;

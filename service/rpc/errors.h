@@ -13,17 +13,20 @@
 
 namespace muster {
 
-// What is wrong with a request, field by field. At most 16 are kept.
+// What is wrong with a request, field by field. As many are kept as an answer can carry, at most 16.
 class Violations {
  public:
   // `text` says what the value is and what was expected.
   void Add(std::string field, std::string text);
   [[nodiscard]] bool none() const { return found_.empty(); }
+  // No more are kept: there is no use in looking further.
+  [[nodiscard]] bool full() const;
   // INVALID_ARGUMENT with BadRequest. REQUIRES: !none().
   [[nodiscard]] grpc::Status ToStatus() const;
 
  private:
   std::vector<std::pair<std::string, std::string>> found_;
+  size_t bytes_ = 0;
 };
 
 // With ErrorInfo when `reason` (UPPER_SNAKE_CASE) is given, RetryInfo when the call may be tried again soon, and

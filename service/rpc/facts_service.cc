@@ -1,5 +1,6 @@
 // Nodes and pods, told in numbered steps.
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,8 @@ using grpc::CallbackServerContext;
 // Of one snapshot, all parts together.
 constexpr size_t kMaxSnapshotBytes = size_t{512} << 20;
 constexpr size_t kMaxSnapshots = 4;
+// Of one message: a few bytes each, and a thousand times that when read.
+constexpr int kMaxObjects = 100'000;
 
 constexpr char kElsewhere[] =
     "Kubernetes tells nodes and pods here (kubernetes.enabled); apply them there, or start musterd with "
@@ -31,7 +34,7 @@ void CheckSource(const std::string& source, Violations* violations) {
 
 void ReadManifests(const RpcDoor& door, const google::protobuf::RepeatedPtrField<std::string>& from,
                    const std::string& path, int64_t now_ms, Violations* violations, Facts* facts) {
-  for (int i = 0; i < from.size(); ++i) {
+  for (int i = 0; i < from.size() && !violations->full(); ++i) {
     if (door.options().manifests == nullptr) {
       violations->Add(path, "manifests are not read here");
       return;
@@ -44,10 +47,16 @@ void ReadManifests(const RpcDoor& door, const google::protobuf::RepeatedPtrField
 template <typename Message>
 void ReadFacts(const RpcDoor& door, const Message& message, Violations* violations, Facts* facts) {
   const int64_t now_ms = absl::ToUnixMillis(absl::Now());
-  for (int i = 0; i < message.nodes_size(); ++i) {
+  if (message.nodes_size() > kMaxObjects || message.pods_size() > kMaxObjects) {
+    violations->Add(message.nodes_size() > kMaxObjects ? "nodes" : "pods",
+                    absl::StrCat("has ", std::max(message.nodes_size(), message.pods_size()),
+                                 " entries; expected at most ", kMaxObjects, " in a message"));
+    return;
+  }
+  for (int i = 0; i < message.nodes_size() && !violations->full(); ++i) {
     ReadNode(message.nodes(i), absl::StrCat("nodes[", i, "]"), violations, &facts->nodes.emplace_back());
   }
-  for (int i = 0; i < message.pods_size(); ++i) {
+  for (int i = 0; i < message.pods_size() && !violations->full(); ++i) {
     ReadPod(message.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &facts->pods.emplace_back());
   }
   ReadManifests(door, message.manifests(), "manifests", now_ms, violations, facts);
@@ -71,7 +80,7 @@ class SnapshotPlaces {
 
   // A part of `call` has come. False: it has no place, as others are being gathered.
   [[nodiscard]] bool Gather(CallbackServerContext* call) {
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     const MutexLock lock(&mutex_);
     if (gathered_.size() >= kMaxSnapshots && gathered_.count(call) == 0) {
       const auto oldest = std::min_element(gathered_.begin(), gathered_.end(),
@@ -107,13 +116,16 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   }
   void OnReadDone(bool ok) override {
     if (!ok) return context_->IsCancelled() ? Finish(grpc::Status::CANCELLED) : Apply();
+    ended_ = part_.last();
     if (!places_->Gather(context_)) {
       return Finish(ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
     }
     if (parts_++ == 0) {
       facts_.step = {part_.source(), part_.version()};
       CheckSource(part_.source(), &violations_);
-      if (part_.version() < 1) violations_.Add("version", absl::StrCat(part_.version(), "; expected 1 or more"));
+      if (part_.version() < 1 || part_.version() == std::numeric_limits<int64_t>::max()) {
+        violations_.Add("version", absl::StrCat(part_.version(), "; expected 1 or more"));
+      }
     }
     bytes_ += part_.ByteSizeLong();
     if (bytes_ > kMaxSnapshotBytes) {
@@ -139,6 +151,12 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
       violations_.Add("version", "no part was sent; expected at least one, with source and version");
       return Finish(violations_.ToStatus());
     }
+    // A part that cannot be read ends the stream too.
+    if (!ended_) {
+      violations_.Add("last",
+                      "the stream ended before the part that says so, or a part could not be read; nothing is applied");
+      return Finish(violations_.ToStatus());
+    }
     places_->Leave(context_);
     const std::string source = facts_.step.source;
     door_->engine().AskAsync(std::move(facts_), DeadlineOf(*context_),
@@ -157,6 +175,7 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   ReplaceFacts facts_;
   Violations violations_;
   int parts_ = 0;
+  bool ended_ = false;
   size_t bytes_ = 0;
 };
 

@@ -33,7 +33,7 @@ grpc::Status ReadGang(Engine* engine, const std::string& name_space, const std::
     if (found) *view = machine.ViewGang(*gang, /*with_members=*/true);
   });
   if (!read.ok()) return ToGrpc(read);
-  if (!found) return {grpc::StatusCode::NOT_FOUND, absl::StrCat("there is no gang ", key)};
+  if (!found) return ToGrpc(absl::NotFoundError(absl::StrCat("there is no gang ", key)));
   return grpc::Status::OK;
 }
 
@@ -163,7 +163,7 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
       if (request->name().empty()) return finish(Missing("name"));
       const auto node = door_->engine().view()->nodes.Find(request->name());
       if (node == nullptr) {
-        return finish({grpc::StatusCode::NOT_FOUND, absl::StrCat("there is no node ", request->name())});
+        return finish(ToGrpc(absl::NotFoundError(absl::StrCat("there is no node ", request->name()))));
       }
       *response = ToMessage(*node);
       finish(grpc::Status::OK);

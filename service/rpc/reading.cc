@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/names.h"
 #include "state/base/quantity.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -17,7 +18,7 @@ constexpr int32_t kMaxMembers = 100'000;
 constexpr size_t kMaxMemberBytes = 64 << 20;
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
 
-std::string Quoted(const std::string& text) { return absl::StrCat("\"", text.substr(0, 64), "\""); }
+std::string Quoted(const std::string& text) { return absl::StrCat("\"", Beginning(text, 64), "\""); }
 
 std::string At(const std::string& path, absl::string_view field) {
   return path.empty() ? std::string(field) : absl::StrCat(path, ".", field);
@@ -264,7 +265,9 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
       violations->Add(absl::StrCat(path, ".count"), absl::StrCat(set.count(), "; expected 1 to ", left));
       continue;
     }
-    bytes += static_cast<size_t>(set.count()) * (set.shape().ByteSizeLong() + request.gang().ByteSizeLong());
+    const std::string name = set.name().empty() ? out->name : set.name();
+    bytes += static_cast<size_t>(set.count()) *
+             (set.shape().ByteSizeLong() + request.gang().ByteSizeLong() + 2 * name.size() + id.size());
     if (bytes > kMaxMemberBytes) {
       violations->Add(
           absl::StrCat(path, ".count"),
@@ -272,11 +275,11 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
                        kMaxMemberBytes >> 20, " MiB"));
       return;
     }
-    const std::string name = set.name().empty() ? out->name : set.name();
     PodDescription pod;
     ReadName(name, absl::StrCat(path, ".name"), violations);
     pod.priority = set.priority();
     ReadShape(set.shape(), absl::StrCat(path, ".shape"), violations, &pod.shape);
+    if (!violations->none()) return;  // none of them is made
     for (int32_t member = 0; member < set.count(); ++member) {
       pod.name = absl::StrCat(name, "-", member);
       pod.uid = absl::StrCat(id, "/", pod.name);
@@ -284,12 +287,30 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
     }
   }
   for (int i = 0; i < request.pods_size(); ++i) {
-    ReadPod(request.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &out->pods.emplace_back());
+    const v1::PodFacts& pod = request.pods(i);
+    const std::string path = absl::StrCat("pods[", i, "]");
+    ReadPod(pod, path, now_ms, violations, &out->pods.emplace_back());
+    if (!pod.gang().empty() && pod.gang() != out->name) {
+      violations->Add(path + ".gang", absl::StrCat(Quoted(pod.gang()), "; expected ", out->name, ", or nothing"));
+    }
+    if (!pod.namespace_().empty() && pod.namespace_() != out->name_space) {
+      violations->Add(path + ".namespace",
+                      absl::StrCat(Quoted(pod.namespace_()), "; expected ", out->name_space, ", or nothing"));
+    }
+    if (violations->full()) return;
+  }
+  for (const PodDescription& pod : out->pods) {
+    if (pod.node_name.empty() && pod.phase == PodPhase::kPending && !pod.deleting) continue;
+    violations->Add("pods",
+                    absl::StrCat("pod ", pod.name, " has a node or is over; expected pods that are to be placed"));
+    return;
   }
   if (out->pods.size() * request.gang().ByteSizeLong() > kMaxMemberBytes) {
     violations->Add("gang", "is too large for so many pods");
   }
-  if (out->pods.empty()) violations->Add("members", "is empty; expected members, pods or manifests");
+  if (out->pods.empty() && violations->none()) {
+    violations->Add("members", "is empty; expected members, pods or manifests");
+  }
 }
 
 }  // namespace muster

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "service/rpc/errors.h"
+
 namespace muster {
 namespace {
 
@@ -19,6 +21,12 @@ bool MayChange(const grpc::Status& status) {
   }
 }
 
+// What an entry takes: its id stands twice.
+size_t BytesOf(const std::string& key, const RequestLog::Answer& answer) {
+  return 2 * key.size() + answer.response.size() + answer.status.error_message().size() +
+         answer.status.error_details().size();
+}
+
 }  // namespace
 
 bool RequestLog::Begin(const std::string& key, uint64_t fingerprint, absl::Time now, const Finish& finish) {
@@ -30,12 +38,13 @@ bool RequestLog::Begin(const std::string& key, uint64_t fingerprint, absl::Time 
     if (fresh) {
       entry->second.fingerprint = fingerprint;
       entry->second.begun = now;
-      order_.push_back(key);
+      order_.emplace_back(key, now);
       return true;
     }
     if (entry->second.fingerprint != fingerprint) {
-      answer.status = {grpc::StatusCode::INVALID_ARGUMENT,
-                       "request_id: was used for another request; expected an id of its own for each request"};
+      Violations violations;
+      violations.Add("request_id", "was used for another request; expected an id of its own for each request");
+      answer.status = violations.ToStatus();
     } else if (entry->second.done) {
       answer = entry->second.answer;
     } else {
@@ -58,16 +67,17 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
       entries_.erase(entry);
       // Its place in order_ is skipped later, unless there are too many such.
       if (order_.size() > 2 * kMaxEntries) {
-        std::deque<std::string> kept;
-        for (std::string& known : order_) {
-          if (entries_.contains(known)) kept.push_back(std::move(known));
+        std::deque<std::pair<std::string, absl::Time>> kept;
+        for (auto& [known, begun] : order_) {
+          const auto there = entries_.find(known);
+          if (there != entries_.end() && there->second.begun == begun) kept.emplace_back(std::move(known), begun);
         }
         order_ = std::move(kept);
       }
     } else {
       entry->second.done = true;
       entry->second.answer = answer;
-      bytes_ += answer.response.size();
+      bytes_ += BytesOf(key, answer);
     }
   }
   for (const Finish& finish : waiting) finish(answer);
@@ -75,11 +85,12 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
 
 void RequestLog::Trim(absl::Time now) {
   while (!order_.empty()) {
-    const auto entry = entries_.find(order_.front());
-    if (entry != entries_.end()) {
+    const auto entry = entries_.find(order_.front().first);
+    // An id whose first answer was not kept may stand here twice: its newest place counts.
+    if (entry != entries_.end() && entry->second.begun == order_.front().second) {
       const bool full = entries_.size() >= kMaxEntries || bytes_ > kMaxBytes;
       if (!entry->second.done || (!full && now - entry->second.begun < kKept)) return;
-      bytes_ -= entry->second.answer.response.size();
+      bytes_ -= BytesOf(entry->first, entry->second.answer);
       entries_.erase(entry);
     }
     order_.pop_front();

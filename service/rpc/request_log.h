@@ -45,7 +45,7 @@ class RequestLog {
 
   Mutex mutex_;
   absl::flat_hash_map<std::string, Entry> entries_ ABSL_GUARDED_BY(mutex_);
-  std::deque<std::string> order_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<std::string, absl::Time>> order_ ABSL_GUARDED_BY(mutex_);  // and when it was begun
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -4,8 +4,6 @@
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
-#include <grpcpp/security/tls_certificate_provider.h>
-#include <grpcpp/security/tls_credentials_options.h>
 
 #include <chrono>
 #include <utility>
@@ -14,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "service/rpc/door.h"
 #include "service/rpc/services.h"
+#include "service/rpc/tls_credentials.h"
 
 namespace muster {
 namespace {
@@ -22,25 +21,7 @@ namespace {
 constexpr int kKeepaliveMs = 20'000;
 constexpr int kKeepaliveTimeoutMs = 10'000;
 constexpr int kHandshakeMs = 10'000;
-constexpr unsigned kCertificateSeconds = 1;
 constexpr size_t kMemoryBytes = size_t{1} << 30;
-
-std::shared_ptr<grpc::ServerCredentials> Credentials(const TlsFiles& files) {
-  if (!files.enabled()) return grpc::InsecureServerCredentials();
-  const auto provider = files.client_ca.empty()
-                            ? std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-                                  files.key, files.certificate, kCertificateSeconds)
-                            : std::make_shared<grpc::experimental::FileWatcherCertificateProvider>(
-                                  files.key, files.certificate, files.client_ca, kCertificateSeconds);
-  grpc::experimental::TlsServerCredentialsOptions options(provider);
-  options.watch_identity_key_cert_pairs();
-  if (!files.client_ca.empty()) {
-    options.watch_root_certs();
-    options.set_cert_request_type(files.client_required ? GRPC_SSL_REQUEST_AND_REQUIRE_CLIENT_CERTIFICATE_AND_VERIFY
-                                                        : GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_AND_VERIFY);
-  }
-  return grpc::experimental::TlsServerCredentials(options);
-}
 
 }  // namespace
 
@@ -53,6 +34,7 @@ struct RpcServer::Impl {
   }
   RpcDoor door;
   std::vector<std::unique_ptr<grpc::Service>> services;
+  std::shared_ptr<grpc::ServerCredentials> credentials;  // outlives the server
   std::unique_ptr<grpc::Server> server;
 };
 
@@ -61,15 +43,17 @@ RpcServer::~RpcServer() { Stop(); }
 
 absl::Status RpcServer::Start() {
   const RpcOptions& options = impl_->door.options();
+  impl_->credentials = grpc::InsecureServerCredentials();
   if (options.tls.enabled()) {
-    // gRPC says nothing of files that it cannot use: look first.
-    if (absl::Status readable = TlsContext(options.tls).Load(); !readable.ok()) return readable;
+    auto context = std::make_unique<TlsContext>(options.tls);
+    if (absl::Status readable = context->Load(); !readable.ok()) return readable;
+    impl_->credentials = MakeTlsCredentials(std::move(context));
   }
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   grpc::ServerBuilder builder;
   const std::string address = absl::StrCat(options.host, ":", options.port);
-  builder.AddListeningPort(address, Credentials(options.tls), &port_);
+  builder.AddListeningPort(address, impl_->credentials, &port_);
   builder.SetMaxReceiveMessageSize(options.max_message_bytes);
   grpc::ResourceQuota quota("muster");
   quota.Resize(kMemoryBytes);

@@ -91,7 +91,7 @@ bool Access::required() const {
 }
 
 absl::Status Access::ReadTokens() {
-  tokens_looked_at_ = absl::Now();
+  tokens_looked_at_ = SteadyNow();
   const uint64_t stamp = FileStamp(options_.tokens_file);
   if (stamp == tokens_stamp_ && stamp != 0) return absl::OkStatus();
   std::ifstream in(options_.tokens_file);
@@ -152,7 +152,7 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
   absl::StatusOr<Identity> answer = absl::UnauthenticatedError("the bearer token is not known");
   {
     MutexLock lock(&mutex_);
-    if (!options_.tokens_file.empty() && absl::Now() - tokens_looked_at_ > absl::Seconds(1)) {
+    if (!options_.tokens_file.empty() && SteadyNow() - tokens_looked_at_ > absl::Seconds(1)) {
       if (const absl::Status read = ReadTokens(); !read.ok()) {
         spdlog::warn("{}; the tokens read before stay", std::string(read.message()));
       }
@@ -162,7 +162,7 @@ void Access::Identify(const std::string& bearer, const std::vector<std::string>&
       answer = known->second;
     } else if (options_.token_review) {
       const auto reviewed = reviewed_.find(digest);
-      if (reviewed != reviewed_.end() && reviewed->second.until > absl::Now()) {
+      if (reviewed != reviewed_.end() && reviewed->second.until > SteadyNow()) {
         answer = reviewed->second.identity;
       } else if (stopping_) {
         answer = absl::UnavailableError("Muster is stopping");
@@ -217,7 +217,7 @@ void Access::Review() {
 
 // Good answers are not pushed out by the bad ones that anybody can make.
 void Access::Remember(const std::string& digest, const absl::StatusOr<Identity>& identity) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (reviewed_.size() >= kMaxReviewed)
     absl::erase_if(reviewed_, [&](const auto& entry) { return entry.second.until <= now; });
   if (reviewed_.size() >= kMaxReviewed)

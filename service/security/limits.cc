@@ -15,7 +15,7 @@ absl::Status ClientLimits::TakeCall(const std::string& client, absl::Time now) {
   MutexLock lock(&mutex_);
   if (clients_.size() >= kMaxClients && !clients_.contains(client)) ForgetIdle(now);
   Client& entry = clients_[client];
-  const double passed_s = entry.at == absl::InfinitePast() ? 1 : absl::ToDoubleSeconds(now - entry.at);
+  const double passed_s = entry.at == absl::InfinitePast() ? 1 : std::max(0.0, absl::ToDoubleSeconds(now - entry.at));
   entry.calls = std::min(options_.calls_per_s, entry.calls + passed_s * options_.calls_per_s);
   entry.at = now;
   if (entry.calls < 1) {

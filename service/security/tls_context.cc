@@ -4,8 +4,10 @@
 #include <openssl/ssl.h>
 #include <spdlog/spdlog.h>
 
+#include <fstream>
+#include <sstream>
+
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "service/security/file_stamp.h"
 
 namespace muster {
@@ -18,6 +20,13 @@ std::string LastError() {
   return text;
 }
 
+std::string Text(const std::string& path) {
+  if (path.empty()) return "";
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 }  // namespace
 
 uint64_t TlsContext::Stamp() const {
@@ -26,29 +35,50 @@ uint64_t TlsContext::Stamp() const {
 
 absl::Status TlsContext::Load() {
   MutexLock lock(&mutex_);
-  stamp_ = Stamp();
-  looked_at_ = absl::Now();
-  absl::StatusOr<std::shared_ptr<SSL_CTX>> built = Build();
-  if (!built.ok()) return built.status();
-  context_ = *std::move(built);
-  return absl::OkStatus();
+  looked_at_ = SteadyNow();
+  return Read();
 }
 
 std::shared_ptr<SSL_CTX> TlsContext::Current() {
   MutexLock lock(&mutex_);
-  if (absl::Now() - looked_at_ < absl::Seconds(1)) return context_;
-  looked_at_ = absl::Now();
+  Look();
+  return context_;
+}
+
+std::shared_ptr<const TlsPem> TlsContext::CurrentPem() {
+  MutexLock lock(&mutex_);
+  Look();
+  return pem_;
+}
+
+void TlsContext::Look() {
+  if (SteadyNow() - looked_at_ < absl::Seconds(1)) return;
+  looked_at_ = SteadyNow();
+  if (Stamp() == stamp_) return;
+  if (const absl::Status read = Read(); !read.ok()) {
+    spdlog::warn("{}; the certificate read before stays in use", std::string(read.message()));
+  } else {
+    spdlog::info("tls: certificate {} was read again", files_.certificate);
+  }
+}
+
+absl::Status TlsContext::Read() {
   const uint64_t stamp = Stamp();
-  if (stamp == stamp_) return context_;
   absl::StatusOr<std::shared_ptr<SSL_CTX>> built = Build();
-  if (!built.ok()) {
-    spdlog::warn("{}; the certificate read before stays in use", std::string(built.status().message()));
-    return context_;
+  if (!built.ok()) return built.status();
+  auto pem = std::make_shared<TlsPem>();
+  pem->certificate = Text(files_.certificate);
+  pem->key = Text(files_.key);
+  pem->client_ca = Text(files_.client_ca);
+  pem->generation = pem_->generation + 1;
+  if (Stamp() != stamp) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tls.certFile ", files_.certificate, ": the files are being changed"));
   }
   stamp_ = stamp;
   context_ = *std::move(built);
-  spdlog::info("tls: certificate {} was read again", files_.certificate);
-  return context_;
+  pem_ = std::move(pem);
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<SSL_CTX>> TlsContext::Build() const {

@@ -25,6 +25,14 @@ struct TlsFiles {
   [[nodiscard]] bool enabled() const { return !certificate.empty(); }
 };
 
+// What the files hold, as it was when all of it could be used together.
+struct TlsPem {
+  std::string certificate;
+  std::string key;
+  std::string client_ca;
+  uint64_t generation = 0;  // another number for other contents; 0: nothing was read yet
+};
+
 // Thread-safe.
 class TlsContext {
  public:
@@ -35,14 +43,20 @@ class TlsContext {
   // For a new connection; looks at the files at most once a second. When changed files cannot be used, what was read
   // before stays in use.
   [[nodiscard]] std::shared_ptr<ssl_ctx_st> Current();
+  // The same, for who makes contexts of its own.
+  [[nodiscard]] std::shared_ptr<const TlsPem> CurrentPem();
+  [[nodiscard]] const TlsFiles& files() const { return files_; }
 
  private:
+  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] absl::Status Read() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::StatusOr<std::shared_ptr<ssl_ctx_st>> Build() const;
   [[nodiscard]] uint64_t Stamp() const;
 
   const TlsFiles files_;
   Mutex mutex_;
   std::shared_ptr<ssl_ctx_st> context_ ABSL_GUARDED_BY(mutex_);
+  std::shared_ptr<const TlsPem> pem_ ABSL_GUARDED_BY(mutex_) = std::make_shared<TlsPem>();
   uint64_t stamp_ ABSL_GUARDED_BY(mutex_) = 0;
   absl::Time looked_at_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
 };

@@ -42,6 +42,11 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
+// Now, on a clock that no adjustment moves. Only differences of it mean something.
+inline absl::Time SteadyNow() {
+  return absl::UnixEpoch() + absl::FromChrono(std::chrono::steady_clock::now().time_since_epoch());
+}
+
 // Waits may return without a signal: look at the condition again, in a loop.
 class CondVar {
  public:

@@ -17,7 +17,7 @@ absl::Status Machine::CheckStep(const FactsStep& step, bool snapshot) const {
     return absl::FailedPreconditionError(
         absl::StrCat("facts are announced by \"", facts_source_, "\" now; to take over, send a snapshot"));
   }
-  if (step.version <= facts_version_ + 1) return absl::OkStatus();
+  if (step.version - 1 <= facts_version_) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat("version ", step.version, " comes after a gap: ", facts_version_,
                                                     " is the last one here; send a snapshot"));
 }

@@ -25,8 +25,8 @@ std::shared_ptr<X509> NewCertificate(EVP_PKEY* key, const std::string& common, l
   X509_gmtime_adj(X509_getm_notAfter(out.get()), seconds_left);
   X509_set_pubkey(out.get(), key);
   X509_NAME* name = X509_get_subject_name(out.get());
-  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common.c_str()), -1, -1,
-                             0);
+  X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_UTF8, reinterpret_cast<const unsigned char*>(common.data()),
+                             static_cast<int>(common.size()), -1, 0);
   X509_set_issuer_name(out.get(), issuer == nullptr ? name : X509_get_subject_name(issuer));
   return out;
 }

@@ -9,76 +9,15 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/muster_client.h"
-#include "k8s-extender/dialects/dialects.h"
 #include "proto/google/rpc/error_details.pb.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
-#include "service/engine/engine.h"
-#include "service/engine/event_log.h"
-#include "service/rpc/rpc_server.h"
 #include "service/sync/sync.h"
+#include "tests/contract/rpc_fixture.h"
 
 namespace muster {
 namespace {
-
-RpcOptions Options(EventLog* events) {
-  RpcOptions options;
-  options.manifests = &ReadManifest;
-  options.events = events;
-  options.snapshot_stall = absl::Milliseconds(200);
-  return options;
-}
-
-class Rpc : public testing::Test {
- protected:
-  Rpc()
-      : events_(nullptr),
-        engine_(Settings(), EngineOptions(), &store_, &events_),
-        server_(&engine_, Options(&events_)) {
-    EXPECT_TRUE(engine_.Start().ok());
-    EXPECT_TRUE(server_.Start().ok());
-    ClientOptions options;
-    options.server = absl::StrCat("127.0.0.1:", server_.port());
-    client_ = *MusterClient::Connect(options);
-    NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", 2'000}, {"memory", int64_t{1} << 30}, {"pods", 10}};
-    EXPECT_TRUE(engine_.Announce(UpsertNode{node}).ok());
-    AddPod("a", "train", 3);
-    AddPod("b", "train", 3);
-    AddPod("solo", "other", 2);
-    EXPECT_TRUE(engine_.Announce(FactsRead{}).ok());
-    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
-  }
-  ~Rpc() override {
-    server_.Stop();
-    engine_.Stop();
-  }
-  static MachineSettings Settings() {
-    MachineSettings settings;
-    settings.submission_ttl_ms = 300;
-    return settings;
-  }
-  void AddPod(const std::string& name, const std::string& gang, int min) {
-    PodDescription pod;
-    pod.uid = "u-" + name;
-    pod.name_space = gang == "other" ? "e" : "d";
-    pod.name = name;
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 1000}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
-    EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
-  }
-
-  MemoryStore store_;
-  EventLog events_;
-  Engine engine_;
-  RpcServer server_;
-  std::unique_ptr<MusterClient> client_;
-};
 
 TEST_F(Rpc, GetsListsAndExplains) {
   const auto gang = client_->GetGang("d", "train");
@@ -330,115 +269,6 @@ TEST_F(Rpc, AFieldThatIsWrongIsNamed) {
   EXPECT_EQ(fields, (std::set<std::string>{"gang.name", "gang.min_member", "gang.mode", "gang.min_resources.cpu",
                                            "gang.group[0]"}));
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "Not A Name").status()));
-}
-
-v1::SnapshotPart Part(int64_t version, const std::string& node) {
-  v1::SnapshotPart part;
-  part.set_source("orchestrator-1");
-  part.set_version(version);
-  v1::NodeFacts* facts = part.add_nodes();
-  facts->set_name(node);
-  (*facts->mutable_allocatable())["cpu"] = "4";
-  return part;
-}
-
-// SPEC S-1: a snapshot, then updates without a gap; a gap is answered with "send a snapshot".
-TEST_F(Rpc, FactsComeInNumberedSteps) {
-  v1::UpdateFactsRequest update;
-  update.set_source("orchestrator-1");
-  update.set_version(1);
-  EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status())) << "nothing was announced yet";
-  v1::SnapshotPart more;
-  *more.add_nodes() = Part(0, "n2").nodes(0);
-  const auto snapshot = client_->SendSnapshot({Part(7, "n1"), more});
-  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
-  EXPECT_EQ(snapshot->version(), 7);
-  EXPECT_EQ(snapshot->nodes(), 2) << "what was there before is gone";
-  EXPECT_EQ(snapshot->pods(), 0);
-
-  update.set_version(8);
-  v1::PodFacts* pod = update.add_pods();
-  pod->set_uid("u1");
-  pod->set_name("p");
-  pod->set_node_name("n1");
-  (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
-  ASSERT_TRUE(client_->UpdateFacts(update).ok());
-  update.set_request_id("");
-  const auto known = client_->UpdateFacts(update);
-  ASSERT_TRUE(known.ok()) << "told again";
-  EXPECT_EQ(known->version(), 8);
-
-  update.set_version(10);
-  grpc::ClientContext context;
-  v1::FactsStatus response;
-  const auto stub = v1::FactsService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
-  const grpc::Status gap = stub->UpdateFacts(&context, update, &response);
-  EXPECT_EQ(gap.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
-  google::rpc::Status details;
-  ASSERT_TRUE(details.ParseFromString(gap.error_details()));
-  google::rpc::ErrorInfo info;
-  ASSERT_TRUE(details.details(0).UnpackTo(&info));
-  EXPECT_EQ(info.reason(), "SEND_SNAPSHOT");
-
-  // A step with a part that cannot be is not applied at all.
-  v1::UpdateFactsRequest bad;
-  bad.set_source("orchestrator-1");
-  bad.set_version(9);
-  bad.add_removed_pods("u1");
-  bad.add_nodes()->set_name("n3");
-  v1::PodFacts* twin = bad.add_pods();
-  twin->set_uid("u1");
-  twin->set_name("another");
-  EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(bad).status()));
-  const auto status = client_->GetFactsStatus();
-  ASSERT_TRUE(status.ok());
-  EXPECT_EQ(status->version(), 8);
-  EXPECT_EQ(status->nodes(), 2);
-  EXPECT_EQ(status->pods(), 1);
-
-  // Another announcer takes over with a snapshot; the first one is told so.
-  v1::SnapshotPart other = Part(1, "n9");
-  other.set_source("orchestrator-2");
-  ASSERT_TRUE(client_->SendSnapshot({other}).ok());
-  update.set_version(9);
-  EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status()));
-}
-
-// Four are gathered at once. One that stalls keeps nobody out for long, one that is done leaves its place.
-TEST_F(Rpc, SnapshotsThatStallGiveWay) {
-  for (int version = 1; version <= 12; ++version) {
-    const auto sent = client_->SendSnapshot({Part(version, "n1")});
-    ASSERT_TRUE(sent.ok()) << "snapshot " << version << ": " << sent.status();
-  }
-  const auto stub = v1::FactsService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
-  struct Stalled {
-    grpc::ClientContext context;
-    v1::FactsStatus status;
-    std::unique_ptr<grpc::ClientWriter<v1::SnapshotPart>> writer;
-  };
-  std::vector<std::unique_ptr<Stalled>> stalled;
-  for (int i = 0; i < 4; ++i) {
-    auto each = std::make_unique<Stalled>();
-    each->writer = stub->SendSnapshot(&each->context, &each->status);
-    ASSERT_TRUE(each->writer->Write(Part(20 + i, "stalled")));
-    stalled.push_back(std::move(each));
-  }
-  absl::Status sent;
-  for (int i = 0; i < 100; ++i) {
-    sent = client_->SendSnapshot({Part(30, "n2")}).status();
-    if (sent.ok()) break;
-    EXPECT_TRUE(absl::IsResourceExhausted(sent)) << sent;
-    absl::SleepFor(absl::Milliseconds(50));
-  }
-  EXPECT_TRUE(sent.ok()) << sent;
-  int gave_way = 0;
-  for (const auto& each : stalled) {
-    each->context.TryCancel();
-    gave_way += each->writer->Finish().error_code() == grpc::StatusCode::CANCELLED;
-  }
-  EXPECT_EQ(gave_way, 4);
 }
 
 // SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that leaves gives its place back.

@@ -38,6 +38,7 @@ RunningMusterd::RunningMusterd(const std::string& yaml) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     extender_port_ = PortAfter("extender ");
     bind_port_ = PortAfter("bind ");
+    admin_port_ = PortAfter("admin ");
     grpc_port_ = PortAfter("gRPC ");
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {

@@ -21,6 +21,7 @@ class RunningMusterd {
   [[nodiscard]] int grpc_port() const { return grpc_port_; }
   [[nodiscard]] int extender_port() const { return extender_port_; }
   [[nodiscard]] int bind_port() const { return bind_port_; }
+  [[nodiscard]] int admin_port() const { return admin_port_; }
   [[nodiscard]] pid_t pid() const { return pid_; }
   [[nodiscard]] std::string log() const;
   // Resident memory in KiB.
@@ -36,6 +37,7 @@ class RunningMusterd {
   int grpc_port_ = 0;
   int extender_port_ = 0;
   int bind_port_ = 0;
+  int admin_port_ = 0;
 };
 
 }  // namespace muster

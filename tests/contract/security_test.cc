@@ -62,6 +62,12 @@ absl::Status Read(const ClientOptions& options, std::chrono::milliseconds timeou
 
 bool Unreachable(const ClientOptions& options) { return absl::IsUnavailable(Read(options, kRefusedFor)); }
 
+std::string Contents(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
 bool Eventually(const std::function<bool()>& holds) {
   const absl::Time until = absl::Now() + absl::FromChrono(kPatience);
   while (!holds()) {
@@ -177,6 +183,17 @@ TEST_F(SecurityTest, CertificatesAreReadAgain) {
     httplib::Client clear("127.0.0.1", musterd.extender_port());
     EXPECT_FALSE(clear.Get("/filter")) << "in the clear";
   }
+  // Files that do not belong together, or hold nothing: what was read before stays, on every door.
+  for (const std::string& bad : {std::string("no certificate"), Contents(authority_.cert_file("client"))}) {
+    std::ofstream(authority_.cert_file("server")) << bad;
+    absl::SleepFor(absl::Milliseconds(1'500));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(extender("client"), 200);
+      EXPECT_TRUE(Read(Client(musterd, "client")).ok());
+      absl::SleepFor(absl::Milliseconds(300));
+    }
+  }
+  EXPECT_TRUE(absl::StrContains(musterd.log(), "the certificate read before stays in use")) << musterd.log();
   // The server's certificate runs out; whoever connects now is told so. Then it is renewed.
   authority_.Issue("server", "musterd", -60);
   EXPECT_TRUE(Eventually([&] { return extender("client") == 0; }));
@@ -206,6 +223,68 @@ TEST_F(SecurityTest, TheExtendersDoorKnowsTokensAndRoles) {
   EXPECT_EQ(ask(kReader), 403);
   EXPECT_EQ(ask(kWriter), 200);
   EXPECT_EQ(ask(kWriter), 200);
+}
+
+// The text of a refusal never lets a request in: a certificate's name with a line break, or one that is cut off
+// somewhere.
+TEST_F(SecurityTest, NamesThatBreakLinesAreNobodys) {
+  authority_.Issue("broken", "bad\nname");
+  authority_.Issue("longer", std::string("good\0.evil", 10));
+  authority_.Issue("good", "good");
+  const RunningMusterd musterd(absl::StrCat(Tls(), "  extender: true\n  clientCaFile: ", authority_.ca_file(),
+                                            "\nauth: {writers: ['cert:good']}\n"));
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  const auto ask = [&](const std::string& certificate) {
+    httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
+                              authority_.key_file(certificate));
+    client.set_ca_cert_path(authority_.ca_file().c_str());
+    const httplib::Result result =
+        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
+    return result ? result->status : 0;
+  };
+  EXPECT_EQ(ask("good"), 200);
+  EXPECT_EQ(ask("client"), 403);
+  EXPECT_EQ(ask("broken"), 403);
+  EXPECT_EQ(ask("longer"), 403);
+}
+
+// What HTTP allows and nobody here needs: ranges, multipart, chunks, compression, bodies where nothing is sent to.
+TEST_F(SecurityTest, StrangeRequestsAreRefusedUnread) {
+  const RunningMusterd musterd;
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  const auto ask = [&](int port, const std::string& head, size_t body) {
+    const int fd = ConnectLoopback(port);
+    if (fd < 0) return std::string("no connection");
+    timeval limit{5, 0};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    const std::string request = head + "Host: x\r\n\r\n" + std::string(body, 'a');
+    send(fd, request.data(), request.size(), MSG_NOSIGNAL);
+    char answer[64] = "";
+    const ssize_t got = recv(fd, answer, sizeof(answer) - 1, 0);
+    close(fd);
+    return got < 12 ? std::string("closed") : std::string(answer).substr(9, 3);
+  };
+  std::string ranges = "RaNge: bytes=0-1";
+  for (int i = 0; i < 1500; ++i) ranges += ",0-1";
+  const std::string part = absl::StrCat("Content-Type: multipart/form-data; boundary=", std::string(60, 'b'), "\r\n");
+  const int64_t before = musterd.ResidentKib();
+  for (const int port : {musterd.admin_port(), musterd.extender_port(), musterd.bind_port()}) {
+    EXPECT_NE(ask(port, "GET /healthz HTTP/1.1\r\n" + ranges + "\r\n", 0), "200");
+    EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\nContent-Length: 9\r\n" + part, 9), "415");
+    EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", 0), "411");
+    EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\n", 0), "411");
+    EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\nContent-Length: 9\r\nContent-Encoding: gzip\r\n", 9), "415");
+    EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\nContent-Length: 99999999999\r\n", 9), "413");
+    EXPECT_EQ(ask(port, "GET /healthz HTTP/1.1\r\nContent-Length: 9\r\n", 9), "413");
+  }
+  EXPECT_EQ(ask(musterd.admin_port(), "POST /healthz HTTP/1.1\r\nContent-Length: 9\r\n", 9), "413");
+  EXPECT_EQ(ask(musterd.admin_port(), "GET /healthz HTTP/1.1\r\n", 0), "200") << "and others are served";
+  if (!kSanitized) {
+    EXPECT_LT(musterd.ResidentKib(), before + (50 << 10));
+  }
+  ClientOptions options;
+  options.server = musterd.grpc();
+  EXPECT_TRUE(Read(options).ok());
 }
 
 // Ten thousand waiting calls of one client: it gets what is its own, others get theirs.

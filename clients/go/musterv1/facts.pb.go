@@ -641,7 +641,9 @@ type SnapshotPart struct {
 	Nodes   []*NodeFacts `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Pods    []*PodFacts  `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
 	// JSON objects in Kubernetes' shapes (Node, Pod, PodGroup, List), read in every dialect that docs/gangs.md names.
-	Manifests     []string `protobuf:"bytes,5,rep,name=manifests,proto3" json:"manifests,omitempty"`
+	Manifests []string `protobuf:"bytes,5,rep,name=manifests,proto3" json:"manifests,omitempty"`
+	// The snapshot is complete. A stream that ends without it is INVALID_ARGUMENT, and nothing is applied.
+	Last          bool `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -709,6 +711,13 @@ func (x *SnapshotPart) GetManifests() []string {
 		return x.Manifests
 	}
 	return nil
+}
+
+func (x *SnapshotPart) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
 }
 
 type UpdateFactsRequest struct {
@@ -992,13 +1001,14 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\tnode_name\x18\n" +
 	" \x01(\tR\bnodeName\x12\x14\n" +
 	"\x05phase\x18\v \x01(\tR\x05phase\x12\x1a\n" +
-	"\bdeleting\x18\f \x01(\bR\bdeleting\"\xb3\x01\n" +
+	"\bdeleting\x18\f \x01(\bR\bdeleting\"\xc7\x01\n" +
 	"\fSnapshotPart\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12*\n" +
 	"\x05nodes\x18\x03 \x03(\v2\x14.muster.v1.NodeFactsR\x05nodes\x12'\n" +
 	"\x04pods\x18\x04 \x03(\v2\x13.muster.v1.PodFactsR\x04pods\x12\x1c\n" +
-	"\tmanifests\x18\x05 \x03(\tR\tmanifests\"\xcd\x02\n" +
+	"\tmanifests\x18\x05 \x03(\tR\tmanifests\x12\x12\n" +
+	"\x04last\x18\x06 \x01(\bR\x04last\"\xcd\x02\n" +
 	"\x12UpdateFactsRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x16\n" +

@@ -187,11 +187,11 @@ class AsyncClient:
                             pods: Sequence[facts_pb2.PodFacts] = (),
                             manifests: Sequence[core.Manifest] = ()) -> facts_pb2.FactsStatus:
         """All nodes and pods there are, in one step; `source` is the announcer from then on."""
-        parts = core.snapshot_parts(source, version, nodes, pods, manifests)
-        try:
-            return await self._facts.SendSnapshot(iter(parts), timeout=self._options.timeout_s, metadata=self._options.metadata())
-        except grpc.RpcError as error:
-            raise core.error_of(error) from None
+        def send(_: None, timeout: float, metadata: Any) -> Any:
+            parts = core.snapshot_parts(source, version, nodes, pods, manifests)
+            return self._facts.SendSnapshot(iter(parts), timeout=timeout, metadata=metadata)
+
+        return await self._call(send, None)
 
     async def wait_planned(self, submission_id: str, timeout: Optional[float] = None) -> decisions_pb2.Submission:
         """Until a submitted gang has a plan, or is over. TimeoutError after `timeout` seconds; the gang goes on waiting for

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
+import ipaddress
 import json
 import uuid
 from typing import Any, Iterable, List, Mapping, Optional, Sequence, Tuple, Union
@@ -45,7 +46,7 @@ class Options:
         if self.token and not all("!" <= c <= "~" for c in self.token):
             raise ValueError("token: has characters that no token has; expected printable ASCII without spaces")
         if not self.tls:
-            if self.token and not (host.startswith("127.") or host in ("localhost", "[::1]")):
+            if self.token and not is_loopback(host):
                 raise ValueError(f"token: would travel to {self.server} in the clear; give a CA file, or a loopback address")
             return None
         if bool(self.cert) != bool(self.key):
@@ -60,7 +61,11 @@ class Options:
         return grpc.ssl_channel_credentials(read(self.ca), read(self.key), read(self.cert))
 
     def channel_arguments(self) -> List[Tuple[str, Any]]:
-        return [("grpc.ssl_target_name_override", self.server_name)] if self.server_name else []
+        # Large clusters have large answers, and this server is trusted.
+        arguments: List[Tuple[str, Any]] = [("grpc.max_receive_message_length", -1)]
+        if self.server_name:
+            arguments.append(("grpc.ssl_target_name_override", self.server_name))
+        return arguments
 
     def metadata(self) -> List[Tuple[str, str]]:
         return [("authorization", f"Bearer {self.token}")] if self.token else []
@@ -112,6 +117,16 @@ def error_of(error: Any) -> MusterError:
     return kind(error.code(), error.details() or "", violations, reason, again)
 
 
+def is_loopback(host: str) -> bool:
+    """Whether what is sent to the host stays on this machine."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def new_id() -> str:
     return uuid.uuid4().hex
 
@@ -160,10 +175,19 @@ def submit_request(gang: Union[str, muster_pb2.GangSpec], count: int, requests: 
 
 
 def snapshot_parts(source: str, version: int, nodes: Sequence[facts_pb2.NodeFacts], pods: Sequence[facts_pb2.PodFacts],
-                   manifests: Sequence[Manifest], per_part: int = 1000) -> Iterable[facts_pb2.SnapshotPart]:
-    """Parts small enough for one message each."""
-    yield facts_pb2.SnapshotPart(source=source, version=version, manifests=[manifest_text(m) for m in manifests])
-    for start in range(0, len(nodes), per_part):
-        yield facts_pb2.SnapshotPart(nodes=nodes[start:start + per_part])
-    for start in range(0, len(pods), per_part):
-        yield facts_pb2.SnapshotPart(pods=pods[start:start + per_part])
+                   manifests: Sequence[Manifest], part_bytes: int = 1 << 20) -> Iterable[facts_pb2.SnapshotPart]:
+    """Parts small enough for one message each; the last one says so."""
+    part = facts_pb2.SnapshotPart(source=source, version=version)
+    size = 0
+    texts = [manifest_text(m) for m in manifests]
+    for field, items in (("nodes", nodes), ("pods", pods), ("manifests", texts)):
+        for item in items:
+            more = len(item.encode()) if isinstance(item, str) else item.ByteSize()
+            if size and size + more > part_bytes:
+                yield part
+                part = facts_pb2.SnapshotPart()
+                size = 0
+            getattr(part, field).append(item)
+            size += more + 4
+    part.last = True
+    yield part

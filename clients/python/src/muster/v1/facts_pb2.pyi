@@ -141,18 +141,20 @@ class PodFacts(_message.Message):
     def __init__(self, uid: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., priority: _Optional[int] = ..., scheduler_name: _Optional[str] = ..., shape: _Optional[_Union[PodShape, _Mapping]] = ..., gang: _Optional[str] = ..., declaration: _Optional[_Union[_muster_pb2.GangSpec, _Mapping]] = ..., node_name: _Optional[str] = ..., phase: _Optional[str] = ..., deleting: bool = ...) -> None: ...
 
 class SnapshotPart(_message.Message):
-    __slots__ = ("source", "version", "nodes", "pods", "manifests")
+    __slots__ = ("source", "version", "nodes", "pods", "manifests", "last")
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     PODS_FIELD_NUMBER: _ClassVar[int]
     MANIFESTS_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
     source: str
     version: int
     nodes: _containers.RepeatedCompositeFieldContainer[NodeFacts]
     pods: _containers.RepeatedCompositeFieldContainer[PodFacts]
     manifests: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, source: _Optional[str] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[_Union[NodeFacts, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[PodFacts, _Mapping]]] = ..., manifests: _Optional[_Iterable[str]] = ...) -> None: ...
+    last: bool
+    def __init__(self, source: _Optional[str] = ..., version: _Optional[int] = ..., nodes: _Optional[_Iterable[_Union[NodeFacts, _Mapping]]] = ..., pods: _Optional[_Iterable[_Union[PodFacts, _Mapping]]] = ..., manifests: _Optional[_Iterable[str]] = ..., last: bool = ...) -> None: ...
 
 class UpdateFactsRequest(_message.Message):
     __slots__ = ("request_id", "source", "version", "nodes", "removed_nodes", "pods", "removed_pods", "manifests", "removed_manifests")

@@ -1,0 +1,79 @@
+// An engine with one node and two gangs that wait, behind a gRPC server, and a client of it.
+#ifndef MUSTER_TESTS_CONTRACT_RPC_FIXTURE_H_
+#define MUSTER_TESTS_CONTRACT_RPC_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/muster_client.h"
+#include "k8s-extender/dialects/dialects.h"
+#include "service/engine/engine.h"
+#include "service/engine/event_log.h"
+#include "service/rpc/rpc_server.h"
+
+namespace muster {
+
+inline RpcOptions Options(EventLog* events) {
+  RpcOptions options;
+  options.manifests = &ReadManifest;
+  options.events = events;
+  options.snapshot_stall = absl::Milliseconds(200);
+  return options;
+}
+
+class Rpc : public testing::Test {
+ protected:
+  Rpc()
+      : events_(nullptr),
+        engine_(Settings(), EngineOptions(), &store_, &events_),
+        server_(&engine_, Options(&events_)) {
+    EXPECT_TRUE(engine_.Start().ok());
+    EXPECT_TRUE(server_.Start().ok());
+    ClientOptions options;
+    options.server = absl::StrCat("127.0.0.1:", server_.port());
+    client_ = *MusterClient::Connect(options);
+    NodeDescription node;
+    node.name = "n";
+    node.allocatable = {{"cpu", 2'000}, {"memory", int64_t{1} << 30}, {"pods", 10}};
+    EXPECT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+    AddPod("a", "train", 3);
+    AddPod("b", "train", 3);
+    AddPod("solo", "other", 2);
+    EXPECT_TRUE(engine_.Announce(FactsRead{}).ok());
+    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  }
+  ~Rpc() override {
+    server_.Stop();
+    engine_.Stop();
+  }
+  static MachineSettings Settings() {
+    MachineSettings settings;
+    settings.submission_ttl_ms = 300;
+    return settings;
+  }
+  void AddPod(const std::string& name, const std::string& gang, int min) {
+    PodDescription pod;
+    pod.uid = "u-" + name;
+    pod.name_space = gang == "other" ? "e" : "d";
+    pod.name = name;
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.requests = {{"cpu", 1000}};
+    pod.gang.name = gang;
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = min;
+    EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
+  }
+
+  MemoryStore store_;
+  EventLog events_;
+  Engine engine_;
+  RpcServer server_;
+  std::unique_ptr<MusterClient> client_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_CONTRACT_RPC_FIXTURE_H_
