@@ -77,6 +77,11 @@ has "$("$musterctl" get gangs)" '\x1b'
 "$musterctl" delete -f "$work/odd.yaml" >/dev/null
 has "$("$musterctl" get gang train -o yaml)" 'wait_time_ms: "600000"'
 has "$("$musterctl" --token $'a\nb' get gangs 2>&1 || true)" "printable ASCII"
+# Flags over environment over the context, and a token and a file with one are one setting.
+echo sixteen-characters >"$work/token"
+has "$("$musterctl" --server 127.evil.example:1 --token x get gangs 2>&1 || true)" "in the clear"
+MUSTER_TOKEN=$'a\nb' "$musterctl" --token-file "$work/token" get gangs >/dev/null || fail "the environment's token beats --token-file"
+has "$(MUSTER_TOKEN=$'a\nb' "$musterctl" get gangs 2>&1 || true)" "printable ASCII"
 echo 'kind: Deployment' >"$work/bad.yaml"
 has "$("$musterctl" apply -f "$work/bad.yaml" 2>&1 || true)" "expected Node, Pod, PodGroup or List"
 has "$("$musterctl" apply -f "$work/nothing.yaml" 2>&1 || true)" "cannot read"

@@ -148,6 +148,18 @@ def test_a_call_waits_for_musterd_to_come_up(tmp_path: pathlib.Path, free_port: 
             musterd.kill()
 
 
+def test_large_clusters_are_told_and_listed(musterd: Musterd) -> None:
+    labels = {f"label-{i}": "x" * 60 for i in range(25)}
+    with muster.Client(muster.Options(server=musterd.address, timeout_s=60)) as client:
+        status = client.send_snapshot("test", 1, [muster.node(f"node-{i}", {"cpu": "8", GPU: 4}, labels=labels)
+                                                  for i in range(4000)])
+        assert status.nodes == 4000
+        nodes = client.list_nodes()
+        assert len(nodes) == 4000
+
+
 def test_a_token_does_not_travel_in_the_clear() -> None:
     with pytest.raises(ValueError, match="in the clear"):
         muster.Client(muster.Options(server="muster.example:9091", token="secret"))
+    with pytest.raises(ValueError, match="in the clear"):
+        muster.Client(muster.Options(server="127.evil.example:9091", token="secret"))
