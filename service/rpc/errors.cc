@@ -30,7 +30,7 @@ grpc::Status Build(grpc::StatusCode code, absl::string_view said,
 
 }  // namespace
 
-void Violations::Add(std::string field, std::string text) {
+void Violations::Add(absl::string_view field, absl::string_view text) {
   if (full()) return;
   found_.emplace_back(Cut(field, kMaxField), Cut(text, kMaxDescription));
   bytes_ += found_.back().first.size() + found_.back().second.size();

@@ -17,7 +17,7 @@ namespace muster {
 class Violations {
  public:
   // `text` says what the value is and what was expected.
-  void Add(std::string field, std::string text);
+  void Add(absl::string_view field, absl::string_view text);
   [[nodiscard]] bool none() const { return found_.empty(); }
   // No more are kept: there is no use in looking further.
   [[nodiscard]] bool full() const;

@@ -111,6 +111,16 @@ class SecurityTest : public testing::Test {
     return options;
   }
 
+  // The status of a filter call over TLS that shows this certificate; 0: none came.
+  [[nodiscard]] int AskExtender(const RunningMusterd& musterd, const std::string& certificate) const {
+    httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
+                              authority_.key_file(certificate));
+    client.set_ca_cert_path(authority_.ca_file().c_str());
+    const httplib::Result result =
+        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
+    return result ? result->status : 0;
+  }
+
   TestFolder folder_;
   TestAuthority authority_;
   TestAuthority stranger_;
@@ -165,14 +175,7 @@ TEST_F(SecurityTest, TokensHaveRoles) {
 TEST_F(SecurityTest, CertificatesAreReadAgain) {
   const RunningMusterd musterd(absl::StrCat(Tls(), "  extender: true\n  clientCaFile: ", authority_.ca_file(), "\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
-  const auto extender = [&](const std::string& certificate) {
-    httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
-                              authority_.key_file(certificate));
-    client.set_ca_cert_path(authority_.ca_file().c_str());
-    const httplib::Result result =
-        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
-    return result ? result->status : 0;
-  };
+  const auto extender = [&](const std::string& certificate) { return AskExtender(musterd, certificate); };
   EXPECT_EQ(extender("client"), 200);
   EXPECT_EQ(extender("foreign"), 0) << "of another CA";
   EXPECT_EQ(extender("late"), 0) << "expired";
@@ -234,14 +237,7 @@ TEST_F(SecurityTest, NamesThatBreakLinesAreNobodys) {
   const RunningMusterd musterd(absl::StrCat(Tls(), "  extender: true\n  clientCaFile: ", authority_.ca_file(),
                                             "\nauth: {writers: ['cert:good']}\n"));
   ASSERT_TRUE(musterd.running()) << musterd.log();
-  const auto ask = [&](const std::string& certificate) {
-    httplib::SSLClient client("localhost", musterd.extender_port(), authority_.cert_file(certificate),
-                              authority_.key_file(certificate));
-    client.set_ca_cert_path(authority_.ca_file().c_str());
-    const httplib::Result result =
-        client.Post("/filter", R"({"Pod":{"metadata":{"name":"p","uid":"u"}},"NodeNames":["n"]})", "application/json");
-    return result ? result->status : 0;
-  };
+  const auto ask = [&](const std::string& certificate) { return AskExtender(musterd, certificate); };
   EXPECT_EQ(ask("good"), 200);
   EXPECT_EQ(ask("client"), 403);
   EXPECT_EQ(ask("broken"), 403);
