@@ -88,8 +88,6 @@ BUGS = {
     "streams-uncounted": ("service/security/limits.cc", "  ++entry.streams;\n", ""),
     "snapshot-never-gives-way": ("service/rpc/facts_service.cc", "if (now - oldest->second < stall_) return false;",
                                  "if (now - oldest->second < stall_ * 1'000'000) return false;"),
-    "charged-by-old-id": ("state/machine/facts.cc", "SetCharge(pod, cluster_.InternNode(charged), kind);",
-                          "SetCharge(pod, cluster_.FindNode(charged), kind);"),
     "leaving-uses-nothing": ("state/machine/facts.cc", "(pod->state == MemberState::kLeaving && !pod->facts.node_name.empty());\n  if (!there",
                              "false;\n  if (!there"),
     "repair-without-policy": ("state/machine/binding.cc", "    gang->repair_until_ms = now_ms_ + settings_.repair_ms;\n", ""),
