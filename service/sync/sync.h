@@ -1,4 +1,4 @@
-// Mutex, condition variable and notification for everything around the core, which has no threads.
+// Mutex, condition variable, notification and a steady clock for everything around the core, which has no threads.
 //
 // They stand on std::mutex, whose operations ThreadSanitizer sees; Debian's absl::Mutex is compiled without it and
 // hides every lock from it (docs/decisions/0005). Clang's -Wthread-safety checks what is declared ABSL_GUARDED_BY.

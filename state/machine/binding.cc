@@ -227,12 +227,7 @@ void Machine::NoteBound(Pod* pod) {
   AnswerHolds(
       pod, as_asked,
       as_asked ? Reason() : Reason{ReasonCode::kGone, absl::StrCat("the pod is bound to node ", pod->facts.node_name)});
-  if (pod->cls != kNoClass) {
-    const NodeId node =
-        cluster_.InternNode(pod->facts.node_name);  // not before: with its last charge a node is forgotten
-    SetCharge(pod, node, ChargeKind::kUsed);
-    ReverifyNode(node);
-  }
+  UseNode(pod);  // not before: with its last charge a node that is gone is forgotten
   SettlePodTimer(pod);
   if (pod->gang != nullptr && pod->gang->evicting) {
     out_->effects.emplace_back(EvictPod{RefOf(*pod), std::string(kEvictedAnew)});

@@ -251,9 +251,7 @@ absl::Status Machine::CheckInvariants() const {
     if (pod->slot >= 0 && (pod->gang == nullptr || pod->gang->plan == nullptr)) {
       return broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
     }
-    const bool there = pod->state == MemberState::kBound || pod->state == MemberState::kRunning ||
-                       (pod->state == MemberState::kLeaving && !pod->facts.node_name.empty());
-    if (!there || pod->cls == kNoClass) continue;
+    if (!pod->on_node() || pod->cls == kNoClass) continue;
     const bool used = pod->charged_node != kNoNode && pod->charge_kind == ChargeKind::kUsed;
     if (!used || cluster_.node(pod->charged_node).facts.name != pod->facts.node_name) {
       return broken(absl::StrCat("pod ", uid, " does not use node ", pod->facts.node_name, ", where it is"));

@@ -87,7 +87,7 @@ void Machine::On(const UpsertPod& command) {
   pod->refused = asked;
   JoinGang(pod);
   if (asked && pod->gang == nullptr && pod->state == MemberState::kPending) Call(pod, kNoNode, 0);
-  UseNode(pod);
+  if (pod->on_node()) UseNode(pod);
   if (pod->gang == nullptr && pod->state == MemberState::kPending && !facts.nominated_node.empty()) {
     nominated_.insert(facts.uid);
     ChargeNominated();
@@ -97,11 +97,11 @@ void Machine::On(const UpsertPod& command) {
   }
 }
 
-// A pod whose facts name its node uses that node until it is over, whatever was charged for it before.
+// A pod that is on a node uses it, whatever was charged for it before.
 void Machine::UseNode(Pod* pod) {
-  const bool there = pod->state == MemberState::kBound || pod->state == MemberState::kRunning ||
-                     (pod->state == MemberState::kLeaving && !pod->facts.node_name.empty());
-  if (!there || pod->cls == kNoClass) return;
+  if (pod->cls == kNoClass) return;
+  const bool used = pod->charged_node != kNoNode && pod->charge_kind == ChargeKind::kUsed;
+  if (used && cluster_.node(pod->charged_node).facts.name == pod->facts.node_name) return;
   const NodeId node = cluster_.InternNode(pod->facts.node_name);
   SetCharge(pod, node, ChargeKind::kUsed);
   ReverifyNode(node);
@@ -207,11 +207,7 @@ void Machine::Redeclare(Gang* gang) {
 void Machine::ReadRules(Gang* gang) {
   const GangDeclaration* object = gang->objects.empty() ? nullptr : &gang->objects.begin()->second.declaration;
   const GangDeclaration* annotations = gang->annotations.has_value() ? &*gang->annotations : nullptr;
-  if (object == nullptr && annotations == nullptr) {
-    gang->rules = ResolveRules(nullptr, nullptr, settings_.gang);
-  } else {
-    gang->rules = ResolveRules(annotations, object, settings_.gang);
-  }
+  gang->rules = ResolveRules(annotations, object, settings_.gang);
   if (annotations != nullptr && object != nullptr) {
     const std::string differs = Contradiction(*object, *annotations);
     if (!differs.empty()) Warn(gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));
@@ -355,7 +351,7 @@ void Machine::ChangePod(Pod* pod, const PodDescription& said) {
   if (now != MemberState::kPending || !in_flight) {
     if (now != pod->state) FollowFacts(pod, now);
   }
-  UseNode(pod);
+  if (pod->on_node()) UseNode(pod);
   if (pod->gang == nullptr && (gang_changed || before_nominated != pod->facts.nominated_node)) {
     if (pod->charge_kind == ChargeKind::kReserved) ClearCharge(pod, /*gained=*/true);
     if (pod->facts.nominated_node.empty() || pod->state != MemberState::kPending) {

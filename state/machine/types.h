@@ -93,6 +93,12 @@ struct Pod {
   ReasonCode said = ReasonCode::kNone;  // the code of our last refusal: the pod's condition says it, unless overwritten
   ReasonCode told = ReasonCode::kNone;  // the last code that an event told this pod's owner
   int64_t timer_ms = kNever;
+
+  // Its facts name a node, and it is not over.
+  [[nodiscard]] bool on_node() const {
+    return state == MemberState::kBound || state == MemberState::kRunning ||
+           (state == MemberState::kLeaving && !facts.node_name.empty());
+  }
 };
 
 // kube-scheduler refused the pod without asking us: its message does not carry our reason.
