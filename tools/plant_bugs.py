@@ -5,6 +5,7 @@ A bug that survives names a test that is missing. Works in build/bugs, never in 
 
   plant_bugs.py            every bug
   plant_bugs.py NAME...    only these
+  plant_bugs.py --check    plants nothing: does each still find what it would change?
 """
 import os
 import shutil
@@ -44,7 +45,7 @@ BUGS = {
                          "int32_t count = gang.active() + gang.count(MemberState::kFailed) + gang.count(MemberState::kWaiting) +"),
     "gated-count": ("state/machine/rules.cc", "gang.count(MemberState::kPending) - gang.gated;", "gang.count(MemberState::kPending);"),
     "satisfied-for-ever": ("state/machine/rules.cc",
-                           "if (gang->satisfied && facts_read_ && gang->active() == 0 && !in_flight) gang->satisfied = false;", ""),
+                           "!in_flight) {\n    gang->satisfied = false;\n", "!in_flight) {\n"),
     "one-bound-satisfies": ("state/machine/rules.cc", "      Missing(*gang) == 0 && (gang->rules.group.empty()", "      (gang->rules.group.empty()"),
     "wait-time-starts-anew": ("state/machine/planning.cc", "if (gang->holding_by_plan) gang->held_ms += now_ms_ - gang->holding_since_ms;", ""),
     "no-back-off": ("state/machine/planning.cc",
@@ -88,10 +89,31 @@ BUGS = {
     "streams-uncounted": ("service/security/limits.cc", "  ++entry.streams;\n", ""),
     "snapshot-never-gives-way": ("service/rpc/facts_service.cc", "if (now - oldest->second < stall_) return false;",
                                  "if (now - oldest->second < stall_ * 1'000'000) return false;"),
-    "leaving-uses-nothing": ("state/machine/facts.cc", "(pod->state == MemberState::kLeaving && !pod->facts.node_name.empty());\n  if (!there",
-                             "false;\n  if (!there"),
+    "leaving-uses-nothing": ("state/machine/facts.cc", "  if (pod->on_node()) UseNode(pod);\n  if (pod->gang == nullptr && (gang_changed",
+                             "  if (pod->state != MemberState::kLeaving && pod->on_node()) UseNode(pod);\n  if (pod->gang == nullptr && (gang_changed"),
     "repair-without-policy": ("state/machine/binding.cc", "    gang->repair_until_ms = now_ms_ + settings_.repair_ms;\n", ""),
     "evicted-once": ("state/machine/binding.cc", "  gang->evict_again_ms = now_ms_ + kEvictAgainMs;\n", ""),
+    "snapshot-without-end": ("service/rpc/facts_service.cc", "    if (!ended_) {", "    if (parts_ < 0) {"),
+    "text-cut-anywhere": ("state/base/text.h", "  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;\n", ""),
+    "errors-of-any-size": ("service/rpc/errors.cc", "  return text.size() <= bytes ? std::string(text)", "  return bytes > 0 ? std::string(text)"),
+    "placed-pods-submitted": ("service/rpc/reading.cc", "    if (pod.node_name.empty() && pod.phase", "    if (true || pod.phase"),
+    "members-of-any-size": ("service/rpc/reading.cc", " + 2 * name.size() + id.size());", ");"),
+    "errors-kept-uncounted": ("service/rpc/request_log.cc", "answer.response.size() + answer.status.error_message().size() +", "answer.response.size() +"),
+    "ranges-read": ("service/http/door_stream.cc", "if (line_matches_ == kRange.size()) return true;", ""),
+    "chunks-read": ("service/http/http_listener.cc", 'if (request.has_header("Transfer-Encoding") || ', "if ("),
+    "multipart-read": ("service/http/http_listener.cc", 'request.get_header_value("Content-Type"), "multipart/")', 'request.get_header_value("Content-Type"), "none/")'),
+    "name-cut-at-nul": ("service/http/door_stream.cc", "std::string name(reinterpret_cast<const char*>(text), static_cast<size_t>(length));",
+                        "std::string name(reinterpret_cast<const char*>(text));"),
+    "unchecked-certificate": ("service/security/tls_context.cc", "  Look();\n  return pem_;",
+                              "  Look();\n  auto raw = std::make_shared<TlsPem>(*pem_);\n  raw->certificate = Text(files_.certificate);\n"
+                              "  raw->generation = FileStamp(files_.certificate);\n  return raw;"),
+    "deleted-group-holds": ("state/machine/facts.cc", "  for (Pod* pod : waiting) {\n    EndPodHold(pod, {ReasonCode::kUnknownGang",
+                            "  for (Pod* pod : MemberSet()) {\n    EndPodHold(pod, {ReasonCode::kUnknownGang"),
+    "invalid-has-no-turn": ("state/machine/verbs.cc", "Reason turn = gate.none() ? TakeTurn(pod)", "Reason turn = gate.none() && reply.reason.none() ? TakeTurn(pod)"),
+    "strangers-count": ("state/machine/rules.cc", "  if (gang.submission != nullptr) {  // who only", "  if (gang.satisfied) {  // who only"),
+    "submitted-loses-rules": ("state/machine/facts.cc", "facts.gang.in_gang() || (facts.gang.name == pod->facts.gang.name && !facts.gang.declares);",
+                              "facts.gang.in_gang();"),
+    "whole-gang-evicted": ("state/machine/binding.cc", "gang->satisfied && !gang->evicting && !whole) {", "gang->satisfied && !gang->evicting) {"),
     "place-kept-on-cancel": ("service/rpc/decision_service.cc",
                              "    if (!std::exchange(ended_, true)) door()->engine().EndPermit(permit_.uid, token_);\n", ""),
     "deleted-unseen": ("k8s-extender/apiserver/informer.cc", "    handlers_.remove(known->second, known->first);\n    known = known_.erase(known);",
@@ -118,7 +140,20 @@ def caught_by():
     return None
 
 
+def check():
+    found = 0
+    for name, (file, before, _) in BUGS.items():
+        times = (ROOT / file).read_text().count(before)
+        if times != 1:
+            print(f"{name}: {file} has the text to change {times} times; expected once")
+            found += 1
+    print(f"{len(BUGS)} bugs, {found} cannot be planted")
+    return 1 if found else 0
+
+
 def main():
+    if sys.argv[1:] == ["--check"]:
+        return check()
     names = sys.argv[1:] or list(BUGS)
     shutil.rmtree(COPY, ignore_errors=True)
     listing = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)

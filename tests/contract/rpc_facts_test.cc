@@ -51,8 +51,7 @@ TEST_F(Rpc, FactsComeInNumberedSteps) {
   update.set_version(10);
   grpc::ClientContext context;
   v1::FactsStatus response;
-  const auto stub = v1::FactsService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::FactsService::NewStub(Channel());
   const grpc::Status gap = stub->UpdateFacts(&context, update, &response);
   EXPECT_EQ(gap.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   google::rpc::Status details;
@@ -91,8 +90,7 @@ TEST_F(Rpc, SnapshotsThatStallGiveWay) {
     const auto sent = client_->SendSnapshot({Part(version, "n1")});
     ASSERT_TRUE(sent.ok()) << "snapshot " << version << ": " << sent.status();
   }
-  const auto stub = v1::FactsService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::FactsService::NewStub(Channel());
   struct Stalled {
     grpc::ClientContext context;
     v1::FactsStatus status;
@@ -134,8 +132,7 @@ TEST_F(Rpc, SnapshotsThatStallGiveWay) {
 // A stream that ends before its last part, or has one that cannot be read, changes nothing.
 TEST_F(Rpc, ABrokenSnapshotIsNotApplied) {
   ASSERT_TRUE(client_->SendSnapshot({Part(1, "n1")}).ok());
-  const auto stub = v1::FactsService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::FactsService::NewStub(Channel());
   for (const bool unreadable : {false, true}) {
     grpc::ClientContext context;
     v1::FactsStatus status;
@@ -168,8 +165,7 @@ TEST_F(Rpc, LongTextsAreCutWhereTheyMayBe) {
   v1::PostFilterRequest post;
   post.set_pod_uid("v-a");
   post.set_message(std::string(1023, 'a') + "\u00e9\u00e9");
-  const auto stub = v1::DecisionService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::DecisionService::NewStub(Channel());
   grpc::ClientContext context;
   v1::PostFilterResponse response;
   ASSERT_TRUE(stub->PostFilter(&context, post, &response).ok());

@@ -2,6 +2,7 @@
 #ifndef MUSTER_TESTS_CONTRACT_RPC_FIXTURE_H_
 #define MUSTER_TESTS_CONTRACT_RPC_FIXTURE_H_
 
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -65,6 +66,11 @@ class Rpc : public testing::Test {
     pod.gang.declares = true;
     pod.gang.declaration.min_member = min;
     EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
+  }
+
+  // For what the client does not do.
+  [[nodiscard]] std::shared_ptr<grpc::Channel> Channel() const {
+    return grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials());
   }
 
   MemoryStore store_;

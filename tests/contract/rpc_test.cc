@@ -13,6 +13,7 @@
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
+#include "service/rpc/request_log.h"
 #include "service/sync/sync.h"
 #include "tests/contract/rpc_fixture.h"
 
@@ -92,8 +93,7 @@ TEST_F(Rpc, AWatchTellsWhatExistsAndWhatChanges) {
 }
 
 TEST_F(Rpc, HealthIsServed) {
-  const auto channel =
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials());
+  const auto channel = Channel();
   // Debian ships no health.proto: HealthCheckRequest{} is no bytes, HealthCheckResponse{status: SERVING} is 08 01.
   grpc::GenericStub stub(channel);
   grpc::ClientContext context;
@@ -211,6 +211,23 @@ TEST_F(Rpc, ConcurrentRepetitionsShareOneAnswer) {
   EXPECT_EQ(done, 8);
 }
 
+// What is remembered is bounded with ids and errors, and an id that is used again has its newest place.
+TEST(RequestLog, ForgetsTheOldestOfTooMuch) {
+  RequestLog log;
+  const absl::Time now = absl::UnixEpoch();
+  const RequestLog::Finish ignore = [](const RequestLog::Answer&) {};
+  ASSERT_TRUE(log.Begin("again", 1, now, ignore));
+  log.Done("again", {{grpc::StatusCode::RESOURCE_EXHAUSTED, "later"}, ""});
+  ASSERT_TRUE(log.Begin("old", 1, now, ignore));
+  log.Done("old", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
+  ASSERT_TRUE(log.Begin("again", 1, now + absl::Seconds(1), ignore));
+  log.Done("again", {grpc::Status::OK, "done"});
+  ASSERT_TRUE(log.Begin("large", 1, now + absl::Seconds(1), ignore));
+  log.Done("large", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
+  EXPECT_FALSE(log.Begin("again", 1, now + absl::Seconds(2), ignore)) << "it was done a second ago";
+  EXPECT_TRUE(log.Begin("old", 1, now + absl::Seconds(2), ignore)) << "80 MiB of errors are kept";
+}
+
 // Whoever submitted is gone: after the TTL nothing is left of it.
 TEST_F(Rpc, NothingIsLeftOfASubmissionAfterItsTtl) {
   const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
@@ -255,8 +272,7 @@ TEST_F(Rpc, AFieldThatIsWrongIsNamed) {
   create.mutable_gang()->add_group("nowhere");
   grpc::ClientContext context;
   v1::Gang response;
-  const auto stub = v1::GangService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::GangService::NewStub(Channel());
   const grpc::Status status = stub->CreateGang(&context, create, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   google::rpc::Status details;
@@ -283,8 +299,7 @@ TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
     (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
   }
   ASSERT_TRUE(client_->UpdateFacts(update).ok());
-  const auto stub = v1::DecisionService::NewStub(
-      grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials()));
+  const auto stub = v1::DecisionService::NewStub(Channel());
   v1::PermitRequest request;
   request.set_pod_uid("v-a");
   request.set_node("n");
