@@ -1,0 +1,30 @@
+// The Kubernetes quantity grammar, read into exact integers.
+// Source: k8s.io/apimachinery/pkg/api/resource, type Quantity.
+#ifndef MUSTER_STATE_BASE_QUANTITY_H_
+#define MUSTER_STATE_BASE_QUANTITY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+// The unit that a parsed number counts.
+enum class QuantityUnit {
+  kWhole,  // bytes, devices, pods
+  kMilli,  // thousandths (CPU)
+};
+
+// Reads `text` ("1500m", "2", "1.5Gi", "2e3", "12E") and returns the value in `unit`, rounded up as Kubernetes does.
+// InvalidArgument when the text is not a quantity, is negative, or does not fit an int64 in that unit; the message
+// names the text and what was expected.
+[[nodiscard]] absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit);
+
+// A value of resource `name` as a person reads it: "1500m" or "2" for CPU, "4Gi" for bytes, "8" for the rest.
+[[nodiscard]] std::string FormatQuantity(absl::string_view resource_name, int64_t value);
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_BASE_QUANTITY_H_

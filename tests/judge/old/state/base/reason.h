@@ -1,0 +1,63 @@
+// Why a decision is what it is: a code that callers and dashboards act on, and a sentence that a person reads.
+// A new code exists only if some caller acts on it.
+#ifndef MUSTER_STATE_BASE_REASON_H_
+#define MUSTER_STATE_BASE_REASON_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+enum class ReasonCode : uint8_t {
+  kNone = 0,             // nothing stands in the way
+  kNotAGang,             // the pod belongs to no gang
+  kUnknownPod,           // the pod is not known (yet): no pod with that UID was announced
+  kUnknownGang,          // the gang's declaration does not exist yet (D-3)
+  kUninitialised,        // the gang's minimum is missing or unreadable (D-8)
+  kGroupDisagrees,       // the gang's group does not stand: a gang in it does not list the same set (D-10)
+  kScheduleCycle,        // the member had its turn in this schedule cycle, or the cycle is invalid (G-2)
+  kConflict,             // the pod or the gang is declared twice in different ways (D-14)
+  kPriorityMismatch,     // the pod's priority differs from its gang's (D-11)
+  kTimedOut,             // the gang's wait time ran out under policy fail (G-6)
+  kNotEnoughPods,        // fewer children than the minimum (G-1)
+  kNoRoom,               // the cluster cannot hold the missing members together now (P-2)
+  kMinResources,         // minResources does not fit the free capacity (P-10)
+  kTooManyHolds,         // the gang needs more held binds than are free or than there can be (K-4)
+  kBackoff,              // requeued, waiting for its back-off to pass (G-6, P-11)
+  kQueued,               // about to be planned
+  kPlanned,              // a plan stands; its members are being called (K-7)
+  kBarrier,              // members wait at the barrier for the others (K-4)
+  kBinding,              // the quorum is reached, members are being bound (K-4)
+  kSatisfied,            // the minimum runs
+  kSlotsTaken,           // the plan's slots are taken by other members; extras come after the quorum
+  kNodeNotOffered,       // kube-scheduler did not offer a node that the pod may use now (K-6)
+  kMemberUnschedulable,  // the scheduler found no node for a member (G-3, K-7)
+  kInvalidRequest,       // the pod's requests cannot be read or are out of range (S-6)
+  kNotServed,            // the pod's schedulerName is not one we serve (K-3)
+  kGuarded,              // the node's free capacity is promised to a gang (K-3)
+  kStarting,             // Muster has not read the whole cluster yet (K-13)
+  kGone,                 // the pod was deleted or replaced
+  kHoldExpired,          // the held bind reached its bound before the quorum (K-5)
+  kWithdrawn,            // the plan was withdrawn: a node, a member or the capacity changed
+  kBindFailed,           // the API server refused the binding (G-13)
+  kOverloaded,           // the mailbox is full
+  kShuttingDown,         // musterd is stopping
+  kEvicted,              // members are being evicted so that the gang can start anew (G-13)
+};
+
+// The code's name as users see it: "NotEnoughPods".
+[[nodiscard]] absl::string_view ReasonName(ReasonCode code);
+
+struct Reason {
+  ReasonCode code = ReasonCode::kNone;
+  std::string text;  // one sentence, without a final period; stable while the situation is (K-3)
+
+  [[nodiscard]] bool none() const { return code == ReasonCode::kNone; }
+  friend bool operator==(const Reason& a, const Reason& b) { return a.code == b.code && a.text == b.text; }
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_BASE_REASON_H_

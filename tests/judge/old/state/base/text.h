@@ -1,0 +1,19 @@
+// Text that came from elsewhere.
+#ifndef MUSTER_STATE_BASE_TEXT_H_
+#define MUSTER_STATE_BASE_TEXT_H_
+
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+// The beginning of UTF-8 text, at most `bytes` long; no character is cut in two (which protobuf and JSON refuse).
+[[nodiscard]] inline absl::string_view Beginning(absl::string_view text, size_t bytes) {
+  if (text.size() <= bytes) return text;
+  size_t end = bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_BASE_TEXT_H_

@@ -1,0 +1,159 @@
+// Detached views for readers, and explanations (SPEC G-10, S-5).
+#include "state/machine/view.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "state/machine/machine.h"
+
+namespace muster {
+namespace {
+
+GangPhase PhaseOf(const Gang& gang, int32_t counted_children) {
+  const int32_t min = std::max(0, gang.rules.min_member);
+  const int32_t succeeded = gang.count(MemberState::kSucceeded);
+  const int32_t running = gang.count(MemberState::kRunning);
+  const int32_t pending = gang.count(MemberState::kPending) + gang.count(MemberState::kWaiting);
+  const bool over = gang.active() == 0 && pending == 0;
+  if (over && succeeded > 0 && succeeded >= min) return GangPhase::kFinished;
+  if (over && gang.count(MemberState::kFailed) > 0) return GangPhase::kFailed;
+  if (gang.plan != nullptr || gang.count(MemberState::kWaiting) > 0 || gang.count(MemberState::kCommitted) > 0) {
+    return GangPhase::kScheduling;
+  }
+  if (gang.active() + succeeded > 0) {
+    if (running + succeeded >= min) return GangPhase::kRunning;
+    if (gang.active() + succeeded >= min) return GangPhase::kScheduled;
+    if (gang.satisfied) return GangPhase::kUnknown;
+  }
+  return gang.rules.min_member >= 0 && counted_children >= min ? GangPhase::kPreScheduling : GangPhase::kPending;
+}
+
+std::string WouldHelp(const Gang& gang) {
+  switch (gang.reason.code) {
+    case ReasonCode::kNotEnoughPods:
+      return "create the missing pods, or lower the minimum";
+    case ReasonCode::kUninitialised:
+      return "correct the declaration";
+    case ReasonCode::kUnknownGang:
+      return "create the PodGroup";
+    case ReasonCode::kGroupDisagrees:
+      return "list the same gangs, itself included, on every gang of the group";
+    case ReasonCode::kConflict:
+      return "declare the gang in one place only";
+    case ReasonCode::kPriorityMismatch:
+      return "give all pods of the gang one priority";
+    case ReasonCode::kTimedOut:
+      return "delete the marked pods";
+    case ReasonCode::kNoRoom:
+      return "free or add capacity that its pods can use, or lower the minimum";
+    case ReasonCode::kMinResources:
+      return "free or add capacity, or lower minResources";
+    case ReasonCode::kTooManyHolds:
+      return "wait for other gangs to start, or raise max_holds";
+    case ReasonCode::kBackoff:
+      return "wait: it is tried again by itself";
+    case ReasonCode::kInvalidRequest:
+      return "correct the pod's resource requests";
+    case ReasonCode::kNotServed:
+      return "set the pod's schedulerName to one that Muster serves";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+absl::string_view ToString(GangPhase phase) {
+  switch (phase) {
+    case GangPhase::kPending:
+      return "Pending";
+    case GangPhase::kPreScheduling:
+      return "PreScheduling";
+    case GangPhase::kScheduling:
+      return "Scheduling";
+    case GangPhase::kScheduled:
+      return "Scheduled";
+    case GangPhase::kRunning:
+      return "Running";
+    case GangPhase::kUnknown:
+      return "Unknown";
+    case GangPhase::kFinished:
+      return "Finished";
+    case GangPhase::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
+  GangView view;
+  view.key = gang.key;
+  view.name_space = gang.name_space;
+  view.name = gang.name;
+  if (gang.annotations.has_value()) view.source = std::string(ToString(gang.declared_as));
+  for (const auto& [dialect, object] : gang.objects) {
+    absl::StrAppend(&view.source, view.source.empty() ? "" : ", ", ToString(dialect));
+    view.has_object = true;
+    view.object_dialect = dialect;
+  }
+  view.rules = gang.rules;
+  view.satisfied = gang.satisfied;
+  view.timed_out = gang.timed_out;
+  view.children = CountedChildren(gang);
+  view.phase = PhaseOf(gang, view.children);
+  view.waiting = gang.count(MemberState::kWaiting);
+  view.committed = gang.count(MemberState::kCommitted);
+  view.bound = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
+  view.running = gang.count(MemberState::kRunning);
+  view.succeeded = gang.count(MemberState::kSucceeded);
+  view.failed = gang.count(MemberState::kFailed);
+  view.priority = GangPriority(gang);
+  view.requeues = gang.requeues;
+  view.created_ms = gang.created_ms;
+  view.reason = gang.reason;
+  view.reason_since_ms = gang.reason_since_ms;
+  const int64_t holding = gang.holding_since_ms == kNever ? 0 : now_ms_ - gang.holding_since_ms;
+  view.wait_left_ms = std::max<int64_t>(0, gang.rules.wait_time_ms - gang.held_ms - holding);
+  if (gang.plan != nullptr) {
+    view.planned = static_cast<int32_t>(gang.plan->slots.size());
+    view.held = gang.plan->held;
+  }
+  view.would_help = WouldHelp(gang);
+  view.warnings = gang.warnings;
+  if (!with_members) return view;
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      MemberView member;
+      member.uid = pod->facts.uid;
+      member.name = pod->facts.name;
+      member.state = pod->state;
+      member.node = pod->facts.node_name;
+      if (member.node.empty() && pod->slot >= 0) {
+        member.node = cluster_.node(gang.plan->slots[static_cast<size_t>(pod->slot)].node).facts.name;
+      }
+      const bool held = pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted;
+      if (member.node.empty() && held && pod->hold_node != kNoNode)
+        member.node = cluster_.node(pod->hold_node).facts.name;
+      member.priority = pod->facts.priority;
+      if (pod->state == MemberState::kPending) member.reason = PodReason(*pod);
+      member.binding = pod->binding;
+      view.members.push_back(std::move(member));
+    }
+  }
+  return view;
+}
+
+NodeView Machine::ViewNode(NodeId id) const {
+  const Node& node = cluster_.node(id);
+  NodeView view;
+  view.name = node.facts.name;
+  view.present = node.present;
+  view.unschedulable = node.facts.unschedulable;
+  view.allocatable = cluster_.names().ToList(node.allocatable);
+  view.used = cluster_.names().ToList(node.used);
+  view.reserved = cluster_.names().ToList(node.reserved);
+  view.free = cluster_.names().ToList(node.free);
+  return view;
+}
+
+}  // namespace muster

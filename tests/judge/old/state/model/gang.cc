@@ -1,0 +1,129 @@
+#include "state/model/gang.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace muster {
+
+absl::string_view ToString(GangMode mode) { return mode == GangMode::kStrict ? "Strict" : "NonStrict"; }
+
+absl::string_view ToString(MatchPolicy policy) {
+  switch (policy) {
+    case MatchPolicy::kOnceSatisfied:
+      return "once-satisfied";
+    case MatchPolicy::kOnlyWaiting:
+      return "only-waiting";
+    case MatchPolicy::kWaitingAndRunning:
+      return "waiting-and-running";
+    case MatchPolicy::kWaitingRunningSucceed:
+      return "waiting-running-succeed";
+  }
+  return "";
+}
+
+absl::string_view ToString(OnTimeout policy) { return policy == OnTimeout::kFail ? "fail" : "requeue"; }
+
+absl::string_view ToString(OnMemberFailure policy) { return policy == OnMemberFailure::kKeep ? "keep" : "all"; }
+
+absl::string_view ToString(GangDialect dialect) {
+  switch (dialect) {
+    case GangDialect::kKoordinator:
+      return "gang.scheduling.koordinator.sh annotations";
+    case GangDialect::kSigsPods:
+      return "pod-group.scheduling.sigs.k8s.io labels or annotations";
+    case GangDialect::kNative:
+      return "PodGroup scheduling.k8s.io";
+    case GangDialect::kPodGroupSigs:
+      return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
+    case GangDialect::kApi:
+      return "gRPC API";
+    case GangDialect::kPodGroupX:
+      return "PodGroup scheduling.x-k8s.io/v1alpha1";
+  }
+  return "";
+}
+
+namespace {
+
+// The first of the two that has the field.
+template <typename Field>
+const Field* Pick(const GangDeclaration* first, const GangDeclaration* second,
+                  std::optional<Field> GangDeclaration::*field) {
+  for (const GangDeclaration* declaration : {first, second}) {
+    if (declaration != nullptr && (declaration->*field).has_value()) return &*(declaration->*field);
+  }
+  return nullptr;
+}
+
+template <typename Field>
+void Assign(const Field* value, Field* out) {
+  if (value != nullptr) *out = *value;
+}
+
+template <typename Value, typename Print>
+void Compare(absl::string_view field, const std::optional<Value>& first, const std::optional<Value>& later, Print print,
+             std::string* out) {
+  if (!later.has_value() || first == later) return;
+  absl::StrAppend(out, out->empty() ? "" : ", ", field, " ", print(*later), " against ",
+                  first.has_value() ? absl::StrCat(print(*first)) : "nothing");
+}
+
+}  // namespace
+
+GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object,
+                       const GangDefaults& defaults) {
+  using D = GangDeclaration;
+  GangRules rules;
+  rules.min_member = -1;
+  Assign(Pick(annotations, object, &D::min_member), &rules.min_member);
+  rules.total_number = rules.min_member;
+  if (const int32_t* total = Pick(annotations, object, &D::total_number); total != nullptr) {
+    rules.total_number = std::max(*total, rules.min_member);
+  }
+  rules.wait_time_ms = defaults.wait_time_ms;
+  Assign(Pick(annotations, object, &D::wait_time_ms), &rules.wait_time_ms);
+  Assign(Pick(annotations, object, &D::mode), &rules.mode);
+  rules.match_policy = defaults.match_policy;
+  Assign(Pick(annotations, object, &D::match_policy), &rules.match_policy);
+  Assign(Pick(annotations, object, &D::min_resources), &rules.min_resources);
+  if (const int32_t* priority = Pick(annotations, object, &D::priority); priority != nullptr) {
+    rules.priority = *priority;
+  }
+  for (const D* said : {annotations, object}) {
+    if (said == nullptr || said->groups.empty()) continue;
+    rules.group = said->groups;
+    std::sort(rules.group.begin(), rules.group.end());
+    rules.group.erase(std::unique(rules.group.begin(), rules.group.end()), rules.group.end());
+    break;
+  }
+  rules.queue = "default";
+  Assign(Pick(annotations, object, &D::queue), &rules.queue);
+  Assign(Pick(annotations, object, &D::on_timeout), &rules.on_timeout);
+  Assign(Pick(annotations, object, &D::on_member_failure), &rules.on_member_failure);
+  Assign(Pick(annotations, object, &D::stale_grace_ms), &rules.stale_grace_ms);
+  Assign(Pick(annotations, object, &D::preemptible), &rules.preemptible);
+  return rules;
+}
+
+std::string Contradiction(const GangDeclaration& first, const GangDeclaration& later) {
+  std::string out;
+  const auto same = [](const auto& value) { return value; };
+  const auto name = [](auto value) { return ToString(value); };
+  Compare("minimum", first.min_member, later.min_member, same, &out);
+  Compare("total", first.total_number, later.total_number, same, &out);
+  Compare("waiting time (ms)", first.wait_time_ms, later.wait_time_ms, same, &out);
+  Compare("mode", first.mode, later.mode, name, &out);
+  Compare("match policy", first.match_policy, later.match_policy, name, &out);
+  if (!later.groups.empty() && first.groups != later.groups) {
+    absl::StrAppend(&out, out.empty() ? "" : ", ", "groups ", absl::StrJoin(later.groups, " "), " against ",
+                    first.groups.empty() ? "nothing" : absl::StrJoin(first.groups, " "));
+  }
+  Compare("queue", first.queue, later.queue, same, &out);
+  Compare("on-timeout", first.on_timeout, later.on_timeout, name, &out);
+  Compare("on-member-failure", first.on_member_failure, later.on_member_failure, name, &out);
+  return out;
+}
+
+}  // namespace muster

@@ -1,0 +1,52 @@
+// A pod as the outside world describes it.
+#ifndef MUSTER_STATE_MODEL_POD_H_
+#define MUSTER_STATE_MODEL_POD_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "state/base/resources.h"
+#include "state/model/constraints.h"
+#include "state/model/gang.h"
+
+namespace muster {
+
+// Everything about a pod that decides where it fits. Pods with equal templates are one class.
+struct PodTemplate {
+  ResourceList requests;  // the pod's effective requests; one "pods" is added when it is interned
+  Labels node_selector;
+  bool has_affinity = false;               // required node affinity is present (and may be an empty list: no node)
+  std::vector<NodeSelectorTerm> affinity;  // ORed
+  std::vector<Toleration> tolerations;
+  std::vector<HostPort> host_ports;
+
+  // Equal exactly for equal templates.
+  [[nodiscard]] std::string Key() const;
+};
+
+enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed };
+
+struct PodDescription {
+  std::string uid;
+  std::string name_space;
+  std::string name;
+  int64_t created_ms = 0;
+  int32_t priority = 0;
+  std::string scheduler_name;
+  PodTemplate shape;
+  GangMembership gang;
+  std::string node_name;       // empty: not bound
+  std::string nominated_node;  // status.nominatedNodeName
+  PodPhase phase = PodPhase::kPending;
+  bool deleting = false;        // has a deletion timestamp
+  bool our_gate = false;        // carries scheduling gate muster.dev/gang
+  bool other_gates = false;     // carries somebody else's scheduling gate
+  bool timed_out_mark = false;  // annotation gang.scheduling.koordinator.sh/timeout=true
+  std::string unschedulable;    // message of condition PodScheduled=False, reason Unschedulable; empty otherwise
+  std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests); empty: it can
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MODEL_POD_H_

@@ -1,0 +1,360 @@
+#include "state/placement/cluster.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "state/base/check.h"
+
+namespace muster {
+namespace {
+
+// The log keeps this many changes; a reader that is further behind starts over.
+constexpr size_t kMaxLog = 1 << 16;
+
+bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
+  return a.labels == b.labels && a.taints == b.taints && a.unschedulable == b.unschedulable &&
+         a.allocatable == b.allocatable;
+}
+
+}  // namespace
+
+absl::string_view ObstaclePhrase(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kNone:
+      return "none";
+    case Obstacle::kAbsent:
+      return "the node is gone";
+    case Obstacle::kUnschedulable:
+      return "marked unschedulable";
+    case Obstacle::kTaint:
+      return "a taint the pod does not tolerate";
+    case Obstacle::kSelector:
+      return "node selector";
+    case Obstacle::kAffinity:
+      return "node affinity";
+    case Obstacle::kLearned:
+      return "refused by another filter of kube-scheduler";
+  }
+  return "";
+}
+
+absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
+  auto allocatable = names_.ToVector(facts.allocatable);
+  if (!allocatable.ok()) return allocatable.status();
+  const NodeId id = InternNode(facts.name);
+  Node& node = mutable_node(id);
+  if (node.present && SamePlacementFacts(node.facts, facts)) return false;
+  if (!node.present) ++present_nodes_;
+  node.present = true;
+  node.facts = facts;
+  node.allocatable = *std::move(allocatable);
+  for (auto& cls : classes_) {
+    if (cls != nullptr && cls->excluded.erase(id) > 0) --exclusions_;
+  }
+  Refresh(&node);
+  Log(id, /*constraints=*/true, /*gained=*/true);
+  return true;
+}
+
+void Cluster::RemoveNode(absl::string_view name) {
+  const NodeId id = FindNode(name);
+  if (id == kNoNode || !node(id).present) return;
+  Node& node = mutable_node(id);
+  node.present = false;
+  --present_nodes_;
+  node.allocatable = ResourceVector();
+  node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
+  Refresh(&node);
+  Log(id, /*constraints=*/true, /*gained=*/false);
+  ForgetIfUnused(id);
+}
+
+NodeId Cluster::FindNode(absl::string_view name) const {
+  const auto found = node_ids_.find(name);
+  return found == node_ids_.end() ? kNoNode : found->second;
+}
+
+NodeId Cluster::InternNode(absl::string_view name) {
+  const NodeId known = FindNode(name);
+  if (known != kNoNode) return known;
+  NodeId id;
+  if (unused_nodes_.empty()) {
+    id = static_cast<NodeId>(nodes_.size());
+    nodes_.push_back(std::make_unique<Node>());
+  } else {
+    id = unused_nodes_.back();
+    unused_nodes_.pop_back();
+    mutable_node(id) = Node();
+  }
+  mutable_node(id).known = true;
+  mutable_node(id).facts.name = std::string(name);
+  node_ids_.emplace(name, id);
+  ranks_current_ = false;
+  return id;
+}
+
+void Cluster::ForgetIfUnused(NodeId id) {
+  const Node& node = this->node(id);
+  if (node.present || node.used_pods != 0 || node.reserved_pods != 0) return;
+  for (auto& cls : classes_) {
+    if (cls != nullptr && cls->excluded.erase(id) > 0) --exclusions_;
+  }
+  node_ids_.erase(node.facts.name);
+  mutable_node(id).known = false;
+  unused_nodes_.push_back(id);
+}
+
+ResourceVector Cluster::TotalFree() const {
+  ResourceVector total;
+  for (const auto& node : nodes_) {
+    if (!node->present || node->facts.unschedulable) continue;
+    for (ResourceId id = 0; id < node->free.size(); ++id) {
+      const int64_t free = node->free.Get(id);
+      if (free > 0) total.Set(id, total.Get(id) + free);
+    }
+  }
+  return total;
+}
+
+absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
+  std::string key = shape.Key();
+  const auto found = class_ids_.find(key);
+  if (found != class_ids_.end()) {
+    ++classes_[static_cast<size_t>(found->second)]->pods;
+    return found->second;
+  }
+  auto request = names_.ToVector(shape.requests);
+  if (!request.ok()) return request.status();
+  request->Set(kPods, 1);
+  ClassId id;
+  if (unused_classes_.empty()) {
+    id = static_cast<ClassId>(classes_.size());
+    classes_.emplace_back();
+  } else {
+    id = unused_classes_.back();
+    unused_classes_.pop_back();
+  }
+  auto cls = std::make_unique<PodClass>();
+  cls->key = key;
+  cls->shape = shape;
+  cls->request = *std::move(request);
+  cls->pods = 1;
+  classes_[static_cast<size_t>(id)] = std::move(cls);
+  class_ids_.emplace(std::move(key), id);
+  return id;
+}
+
+void Cluster::ReleaseClass(ClassId id) {
+  PodClass& cls = *classes_[static_cast<size_t>(id)];
+  MUSTER_CHECK(cls.pods > 0);
+  if (--cls.pods > 0) return;
+  exclusions_ -= static_cast<int64_t>(cls.excluded.size());
+  for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
+  class_ids_.erase(cls.key);
+  classes_[static_cast<size_t>(id)].reset();
+  unused_classes_.push_back(id);
+}
+
+void Cluster::Exclude(ClassId cls, NodeId node, int64_t until_ms) {
+  auto [entry, added] = classes_[static_cast<size_t>(cls)]->excluded.insert_or_assign(node, until_ms);
+  if (added) ++exclusions_;
+  Log(node, /*constraints=*/true, /*gained=*/false);
+}
+
+int64_t Cluster::ExpireExclusions(int64_t now_ms) {
+  int64_t next = std::numeric_limits<int64_t>::max();
+  if (exclusions_ == 0) return next;
+  for (auto& cls : classes_) {
+    if (cls == nullptr) continue;
+    for (auto entry = cls->excluded.begin(); entry != cls->excluded.end();) {
+      if (entry->second > now_ms) {
+        next = std::min(next, entry->second);
+        ++entry;
+        continue;
+      }
+      Log(entry->first, /*constraints=*/true, /*gained=*/true);
+      entry = cls->excluded.erase(entry);
+      --exclusions_;
+    }
+  }
+  return next;
+}
+
+void Cluster::Refresh(Node* node) {
+  node->free = node->allocatable;
+  node->free.AddTimes(node->used, -1);
+  node->free.AddTimes(node->reserved, -1);
+}
+
+void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
+  MUSTER_CHECK(node(id).known);
+  MUSTER_CHECK(times > 0);
+  const PodClass& c = pod_class(cls);
+  Node& node = mutable_node(id);
+  (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, times);
+  (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) += times;
+  node.free.AddTimes(c.request, -times);
+  for (const HostPort& port : c.shape.host_ports) {
+    const auto held =
+        std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
+    if (held == node.ports.end()) {
+      node.ports.emplace_back(port, times);
+    } else {
+      held->second += times;
+    }
+  }
+  Log(id, /*constraints=*/false, /*gained=*/false);
+}
+
+void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {
+  const PodClass& c = pod_class(cls);
+  Node& node = mutable_node(id);
+  int32_t& pods = kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods;
+  MUSTER_CHECK(times > 0 && pods >= times);
+  pods -= times;
+  (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, -times);
+  node.free.AddTimes(c.request, times);
+  for (const HostPort& port : c.shape.host_ports) {
+    const auto held =
+        std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
+    MUSTER_CHECK(held != node.ports.end() && held->second >= times);
+    held->second -= times;
+    if (held->second == 0) node.ports.erase(held);
+  }
+  if (gained && exclusions_ > 0) {
+    for (auto& other : classes_) {
+      if (other != nullptr && other->excluded.erase(id) > 0) --exclusions_;
+    }
+    Log(id, /*constraints=*/true, gained);
+  } else {
+    Log(id, /*constraints=*/false, gained);
+  }
+  ForgetIfUnused(id);
+}
+
+Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
+  const Node& node = this->node(id);
+  const PodClass& c = pod_class(cls);
+  if (!node.present) return Obstacle::kAbsent;
+  if (node.facts.unschedulable) {
+    // kube-scheduler reads `unschedulable` as this taint, which a pod may tolerate.
+    static const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+    const bool tolerated = std::any_of(c.shape.tolerations.begin(), c.shape.tolerations.end(),
+                                       [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
+    if (!tolerated) return Obstacle::kUnschedulable;
+  }
+  if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;
+  for (const auto& [key, value] : c.shape.node_selector) {
+    const auto label = node.facts.labels.find(key);
+    if (label == node.facts.labels.end() || label->second != value) return Obstacle::kSelector;
+  }
+  if (c.shape.has_affinity) {
+    const bool any = std::any_of(c.shape.affinity.begin(), c.shape.affinity.end(), [&](const NodeSelectorTerm& term) {
+      return Matches(term, node.facts.name, node.facts.labels);
+    });
+    if (!any) return Obstacle::kAffinity;
+  }
+  if (!c.excluded.empty() && c.excluded.contains(id)) return Obstacle::kLearned;
+  return Obstacle::kNone;
+}
+
+int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
+  const Node& node = this->node(id);
+  const PodClass& c = pod_class(cls);
+  if (!c.shape.host_ports.empty()) {
+    for (const auto& [held, count] : node.ports) {
+      for (const HostPort& port : c.shape.host_ports) {
+        if (Conflicts(held, port)) return 0;
+      }
+    }
+    limit = std::min(limit, 1);
+  }
+  return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
+}
+
+int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
+  const Node& node = this->node(id);
+  const ResourceVector& request = pod_class(cls).request;
+  int64_t sum = 0;
+  int64_t count = 0;
+  const auto add = [&](ResourceId resource) {
+    const int64_t offered = node.allocatable.Get(resource);
+    ++count;
+    if (offered <= 0) return;
+    const int64_t taken = std::clamp<int64_t>(offered - node.free.Get(resource), 0, offered);
+    sum += static_cast<int64_t>(static_cast<__int128>(taken) * 1000 / offered);
+  };
+  for (ResourceId resource = 0; resource < request.size(); ++resource) {
+    if (resource != kPods && request.Get(resource) > 0) add(resource);
+  }
+  if (count == 0) add(kPods);
+  return static_cast<int32_t>(sum / count);
+}
+
+bool Cluster::ReservationsExceed(NodeId id) const {
+  const Node& node = this->node(id);
+  for (ResourceId resource = 0; resource < node.reserved.size(); ++resource) {
+    if (node.reserved.Get(resource) > 0 && node.free.Get(resource) < 0) return true;
+  }
+  return false;
+}
+
+void Cluster::EnsureRanked() {
+  if (ranks_current_) return;
+  std::vector<Node*> order;
+  order.reserve(node_ids_.size());
+  for (const auto& [name, id] : node_ids_) order.push_back(&mutable_node(id));
+  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->facts.name < b->facts.name; });
+  for (size_t i = 0; i < order.size(); ++i) order[i]->rank = static_cast<int64_t>(i);
+  ranks_current_ = true;
+  ++rank_epoch_;
+}
+
+void Cluster::Log(NodeId node, bool constraints, bool gained) {
+  log_.push_back(ClusterChange{node, constraints, gained});
+  if (log_.size() > kMaxLog) {
+    log_.pop_front();
+    ++log_start_;
+  }
+}
+
+void Cluster::Hash(StateHasher* hasher) const {
+  absl::btree_map<absl::string_view, NodeId> order;
+  for (const auto& [name, id] : node_ids_) order.emplace(name, id);
+  const auto add = [&](const ResourceVector& vector) {
+    for (const auto& [name, amount] : names_.ToList(vector)) {
+      hasher->Add(name);
+      hasher->Add(amount);
+    }
+    hasher->Add(vector == ResourceVector());
+  };
+  for (const auto& [name, id] : order) {
+    const Node& node = this->node(id);
+    hasher->Add(name);
+    hasher->Add(node.present);
+    add(node.allocatable);
+    add(node.used);
+    add(node.reserved);
+    hasher->Add(node.used_pods);
+    hasher->Add(node.reserved_pods);
+    int64_t ports = 0;
+    for (const auto& [port, count] : node.ports) ports += (port.port + 1) * int64_t{count};
+    hasher->Add(ports);
+  }
+  absl::btree_map<absl::string_view, const PodClass*> classes;
+  for (const auto& cls : classes_) {
+    if (cls != nullptr) classes.emplace(cls->key, cls.get());
+  }
+  for (const auto& [key, cls] : classes) {
+    hasher->Add(key);
+    hasher->Add(cls->pods);
+    absl::btree_map<absl::string_view, int64_t> excluded;
+    for (const auto& [id, until] : cls->excluded) excluded.emplace(node(id).facts.name, until);
+    for (const auto& [name, until] : excluded) {
+      hasher->Add(name);
+      hasher->Add(until);
+    }
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,160 @@
+// Nodes, classes of identical pods, and what is charged where: the one place from which usage is derived (SPEC Q-7).
+//
+// Every amount on a node is either *used* (a pod is bound there, or its binding is under way) or *reserved* (promised
+// to a gang's slot). free = allocatable - used - reserved; reservations never make it negative, facts from outside may.
+//
+// Every change is appended to a log, so that whoever keeps something derived per class (ClassIndex, the planner's list
+// of blocked gangs) catches up by reading what is new instead of scanning all nodes.
+// Not thread-safe.
+#ifndef MUSTER_STATE_PLACEMENT_CLUSTER_H_
+#define MUSTER_STATE_PLACEMENT_CLUSTER_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "state/base/hash.h"
+#include "state/base/resources.h"
+#include "state/model/node.h"
+#include "state/model/pod.h"
+
+namespace muster {
+
+using NodeId = int32_t;
+using ClassId = int32_t;
+inline constexpr NodeId kNoNode = -1;
+inline constexpr ClassId kNoClass = -1;
+
+enum class ChargeKind : uint8_t { kUsed, kReserved };
+
+// Why a class cannot use a node at all, whatever is free there.
+enum class Obstacle : uint8_t { kNone, kAbsent, kUnschedulable, kTaint, kSelector, kAffinity, kLearned };
+
+// The obstacle as a phrase: "a taint the pod does not tolerate".
+[[nodiscard]] absl::string_view ObstaclePhrase(Obstacle obstacle);
+
+struct Node {
+  NodeDescription facts;
+  bool known = false;    // false: this id is unused
+  bool present = false;  // false: only known because pods are bound to it
+  ResourceVector allocatable;
+  ResourceVector used;
+  ResourceVector reserved;
+  ResourceVector free;
+  std::vector<std::pair<HostPort, int32_t>> ports;  // with the number of charges that hold each
+  int32_t used_pods = 0;
+  int32_t reserved_pods = 0;
+  int64_t rank = 0;  // position in the order of names; see Cluster::Ranked
+};
+
+struct PodClass {
+  std::string key;
+  PodTemplate shape;
+  ResourceVector request;                     // with one "pods"
+  int32_t pods = 0;                           // pods and slots of this class; at 0 it is forgotten
+  absl::btree_map<NodeId, int64_t> excluded;  // K-6: learned refusals, until (ms)
+};
+
+struct ClusterChange {
+  NodeId node = kNoNode;
+  bool constraints = false;  // labels, taints, presence or learned refusals changed
+  bool gained = false;       // something that did not fit before may fit now
+};
+
+class Cluster {
+ public:
+  Cluster() = default;
+  Cluster(const Cluster&) = delete;
+  Cluster& operator=(const Cluster&) = delete;
+
+  // --- nodes ---
+  // Creates or updates; returns whether anything that matters for placement changed. InvalidArgument (unchanged state)
+  // when an amount is out of range.
+  absl::StatusOr<bool> UpsertNode(const NodeDescription& facts);
+  // The node is gone; what is charged to it stays until those pods go.
+  void RemoveNode(absl::string_view name);
+  [[nodiscard]] NodeId FindNode(absl::string_view name) const;
+  // The node of that name, created absent when unknown.
+  NodeId InternNode(absl::string_view name);
+  [[nodiscard]] const Node& node(NodeId id) const { return *nodes_[static_cast<size_t>(id)]; }
+  // Ids run from 0 to node_limit()-1; some may be unused (node(id) absent and without charges).
+  [[nodiscard]] NodeId node_limit() const { return static_cast<NodeId>(nodes_.size()); }
+  [[nodiscard]] int32_t present_nodes() const { return present_nodes_; }
+  // Sum of free over present, schedulable nodes, negative parts left out (P-10).
+  [[nodiscard]] ResourceVector TotalFree() const;
+
+  // --- classes ---
+  // The class of `shape`, with one pod counted; ReleaseClass takes it back. InvalidArgument or ResourceExhausted when a
+  // request is out of range.
+  absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape);
+  void ReleaseClass(ClassId id);
+  // Keeps the class known for `times` more users (a reserved slot outlives its pods).
+  void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }
+  [[nodiscard]] const PodClass& pod_class(ClassId id) const { return *classes_[static_cast<size_t>(id)]; }
+  [[nodiscard]] ClassId class_limit() const { return static_cast<ClassId>(classes_.size()); }
+  // K-6: `cls` is refused on `node` until `until_ms`, or until the node or its load changes.
+  void Exclude(ClassId cls, NodeId node, int64_t until_ms);
+  // Drops learned refusals that ended; returns the earliest that remains, or INT64_MAX.
+  int64_t ExpireExclusions(int64_t now_ms);
+
+  // --- charges ---
+  void Charge(NodeId node, ClassId cls, ChargeKind kind, int32_t times);
+  // `gained` false: the charge was only tried (a rollback), nothing became free that was not free before.
+  void Discharge(NodeId node, ClassId cls, ChargeKind kind, int32_t times, bool gained);
+
+  // --- feasibility (P-3) ---
+  [[nodiscard]] Obstacle FindObstacle(NodeId node, ClassId cls) const;
+  // How many pods of `cls` fit into what is free on `node` now, at most `limit`, obstacles aside.
+  [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
+  // Binpack score of `node` for `cls`, 0 to 1000: the mean share of each requested resource that is taken (P-4).
+  [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
+  // Some resource of which a part is reserved here is over-committed.
+  [[nodiscard]] bool ReservationsExceed(NodeId node) const;
+
+  // --- order and change log ---
+  // True when every rank is current; EnsureRanked makes it so and, when ranks moved, starts a new rank epoch.
+  void EnsureRanked();
+  [[nodiscard]] int64_t rank_epoch() const { return rank_epoch_; }
+  [[nodiscard]] int64_t log_end() const { return log_start_ + static_cast<int64_t>(log_.size()); }
+  [[nodiscard]] int64_t log_start() const { return log_start_; }
+  [[nodiscard]] const ClusterChange& log_at(int64_t position) const {
+    return log_[static_cast<size_t>(position - log_start_)];
+  }
+
+  [[nodiscard]] ResourceNames& names() { return names_; }
+  [[nodiscard]] const ResourceNames& names() const { return names_; }
+
+  // Adds nodes, charges and learned refusals, by name, in order of names.
+  void Hash(StateHasher* hasher) const;
+
+ private:
+  void Log(NodeId node, bool constraints, bool gained);
+  void Refresh(Node* node);
+  Node& mutable_node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
+  void ForgetIfUnused(NodeId id);
+
+  ResourceNames names_;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<NodeId> unused_nodes_;
+  absl::flat_hash_map<std::string, NodeId> node_ids_;
+  int32_t present_nodes_ = 0;
+  std::vector<std::unique_ptr<PodClass>> classes_;
+  std::vector<ClassId> unused_classes_;
+  absl::flat_hash_map<std::string, ClassId> class_ids_;
+  std::deque<ClusterChange> log_;
+  int64_t log_start_ = 0;
+  int64_t rank_epoch_ = 0;
+  bool ranks_current_ = true;
+  int64_t exclusions_ = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_PLACEMENT_CLUSTER_H_

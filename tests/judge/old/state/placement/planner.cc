@@ -1,0 +1,78 @@
+#include "state/placement/planner.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+// Up to `wanted` pods of `cls`, each on its best node. A pod makes its node score higher, so the best node stays the
+// best until it is full: filling nodes in order is the same as asking anew for every pod.
+int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement) {
+  int32_t placed = 0;
+  for (const ClassIndex::Entry& entry : index->Best(cls)) {
+    if (placed == wanted) break;
+    const int32_t pods = cluster.Room(entry.node, cls, wanted - placed);
+    statement->Allocate(entry.node, cls, pods);
+    placed += pods;
+  }
+  return placed;
+}
+
+}  // namespace
+
+PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
+                          const Cluster& cluster, Statement* statement) {
+  const Statement::Checkpoint start = statement->Mark();
+  PlacementResult result;
+  int32_t lowest_allowed = std::numeric_limits<int32_t>::min();
+  for (const Candidates& run : candidates) {
+    if (result.placed_pods == needed) break;
+    if (run.priority < lowest_allowed) break;
+    const int32_t wanted = std::min(run.pods, needed - result.placed_pods);
+    const int32_t placed = PlaceRun(run.cls, wanted, index, cluster, statement);
+    result.placed_pods += placed;
+    if (placed > 0) result.lowest_priority = run.priority;
+    if (placed < wanted) {
+      if (result.lacking == kNoClass) result.lacking = run.cls;
+      lowest_allowed = run.priority;
+    }
+  }
+  result.placed = result.placed_pods == needed;
+  if (!result.placed) {
+    if (result.lacking != kNoClass) result.explanation = ExplainNoRoom(cluster, result.lacking);
+    statement->Rollback(start);
+  }
+  return result;
+}
+
+std::string ExplainNoRoom(const Cluster& cluster, ClassId cls) {
+  absl::btree_map<std::string, int32_t> counts;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    const Node& node = cluster.node(id);
+    if (!node.present) continue;
+    const Obstacle obstacle = cluster.FindObstacle(id, cls);
+    if (obstacle != Obstacle::kNone) {
+      ++counts[std::string(ObstaclePhrase(obstacle))];
+      continue;
+    }
+    if (cluster.Room(id, cls, 1) > 0) continue;
+    const ResourceId lacking = cluster.pod_class(cls).request.FirstLacking(node.free);
+    ++counts[lacking < 0 ? std::string("host port taken")
+                         : absl::StrCat("insufficient ", cluster.names().Name(lacking))];
+  }
+  std::vector<std::pair<int32_t, std::string>> order;
+  for (const auto& [text, count] : counts) order.emplace_back(-count, text);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (const auto& [count, text] : order) {
+    absl::StrAppend(&out, out.empty() ? "" : "; ", -count, count == -1 ? " node: " : " nodes: ", text);
+  }
+  if (cluster.present_nodes() == 0) out = "there are no nodes";
+  return out;
+}
+
+}  // namespace muster
