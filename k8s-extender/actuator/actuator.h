@@ -15,7 +15,7 @@
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/dialects/json.h"
 #include "service/sync/sync.h"
-#include "state/machine/port.h"
+#include "state/messages/port.h"
 #include "state/machine/view.h"
 
 namespace muster {

@@ -8,7 +8,7 @@
 
 #include "k8s-extender/apiserver/informer.h"
 #include "service/sync/sync.h"
-#include "state/machine/port.h"
+#include "state/messages/port.h"
 
 namespace muster {
 

@@ -11,7 +11,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "state/machine/port.h"
+#include "state/messages/port.h"
 
 namespace httplib {
 class Server;

@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "k8s-extender/dialects/json.h"
-#include "state/machine/commands.h"
-#include "state/machine/effects.h"
+#include "state/messages/commands.h"
+#include "state/messages/effects.h"
 
 namespace muster {
 

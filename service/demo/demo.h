@@ -11,7 +11,7 @@
 
 #include "k8s-extender/dialects/json.h"
 #include "service/sync/sync.h"
-#include "state/machine/port.h"
+#include "state/messages/port.h"
 
 namespace muster {
 

@@ -17,7 +17,7 @@
 #include "service/store/store.h"
 #include "service/sync/sync.h"
 #include "state/machine/machine.h"
-#include "state/machine/port.h"
+#include "state/messages/port.h"
 
 namespace muster {
 

@@ -229,8 +229,8 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                    std::string source;
                    int64_t version = 0;
                    const absl::Status read = door_->engine().Query([&](const Machine& machine) {
-                     source = machine.facts_source();
-                     version = machine.facts_version();
+                     source = machine.sources().announcer();
+                     version = machine.sources().version();
                    });
                    if (read.ok()) FillStatus(&door_->engine(), source, version, response);
                    finish(ToGrpc(read));

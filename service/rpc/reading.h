@@ -7,7 +7,7 @@
 
 #include "proto/muster/v1/decisions.pb.h"
 #include "service/rpc/errors.h"
-#include "state/machine/commands.h"
+#include "state/messages/commands.h"
 
 namespace muster {
 

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "service/sync/sync.h"
-#include "state/machine/effects.h"
+#include "state/messages/effects.h"
 
 namespace muster {
 

@@ -3,140 +3,286 @@
 #include <algorithm>
 #include <utility>
 
-#include "state/base/check.h"
+#include "absl/strings/str_cat.h"
 
 namespace muster {
-
-absl::string_view ToString(BindingPhase phase) {
-  switch (phase) {
-    case BindingPhase::kNone:
-      return "None";
-    case BindingPhase::kPending:
-      return "Pending";
-    case BindingPhase::kSucceeded:
-      return "Succeeded";
-    case BindingPhase::kFailed:
-      return "Failed";
-  }
-  return "";
-}
-
-absl::string_view ToString(MemberState state) {
-  switch (state) {
-    case MemberState::kPending:
-      return "Pending";
-    case MemberState::kWaiting:
-      return "Waiting";
-    case MemberState::kCommitted:
-      return "Binding";
-    case MemberState::kBound:
-      return "Bound";
-    case MemberState::kRunning:
-      return "Running";
-    case MemberState::kSucceeded:
-      return "Succeeded";
-    case MemberState::kFailed:
-      return "Failed";
-    case MemberState::kLeaving:
-      return "Leaving";
-  }
-  return "";
-}
-
-Machine::Machine(MachineSettings settings) : settings_(std::move(settings)), index_(&cluster_) {}
-Machine::~Machine() = default;
-
-void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
-  now_ms_ = std::max(now_ms_, now_ms);
-  out_ = outcome;
-  std::visit([this](const auto& specific) { On(specific); }, command);
-  SettleTouched();
-  out_ = nullptr;
-}
-
 namespace {
 
-bool LaterKey(const Gang* a, const Gang* b) { return b->key < a->key; }
+// The nodes that a caller named; every node when it named none.
+class NamedNodes : public NodeOffer {
+ public:
+  NamedNodes(const Cluster& cluster, const std::vector<std::string>& names)
+      : cluster_(cluster), names_(names.begin(), names.end()) {}
+  [[nodiscard]] bool Contains(absl::string_view node) const override { return names_.empty() || names_.contains(node); }
+  [[nodiscard]] size_t size() const override {
+    return names_.empty() ? static_cast<size_t>(cluster_.present_nodes()) : names_.size();
+  }
+
+ private:
+  const Cluster& cluster_;
+  const absl::flat_hash_set<std::string> names_;
+};
+
+absl::Status UnknownPod(const std::string& uid) { return absl::NotFoundError(absl::StrCat("no pod with uid ", uid)); }
 
 }  // namespace
 
-void Machine::Touch(Gang* gang) {
-  if (std::exchange(gang->touched, true)) return;
-  touched_.push_back(gang);
-  std::push_heap(touched_.begin(), touched_.end(), LaterKey);
+Machine::Machine(const MachineSettings& s)
+    : index_(&cluster_),
+      ledger_(&cluster_),
+      gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority}),
+      eligibility_(&gangs_, s.cross_namespace_groups),
+      plans_(&gangs_, &ledger_),
+      calls_(&gangs_, &cluster_, s.nominate),
+      barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
+      nominations_(&gangs_, &cluster_, &ledger_),
+      clock_(&gangs_),
+      submissions_(&gangs_),
+      reasons_(&eligibility_, &backlog_, &plans_, &sources_),
+      claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
+               &clock_, &submissions_}),
+      repair_(&gangs_, &plans_, &claims_, s.repair_ms),
+      bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
+                 &claims_, &repair_, &pod_deadlines_},
+                {s.hold_limit_ms, s.answer_limit_ms}),
+      planning_({&cluster_, &index_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &nominations_, &claims_},
+                s.max_holds),
+      kube_scheduler_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
+                       &barrier_, &claims_, &bindings_},
+                      {s.learned_refusal_ms, s.percentage_of_nodes}),
+      verbs_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &barrier_,
+              &nominations_, &clock_, &claims_, &bindings_},
+             s.bind_within_ms),
+      submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
+                         {s.submission_ttl_ms, s.max_submissions}),
+      announcements_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_,
+                      &nominations_, &claims_, &repair_, &bindings_, &restored_, &pod_deadlines_}),
+      settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
+                 &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
+                s.plan_idle_ms) {}
+
+void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
+  now_ms_ = std::max(now_ms_, now_ms);
+  Step step(now_ms_, outcome);
+  std::visit([&](const auto& specific) { On(specific, &step); }, command);
+  settling_.SettleTouched(&step);
+  SettleDeadlines(now_ms_);
 }
 
-void Machine::Untouch(Gang* gang) {
-  touched_.erase(std::find(touched_.begin(), touched_.end(), gang));
-  std::make_heap(touched_.begin(), touched_.end(), LaterKey);
-  gang->touched = false;
-}
-
-// In order of keys. Settling a gang may touch another one (capacity that one gives up is planned by a later PlanRound,
-// not here).
-void Machine::SettleTouched() {
-  while (!touched_.empty()) {
-    std::pop_heap(touched_.begin(), touched_.end(), LaterKey);
-    Gang* gang = touched_.back();
-    touched_.pop_back();
-    gang->touched = false;
-    Settle(gang);
+void Machine::SettleDeadlines(int64_t now_ms) {
+  settling_.SettleDeadlines(now_ms);
+  for (const PodId id : pod_deadlines_.TakeLooks()) {
+    const Pod& pod = gangs_.pod(id);
+    pod_deadlines_.Set(id, pod.facts.uid, bindings_.Deadline(pod));
   }
-}
-
-void Machine::MarkGang(Gang* gang) {
-  if (!std::exchange(gang->changed, true)) changed_gangs_.push_back(gang->key);
-}
-
-void Machine::MarkNode(NodeId node) {
-  if (static_cast<size_t>(node) >= node_changed_.size()) node_changed_.resize(static_cast<size_t>(node) + 1, 0);
-  if (std::exchange(node_changed_[static_cast<size_t>(node)], uint8_t{1}) == 0) changed_nodes_.push_back(node);
-}
-
-bool Machine::PlanningDue() const {
-  if (!facts_read_) return false;
-  return !queue_.empty() || !awake_.empty() || (!blocked_.empty() && gain_position_ != cluster_.log_end());
 }
 
 int64_t Machine::NextDeadline() const {
-  int64_t next = exclusions_until_ms_;
-  if (!gang_timers_.empty()) next = std::min(next, gang_timers_.begin()->due_ms);
-  if (!pod_timers_.empty()) next = std::min(next, pod_timers_.begin()->first);
-  return next;
-}
-
-const Pod* Machine::FindPod(absl::string_view uid) const {
-  const auto found = pods_.find(uid);
-  return found == pods_.end() ? nullptr : found->second.get();
-}
-
-const Gang* Machine::FindGang(absl::string_view key) const {
-  const auto found = gangs_.find(key);
-  return found == gangs_.end() ? nullptr : found->second.get();
-}
-
-void Machine::ForEachGang(const std::function<void(const Gang&)>& visit) const {
-  for (const auto& [key, gang] : gangs_) visit(*gang);
+  return std::min({kube_scheduler_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next()});
 }
 
 void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
-  *gangs = std::exchange(changed_gangs_, {});
-  std::sort(gangs->begin(), gangs->end());
-  gangs->erase(std::unique(gangs->begin(), gangs->end()), gangs->end());
-  for (const std::string& key : *gangs) {
-    if (const auto gang = gangs_.find(key); gang != gangs_.end()) gang->second->changed = false;
-  }
-  *nodes = std::exchange(removed_nodes_, {});
-  std::sort(changed_nodes_.begin(), changed_nodes_.end());
-  for (const NodeId node : changed_nodes_) {
-    if (cluster_.node(node).known) nodes->push_back(cluster_.node(node).facts.name);
-    node_changed_[static_cast<size_t>(node)] = 0;
-  }
-  std::sort(nodes->begin(), nodes->end());
-  nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
-  changed_nodes_.clear();
+  *gangs = gangs_.TakeChanged();
+  *nodes = ledger_.TakeChanged();
 }
 
-PodRef Machine::RefOf(const Pod& pod) const { return PodRef{pod.facts.name_space, pod.facts.name, pod.facts.uid}; }
+// --- what is announced ---
+
+void Machine::On(const UpsertNode& command, Step* step) { step->Refuse(announcements_.PutNode(command.node, step)); }
+
+void Machine::On(const RemoveNode& command, Step* step) { announcements_.RemoveNode(command.name, step); }
+
+void Machine::On(const UpsertPod& command, Step* step) {
+  step->Refuse(announcements_.PutPod(command.pod, /*submitted=*/false, step));
+}
+
+void Machine::On(const RemovePod& command, Step* step) { announcements_.RemovePod(command.uid, step); }
+
+void Machine::On(const UpsertGangObject& command, Step* step) {
+  step->Refuse(announcements_.PutObject(command, step->now_ms()));
+}
+
+void Machine::On(const RemoveGangObject& command, Step* step) {
+  step->Refuse(announcements_.RemoveObject(command, step));
+}
+
+void Machine::On(const FactsRead&, Step* step) { announcements_.Complete(step); }
+
+absl::Status Machine::CheckStep(const FactsStep& step) const {
+  if (step.version == 0) return absl::OkStatus();
+  if (sources_.announcer().empty()) {
+    return absl::FailedPreconditionError("nothing was announced since this process started; send a snapshot");
+  }
+  if (step.source != sources_.announcer()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("facts are announced by \"", sources_.announcer(), "\" now; to take over, send a snapshot"));
+  }
+  if (step.version - 1 <= sources_.version()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "version ", step.version, " comes after a gap: ", sources_.version(), " is the last one here; send a snapshot"));
+}
+
+void Machine::On(const ReplaceFacts& command, Step* step) {
+  if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
+    return step->Refuse(std::move(possible));
+  }
+  announcements_.RemoveUnnamed(command, step);
+  announcements_.PutAll(command.nodes, command.pods, step);
+  if (command.step.version != 0) sources_.TakeStep(command.step.source, command.step.version);
+  announcements_.Complete(step);
+  step->Answer(FactsReply{sources_.version()});
+}
+
+void Machine::On(const UpdateFacts& command, Step* step) {
+  if (absl::Status next = CheckStep(command.step); !next.ok()) return step->Refuse(std::move(next));
+  const int64_t version = command.step.version;
+  if (version != 0 && version <= sources_.version()) return step->Answer(FactsReply{sources_.version()});  // known
+  if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
+    return step->Refuse(std::move(possible));
+  }
+  announcements_.TakeUpdate(command, step);
+  if (version != 0) sources_.TakeStep(command.step.source, version);
+  announcements_.Complete(step);
+  step->Answer(FactsReply{sources_.version()});
+}
+
+// --- questions of a scheduler ---
+
+void Machine::On(const Filter& command, Step* step) { step->Answer(kube_scheduler_.OnFilter(command, step)); }
+
+void Machine::On(const Bind& command, Step* step) { kube_scheduler_.OnBind(command, step); }
+
+void Machine::On(const Preempt& command, Step* step) { step->Answer(kube_scheduler_.OnPreempt(command)); }
+
+void Machine::On(const PreFilter& command, Step* step) { step->Answer(verbs_.OnPreFilter(command, step->now_ms())); }
+
+void Machine::On(const FindNodes& command, Step* step) {
+  const Pod* pod = FindPod(command.uid);
+  if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
+  NodesReply reply;
+  reply.reason = eligibility_.PodReason(*pod);
+  if (reply.reason.none() && pod->state != MemberState::kPending) {
+    reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
+  }
+  if (!reply.reason.none()) return step->Answer(std::move(reply));
+  if (!verbs_.PlacedAsWhole(*pod)) return step->Answer(verbs_.FindNodes(*pod, command.offered));
+  // The pod's slot, or why there is none.
+  FilterReply slot = kube_scheduler_.FilterMember(*pod, NamedNodes(cluster_, command.offered), step);
+  if (slot.kind == FilterReply::Kind::kOneNode) reply.nodes.push_back({slot.node, 1000});
+  if (slot.kind == FilterReply::Kind::kRefuse) reply.reason = std::move(slot.reason);
+  step->Answer(std::move(reply));
+}
+
+void Machine::On(const Permit& command, Step* step) { step->Answer(verbs_.OnPermit(command, step)); }
+
+void Machine::On(const PostFilter& command, Step* step) {
+  const Pod* pod = FindPod(command.uid);
+  if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
+  verbs_.OnPostFilter(*pod, command.message, step);
+}
+
+void Machine::On(const Unreserve& command, Step* step) {
+  const Pod* pod = FindPod(command.uid);
+  if (pod != nullptr) verbs_.OnUnreserve(*pod, command.cause, step);  // deleted: its place went with it
+}
+
+void Machine::On(const PostBind& command, Step* step) {
+  const Pod* pod = FindPod(command.uid);
+  if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
+  step->Refuse(verbs_.OnPostBind(*pod, command.node, step));
+}
+
+void Machine::On(const EndHold& command, Step* step) {
+  const Pod* pod = FindPod(command.uid);
+  if (pod == nullptr || !barrier_.DropHold(*pod, command.token)) return;
+  const Reason gone{ReasonCode::kGone, "the caller is gone"};
+  step->EndHold(command.token, false, gone);
+  // A committed pod is bound even if nobody listens any more.
+  if (barrier_.Of(*pod).holds.empty()) barrier_.End(*pod, gone, step);
+}
+
+// --- whole gangs ---
+
+void Machine::On(const SubmitGang& command, Step* step) {
+  const absl::StatusOr<bool> known = submission_driver_.AnswerKnown(command, step);
+  if (!known.ok()) return step->Refuse(known.status());
+  if (*known) return;
+  if (absl::Status possible = submission_driver_.Check(command); !possible.ok()) {
+    return step->Refuse(std::move(possible));
+  }
+  const Gang& gang = announcements_.InternGang(command.name_space, command.name, step->now_ms(), step->now_ms());
+  submission_driver_.Open(gang, command, step->now_ms());
+  for (const PodDescription& pod : SubmissionDriver::Pods(command, step->now_ms())) {
+    announcements_.PutPod(pod, /*submitted=*/true, step).IgnoreError();  // it was checked
+  }
+  // The answer should tell whether there is room: plan now, whoever is first in the queue first.
+  settling_.SettleTouched(step);
+  planning_.Round(PlanRound().max_gangs, step);
+  settling_.SettleTouched(step);
+  step->Answer(submission_driver_.Stands(gang, step->now_ms()));
+}
+
+void Machine::On(const ConfirmGang& command, Step* step) {
+  absl::StatusOr<SubmissionReply> reply = submission_driver_.OnConfirm(command, step);
+  reply.ok() ? step->Answer(*std::move(reply)) : step->Refuse(reply.status());
+}
+
+void Machine::On(const AbandonGang& command, Step* step) {
+  const absl::StatusOr<const SubmissionReply*> ended = submission_driver_.CheckAbandon(command.id);
+  if (!ended.ok()) return step->Refuse(ended.status());
+  if (*ended == nullptr) {
+    DropSubmission(*submissions_.Find(command.id), SubmissionReply::State::kAbandoned,
+                   {ReasonCode::kGone, "its caller abandoned it"}, step);
+  }
+  step->Answer(*submissions_.FindFinished(command.id));
+}
+
+void Machine::DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, Step* step) {
+  for (const std::string& uid : submission_driver_.Drop(gang, state, std::move(reason), step)) {
+    announcements_.RemovePod(uid, step);
+  }
+  if (gang.children() > 0) announcements_.Redeclare(gang);  // pods that named it on their own stay
+}
+
+void Machine::On(const AskGang& command, Step* step) {
+  absl::StatusOr<SubmissionReply> reply = submission_driver_.OnAsk(command.id, step->now_ms());
+  reply.ok() ? step->Answer(*std::move(reply)) : step->Refuse(reply.status());
+}
+
+// --- outcomes, time, process ---
+
+void Machine::On(const BindingOutcome& command, Step* step) {
+  const Pod* pod = FindPod(command.uid);
+  if (pod != nullptr) bindings_.NoteOutcome(*pod, command, step);  // deleted: its calls were answered then
+}
+
+void Machine::On(const PlanRound& command, Step* step) { planning_.Round(command.max_gangs, step); }
+
+void Machine::On(const Tick&, Step* step) {
+  kube_scheduler_.ExpireRefusals(step->now_ms());
+  for (auto id = gang_deadlines_.TakeDue(step->now_ms()); id.has_value();
+       id = gang_deadlines_.TakeDue(step->now_ms())) {
+    const Gang& gang = gangs_.gang(*id);
+    settling_.OnTime(gang, step);
+    if (submissions_.Expired(gang, step->now_ms())) {
+      const absl::string_view what = plans_.Of(gang) == nullptr ? "was not asked about" : "was not confirmed";
+      DropSubmission(gang, SubmissionReply::State::kExpired,
+                     {ReasonCode::kTimedOut, absl::StrCat("gang ", gang.key, " ", what, " within ",
+                                                          submissions_.Of(gang)->ttl_ms, " ms and was dropped")},
+                     step);
+    }
+    gangs_.Touch(gang);  // settling sets the next deadline
+  }
+  for (auto id = pod_deadlines_.TakeDue(step->now_ms()); id.has_value(); id = pod_deadlines_.TakeDue(step->now_ms())) {
+    bindings_.OnTime(gangs_.pod(*id), step);
+    pod_deadlines_.Look(*id);
+  }
+}
+
+void Machine::On(const Shutdown&, Step* step) {
+  gangs_.ForEachGang([&](const Gang& gang) {
+    barrier_.EndAll(gang, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}, step);
+  });
+}
 
 }  // namespace muster

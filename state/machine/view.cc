@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-GangPhase PhaseOf(const Gang& gang, int32_t counted_children) {
+GangPhase PhaseOf(const Gang& gang, bool has_plan) {
   const int32_t min = std::max(0, gang.rules.min_member);
   const int32_t succeeded = gang.count(MemberState::kSucceeded);
   const int32_t running = gang.count(MemberState::kRunning);
@@ -17,15 +17,16 @@ GangPhase PhaseOf(const Gang& gang, int32_t counted_children) {
   const bool over = gang.active() == 0 && pending == 0;
   if (over && succeeded > 0 && succeeded >= min) return GangPhase::kFinished;
   if (over && gang.count(MemberState::kFailed) > 0) return GangPhase::kFailed;
-  if (gang.plan != nullptr || gang.count(MemberState::kWaiting) > 0 || gang.count(MemberState::kCommitted) > 0) {
+  if (has_plan || gang.count(MemberState::kWaiting) > 0 || gang.count(MemberState::kCommitted) > 0) {
     return GangPhase::kScheduling;
   }
   if (gang.active() + succeeded > 0) {
     if (running + succeeded >= min) return GangPhase::kRunning;
     if (gang.active() + succeeded >= min) return GangPhase::kScheduled;
-    if (gang.satisfied) return GangPhase::kUnknown;
+    if (gang.kept.satisfied) return GangPhase::kUnknown;
   }
-  return gang.rules.min_member >= 0 && counted_children >= min ? GangPhase::kPreScheduling : GangPhase::kPending;
+  const bool enough = gang.rules.min_member >= 0 && gang.quorum().Children() >= min;
+  return enough ? GangPhase::kPreScheduling : GangPhase::kPending;
 }
 
 std::string WouldHelp(const Gang& gang) {
@@ -96,51 +97,53 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
     view.has_object = true;
     view.object_dialect = dialect;
   }
+  const Plan* plan = plans_.Of(gang);
   view.rules = gang.rules;
-  view.satisfied = gang.satisfied;
-  view.timed_out = gang.timed_out;
-  view.children = CountedChildren(gang);
-  view.phase = PhaseOf(gang, view.children);
+  view.satisfied = gang.kept.satisfied;
+  view.timed_out = gang.kept.timed_out;
+  view.children = gang.quorum().Children();
+  view.phase = PhaseOf(gang, plan != nullptr);
   view.waiting = gang.count(MemberState::kWaiting);
   view.committed = gang.count(MemberState::kCommitted);
   view.bound = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
   view.running = gang.count(MemberState::kRunning);
   view.succeeded = gang.count(MemberState::kSucceeded);
   view.failed = gang.count(MemberState::kFailed);
-  view.priority = GangPriority(gang);
-  view.requeues = gang.requeues;
+  view.priority = eligibility_.Priority(gang);
+  view.requeues = gang.kept.requeues;
   view.created_ms = gang.created_ms;
   view.reason = gang.reason;
   view.reason_since_ms = gang.reason_since_ms;
-  const int64_t holding = gang.holding_since_ms == kNever ? 0 : now_ms_ - gang.holding_since_ms;
-  view.wait_left_ms = std::max<int64_t>(0, gang.rules.wait_time_ms - gang.held_ms - holding);
-  if (gang.plan != nullptr) {
-    view.planned = static_cast<int32_t>(gang.plan->slots.size());
-    view.held = gang.plan->held;
+  view.wait_left_ms = clock_.LeftMs(gang, now_ms_);
+  if (plan != nullptr) {
+    view.planned = plan->size();
+    view.held = plan->held;
   }
   view.would_help = WouldHelp(gang);
   view.warnings = gang.warnings;
   if (!with_members) return view;
   for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) {
-      MemberView member;
-      member.uid = pod->facts.uid;
-      member.name = pod->facts.name;
-      member.state = pod->state;
-      member.node = pod->facts.node_name;
-      if (member.node.empty() && pod->slot >= 0) {
-        member.node = cluster_.node(gang.plan->slots[static_cast<size_t>(pod->slot)].node).facts.name;
-      }
-      const bool held = pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted;
-      if (member.node.empty() && held && pod->hold_node != kNoNode)
-        member.node = cluster_.node(pod->hold_node).facts.name;
-      member.priority = pod->facts.priority;
-      if (pod->state == MemberState::kPending) member.reason = PodReason(*pod);
-      member.binding = pod->binding;
-      view.members.push_back(std::move(member));
-    }
+    for (const Pod* pod : set) view.members.push_back(ViewMember(*pod));
   }
   return view;
+}
+
+MemberView Machine::ViewMember(const Pod& pod) const {
+  MemberView member;
+  member.uid = pod.facts.uid;
+  member.name = pod.facts.name;
+  member.state = pod.state;
+  member.node = pod.facts.node_name;
+  if (const Slot* slot = plans_.SlotOf(pod); member.node.empty() && slot != nullptr) {
+    member.node = cluster_.node(slot->node).facts.name;
+  }
+  const bool held = pod.state == MemberState::kWaiting || pod.state == MemberState::kCommitted;
+  const NodeId going_to = barrier_.Of(pod).node;
+  if (member.node.empty() && held && going_to != kNoNode) member.node = cluster_.node(going_to).facts.name;
+  member.priority = pod.facts.priority;
+  if (pod.state == MemberState::kPending) member.reason = eligibility_.PodReason(pod);
+  member.binding = bindings_.Of(pod);
+  return member;
 }
 
 NodeView Machine::ViewNode(NodeId id) const {

@@ -10,7 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/resources.h"
-#include "state/machine/types.h"
+#include "state/gangs/types.h"
+#include "state/starts/bindings.h"
 
 namespace muster {
 

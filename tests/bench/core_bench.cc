@@ -82,7 +82,9 @@ class World {
     Apply(PlanRound{});
     return Seconds(start);
   }
-  Machine& machine() { return machine_; }
+  [[nodiscard]] bool Planned(const std::string& gang) const {
+    return machine_.plans().Of(*machine_.FindGang(gang)) != nullptr;
+  }
 
  private:
   Machine machine_;
@@ -97,7 +99,7 @@ void PlanFigures() {
   for (int run = 0; run < 21; ++run) {
     world.AddGang("one", 1000, 1);
     (run == 0 ? first : known).push_back(world.PlanSeconds() * 1e3);
-    if (world.machine().FindGang("d/one")->plan == nullptr) std::abort();
+    if (!world.Planned("d/one")) std::abort();
     world.RemoveGang("one", 1000);
     world.AddGang("ten", 1000, 10);
     const double took = world.PlanSeconds() * 1e3;
@@ -128,7 +130,7 @@ void SustainedFigure() {
     const std::string name = absl::StrCat("g", gang);
     world.AddGang(name, size, 1);
     seconds += world.PlanSeconds();
-    if (world.machine().FindGang("d/" + name)->plan == nullptr) std::abort();
+    if (!world.Planned("d/" + name)) std::abort();
     placed += size;
     used += size;
     alive.emplace_back(name, size);

@@ -1,5 +1,5 @@
-// judge FIRST_SEED LAST_SEED STEPS [TRACE_FROM]: plays random commands on the core it is linked with and prints a digest of
-// all that came out, every 500 steps; from step TRACE_FROM on everything itself.
+// judge FIRST_SEED LAST_SEED STEPS [TRACE_FROM]: plays random commands on the core it is linked with and prints a
+// digest of all that came out, every 500 steps; from step TRACE_FROM on everything itself.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -16,7 +16,8 @@ int main(int argc, char** argv) {
     for (long step = 0; step < steps; ++step) {
       if (trace_from >= 0 && step >= trace_from) world.Trace(step);
       world.Step();
-      if (step % 500 == 499) std::printf("seed %ld step %ld: %016lx, %ld commands\n", seed, step + 1, world.Digest(), world.commands());
+      if (step % 500 == 499)
+        std::printf("seed %ld step %ld: %016lx, %ld commands\n", seed, step + 1, world.Digest(), world.commands());
     }
     std::fflush(stdout);
   }

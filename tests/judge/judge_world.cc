@@ -21,7 +21,8 @@ class AnyNode : public NodeOffer {
 
 }  // namespace
 
-JudgeWorld::JudgeWorld(uint64_t seed) : random_(seed), settings_(Settings(seed)), machine_(std::make_unique<Machine>(settings_)) {
+JudgeWorld::JudgeWorld(uint64_t seed)
+    : random_(seed), settings_(Settings(seed)), machine_(std::make_unique<Machine>(settings_)) {
   for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
   Apply(FactsRead{});
 }
@@ -504,7 +505,7 @@ Outcome JudgeWorld::Apply(const Command& command) {
     std::exit(1);
   }
   Note(absl::StrCat("command ", command.index(), " at ", now_ms_, "\n", Print(outcome), ChangedViews(machine_.get()),
-                    "due ", machine_->PlanningDue(), " ", machine_->NextDeadline(), " held ", machine_->held_binds(), " promised ",
+                    "due ", machine_->PlanningDue(), " held ", machine_->held_binds(), " promised ",
                     machine_->promised_holds(), "\n"));
   return outcome;
 }

@@ -11,15 +11,17 @@ PodPeek Peek(const Machine& machine, const std::string& uid) {
   out.submitted = pod->submitted;
   out.state = pod->state;
   out.facts = pod->facts;
-  out.permitted_by_verbs = pod->state == MemberState::kCommitted && pod->binding.phase == BindingPhase::kNone;
-  if (pod->charged_node != kNoNode) out.charged_node = machine.cluster().node(pod->charged_node).facts.name;
+  out.permitted_by_verbs =
+      pod->state == MemberState::kCommitted && machine.bindings().Of(*pod).phase == BindingPhase::kNone;
+  const NodeId charged = machine.ledger().ChargeOf(pod->id).node;
+  if (charged != kNoNode) out.charged_node = machine.cluster().node(charged).facts.name;
   return out;
 }
 
 std::vector<std::string> SubmittedUids(const Machine& machine) {
   std::vector<std::string> uids;
   machine.ForEachGang([&](const Gang& gang) {
-    if (gang.submission == nullptr) return;
+    if (!gang.submitted) return;
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
         if (pod->submitted) uids.push_back(pod->facts.uid);
@@ -36,7 +38,8 @@ std::string ChangedViews(Machine* machine) {
   std::string out;
   for (const std::string& key : gangs) {
     const Gang* gang = machine->FindGang(key);
-    absl::StrAppend(&out, gang == nullptr ? absl::StrCat("gone ", key, "\n") : WriteView(machine->ViewGang(*gang, true)));
+    absl::StrAppend(&out,
+                    gang == nullptr ? absl::StrCat("gone ", key, "\n") : WriteView(machine->ViewGang(*gang, true)));
   }
   for (const std::string& name : nodes) {
     const NodeId id = machine->cluster().FindNode(name);

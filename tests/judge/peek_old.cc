@@ -36,7 +36,8 @@ std::string ChangedViews(Machine* machine) {
   std::string out;
   for (const std::string& key : gangs) {
     const Gang* gang = machine->FindGang(key);
-    absl::StrAppend(&out, gang == nullptr ? absl::StrCat("gone ", key, "\n") : WriteView(machine->ViewGang(*gang, true)));
+    absl::StrAppend(&out,
+                    gang == nullptr ? absl::StrCat("gone ", key, "\n") : WriteView(machine->ViewGang(*gang, true)));
   }
   for (const std::string& name : nodes) {
     const NodeId id = machine->cluster().FindNode(name);

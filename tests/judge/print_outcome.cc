@@ -32,8 +32,8 @@ struct ReplyWriter {
   }
   std::string operator()(const FactsReply& reply) const { return absl::StrCat("facts ", reply.version, "\n"); }
   std::string operator()(const SubmissionReply& reply) const {
-    std::string out = absl::StrCat("submission ", ToString(reply.state), " ", reply.gang, " plan ", reply.plan, " until ",
-                                   reply.expires_ms, Why(reply.reason));
+    std::string out = absl::StrCat("submission ", ToString(reply.state), " ", reply.gang, " plan ", reply.plan,
+                                   " until ", reply.expires_ms, Why(reply.reason));
     for (const auto& place : reply.places) absl::StrAppend(&out, " ", place.uid, "@", place.node);
     return out + "\n";
   }
@@ -58,11 +58,13 @@ struct EffectWriter {
 }  // namespace
 
 std::string WriteView(const GangView& v) {
-  std::string out = absl::StrCat(
-      v.key, " ", v.source, " ", v.has_object, " ", ToString(v.phase), " min ", v.rules.min_member, " sat ", v.satisfied, " to ",
-      v.timed_out, " ", v.children, " ", v.waiting, " ", v.committed, " ", v.bound, " ", v.running, " ", v.succeeded, " ", v.failed);
-  absl::StrAppend(&out, " prio ", v.priority, " req ", v.requeues, " ", v.created_ms, Why(v.reason), " since ", v.reason_since_ms,
-                  " left ", v.wait_left_ms, " ", v.planned, " ", v.held, " ", v.would_help, " ", absl::StrJoin(v.warnings, "|"), "\n");
+  std::string out =
+      absl::StrCat(v.key, " ", v.source, " ", v.has_object, " ", ToString(v.phase), " min ", v.rules.min_member,
+                   " sat ", v.satisfied, " to ", v.timed_out, " ", v.children, " ", v.waiting, " ", v.committed, " ",
+                   v.bound, " ", v.running, " ", v.succeeded, " ", v.failed);
+  absl::StrAppend(&out, " prio ", v.priority, " req ", v.requeues, " ", v.created_ms, Why(v.reason), " since ",
+                  v.reason_since_ms, " left ", v.wait_left_ms, " ", v.planned, " ", v.held, " ", v.would_help, " ",
+                  absl::StrJoin(v.warnings, "|"), "\n");
   for (const MemberView& m : v.members) {
     absl::StrAppend(&out, "  ", m.uid, " ", ToString(m.state), " ", m.node, " ", m.priority, Why(m.reason), " ",
                     ToString(m.binding.phase), " ", m.binding.node, " ", m.binding.reason, " ", m.binding.attempts, " ",
@@ -72,8 +74,8 @@ std::string WriteView(const GangView& v) {
 }
 
 std::string WriteView(const NodeView& v) {
-  return absl::StrCat(v.name, " ", v.present, v.unschedulable, " ", FormatResources(v.allocatable), "|", FormatResources(v.used),
-                      "|", FormatResources(v.reserved), "|", FormatResources(v.free), "\n");
+  return absl::StrCat(v.name, " ", v.present, v.unschedulable, " ", FormatResources(v.allocatable), "|",
+                      FormatResources(v.used), "|", FormatResources(v.reserved), "|", FormatResources(v.free), "\n");
 }
 
 std::string Print(const Outcome& outcome) {

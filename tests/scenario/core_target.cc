@@ -108,7 +108,7 @@ std::string CoreTarget::Other(const Words& words) {
   if (verb == "bind") return Apply(Bind{uid, rest, NewToken(uid)});
   if (verb == "bound" || verb == "bind-fails") {
     const BindingResult result = verb == "bound" ? BindingResult::kBound : BindingResult::kRefused;
-    return Apply(BindingOutcome{uid, machine_.FindPod(uid)->binding.node, result, rest});
+    return Apply(BindingOutcome{uid, machine_.bindings().Of(*machine_.FindPod(uid)).node, result, rest});
   }
   if (verb == "preempt") {
     Preempt preempt{uid, {}};

@@ -294,9 +294,9 @@ void RandomWorld::BindPermitted() {
   if (pods_.empty()) return;
   const std::string uid = SomeUid();
   const Pod* pod = machine_.FindPod(uid);
-  if (pod->state != MemberState::kCommitted || pod->binding.phase != BindingPhase::kNone) return;
-  Apply(PostBind{uid,
-                 pod->charged_node == kNoNode ? NodeName(0) : machine_.cluster().node(pod->charged_node).facts.name});
+  if (pod->state != MemberState::kCommitted || machine_.bindings().Of(*pod).phase != BindingPhase::kNone) return;
+  const NodeId charged = machine_.ledger().ChargeOf(pod->id).node;
+  Apply(PostBind{uid, charged == kNoNode ? NodeName(0) : machine_.cluster().node(charged).facts.name});
 }
 
 void RandomWorld::WholeGang() {
@@ -353,7 +353,7 @@ void RandomWorld::SubmitSome() {
 void RandomWorld::HurtSubmission() {
   std::vector<std::string> uids;
   machine_.ForEachGang([&](const Gang& gang) {
-    if (gang.submission == nullptr) return;
+    if (!gang.submitted) return;
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
         if (pod->submitted) uids.push_back(pod->facts.uid);

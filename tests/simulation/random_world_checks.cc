@@ -44,7 +44,7 @@ void RandomWorld::Plan() {
 int64_t RandomWorld::Plans() const {
   int64_t newest = 0;
   machine_.ForEachGang([&](const Gang& gang) {
-    if (gang.plan != nullptr) newest = std::max(newest, gang.plan->id);
+    if (const muster::Plan* plan = machine_.plans().Of(gang); plan != nullptr) newest = std::max(newest, plan->id);
   });
   return newest;
 }
@@ -89,9 +89,10 @@ Outcome RandomWorld::Apply(const Command& command) {
 void RandomWorld::CheckWholeGang(const std::string& uid) {
   const Pod* pod = machine_.FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
-  if (pod->binding.attempts > 1) return;  // decided earlier, sent again; its gang's minimum may have grown since
+  if (machine_.bindings().Of(*pod).attempts > 1)
+    return;  // decided earlier, sent again; its gang's minimum may have grown since
   const Gang& gang = *pod->gang;
-  if (!gang.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
+  if (!gang.kept.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
     violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
                               gang.rules.min_member);
   }
@@ -100,7 +101,7 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
 void RandomWorld::CheckWholeGroups() {
   std::set<std::string> satisfied;
   machine_.ForEachGang([&](const Gang& gang) {
-    if (!gang.satisfied) return;
+    if (!gang.kept.satisfied) return;
     satisfied.insert(gang.key);
     if (satisfied_before_.count(gang.key) > 0) return;
     for (const std::string& id : gang.rules.group) {
@@ -110,7 +111,7 @@ void RandomWorld::CheckWholeGroups() {
     for (const std::string& id : gang.rules.group) {
       const Gang* mate = machine_.FindGang(id);
       const int32_t placed = mate->active() + mate->count(MemberState::kSucceeded);
-      if (mate->satisfied || placed >= mate->rules.min_member) continue;
+      if (mate->kept.satisfied || placed >= mate->rules.min_member) continue;
       violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");
     }
     if (!gang.rules.group.empty()) ++groups_started_;

@@ -75,7 +75,7 @@ TEST_F(LongHolds, ACallThatIsTooOldIsNotCommitted) {
   ASSERT_EQ(late.answers.size(), 2U);
   EXPECT_FALSE(late.answers[0].permitted);
   EXPECT_FALSE(late.answers[1].permitted);
-  EXPECT_FALSE(machine_.FindGang("d/g")->satisfied);
+  EXPECT_FALSE(machine_.FindGang("d/g")->kept.satisfied);
 }
 
 class OneNamespace : public MachineTest {
@@ -99,7 +99,7 @@ TEST_F(OneNamespace, AGroupMayNotCrossNamespaces) {
   const Gang* gang = machine_.FindGang("d/g");
   EXPECT_EQ(gang->reason.code, ReasonCode::kGroupDisagrees);
   EXPECT_NE(gang->reason.text.find("e/g"), std::string::npos) << gang->reason.text;
-  EXPECT_EQ(gang->plan, nullptr);
+  EXPECT_EQ(machine_.plans().Of(*gang), nullptr);
 }
 
 // S-2: cycles, marks and held time are taken from the records of an earlier process; an unreadable record is named.

@@ -1,0 +1,68 @@
+// How kube-scheduler drives a pod to its place: it asks filter with the nodes it offers, binds through us - the call is
+// held until the quorum - and asks before it preempts (SPEC K-2 to K-6, K-9). Not thread-safe.
+#ifndef MUSTER_STATE_DRIVERS_KUBE_SCHEDULER_H_
+#define MUSTER_STATE_DRIVERS_KUBE_SCHEDULER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "state/placement/class_index.h"
+#include "state/starts/bindings.h"
+#include "state/starts/wait_reasons.h"
+
+namespace muster {
+
+struct KubeSettings {
+  int64_t learned_refusal_ms = 0;   // K-6
+  int32_t percentage_of_nodes = 0;  // kube-scheduler's percentageOfNodesToScore; 0: its adaptive default (K-6)
+};
+
+struct KubeRooms {
+  Cluster* cluster;
+  const Ledger* ledger;
+  ClassIndex* index;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  const Sources* sources;
+  const WaitReasons* reasons;
+  Plans* plans;
+  Calls* calls;
+  Barrier* barrier;
+  Claims* claims;
+  Bindings* bindings;
+};
+
+class KubeScheduler {
+ public:
+  KubeScheduler(const KubeRooms& rooms, const KubeSettings& settings) : r_(rooms), settings_(settings) {}
+
+  [[nodiscard]] FilterReply OnFilter(const Filter& question, Step* step);
+  // Answered through the step's held calls.
+  void OnBind(const Bind& call, Step* step);
+  [[nodiscard]] PreemptReply OnPreempt(const Preempt& question) const;
+  // A member of a gang asks: its slot, or why there is none. REQUIRES: the pod is in a gang.
+  [[nodiscard]] FilterReply FilterMember(const Pod& pod, const NodeOffer& offer, Step* step);
+  // When the first learned refusal ends; kNever: there is none.
+  [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
+  void ExpireRefusals(int64_t now_ms);
+
+ private:
+  [[nodiscard]] FilterReply FilterFree(const Pod& pod, const NodeOffer& offer) const;
+  [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, Step* step);
+  [[nodiscard]] Reason CannotAsk(const Pod& pod, Step* step);
+  [[nodiscard]] FilterReply RefuseMember(const Pod& pod, Reason reason);
+  [[nodiscard]] int32_t ChooseSlot(const Pod& pod, const NodeOffer& offer);
+  [[nodiscard]] int32_t MoveSlot(const Pod& pod, const NodeOffer& offer);
+  void NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* step);
+  [[nodiscard]] bool BreaksGang(const std::vector<std::string>& victims) const;
+  [[nodiscard]] Reason BindRefusal(const Pod& pod, const Bind& call) const;
+
+  const KubeRooms r_;
+  const KubeSettings settings_;
+  int64_t refusals_until_ms_ = kNever;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_DRIVERS_KUBE_SCHEDULER_H_

@@ -1,0 +1,64 @@
+// How callers that place pods themselves drive them: the verbs of the scheduler framework (SPEC G-1 to G-4, G-7, P-3).
+// Not thread-safe.
+#ifndef MUSTER_STATE_DRIVERS_VERBS_H_
+#define MUSTER_STATE_DRIVERS_VERBS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "state/placement/class_index.h"
+#include "state/starts/bindings.h"
+#include "state/starts/wait_reasons.h"
+
+namespace muster {
+
+struct VerbRooms {
+  Cluster* cluster;
+  Ledger* ledger;
+  ClassIndex* index;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  const Sources* sources;
+  const WaitReasons* reasons;
+  Plans* plans;
+  Barrier* barrier;
+  Nominations* nominations;
+  WaitClock* clock;
+  Claims* claims;
+  Bindings* bindings;
+};
+
+class Verbs {
+ public:
+  // `bind_within_ms`: how long the caller of a permitted pod has to bind it when it names no time.
+  Verbs(const VerbRooms& rooms, int64_t bind_within_ms) : r_(rooms), bind_within_ms_(bind_within_ms) {}
+
+  [[nodiscard]] PreFilterReply OnPreFilter(const PreFilter& question, int64_t now_ms);
+  [[nodiscard]] PermitReply OnPermit(const Permit& question, Step* step);
+  void OnPostFilter(const Pod& pod, const std::string& message, Step* step);
+  void OnUnreserve(const Pod& pod, UnreserveCause cause, Step* step);
+  // FailedPrecondition: the pod is not permitted there.
+  [[nodiscard]] absl::Status OnPostBind(const Pod& pod, const std::string& node, Step* step);
+  // Where the pod may go, of all nodes or of those offered. REQUIRES: not placed by Muster as part of a gang.
+  [[nodiscard]] NodesReply FindNodes(const Pod& pod, const std::vector<std::string>& offered);
+  // Muster places the pod's gang as a whole.
+  [[nodiscard]] bool PlacedAsWhole(const Pod& pod) const;
+
+ private:
+  [[nodiscard]] Reason TakeTurn(const Pod& pod);
+  [[nodiscard]] Reason CannotPermit(const Pod& pod, NodeId node, const std::string& name) const;
+  [[nodiscard]] PermitReply PermitSlot(const Pod& pod, NodeId node, const Permit& question, Step* step);
+  [[nodiscard]] PermitReply PermitWaiter(const Pod& pod, const Permit& question, Step* step);
+  [[nodiscard]] Reason TakeNode(const Pod& pod, NodeId node, Step* step);
+  [[nodiscard]] bool PermittedBefore(const Pod& pod, const std::string& node) const;
+  [[nodiscard]] std::vector<std::string> OthersToTry(const Gang& gang) const;
+  [[nodiscard]] Reason Refusal(NodeId node, const Pod& pod) const;
+
+  const VerbRooms r_;
+  const int64_t bind_within_ms_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_DRIVERS_VERBS_H_

@@ -1,0 +1,93 @@
+// What was said about a gang, by its pods and by PodGroups, and the rules that follow (SPEC D-8, D-9).
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/gangs/gangs.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxWarnings = 16;
+
+}  // namespace
+
+void Gangs::Warn(Gang* gang, std::string text) {
+  if (text.empty() || gang->warnings.size() >= kMaxWarnings) return;
+  if (std::find(gang->warnings.begin(), gang->warnings.end(), text) != gang->warnings.end()) return;
+  gang->warnings.push_back(std::move(text));
+}
+
+bool Gangs::PutObject(const Gang& gang, const GangObject& object) {
+  Gang& changed = Mut(gang);
+  const auto known = gang.objects.find(object.dialect);
+  const bool said_before = known != gang.objects.end() && known->second.declaration == object.declaration &&
+                           known->second.created_ms == object.created_ms;
+  changed.objects[object.dialect] = object;
+  if (said_before) return false;  // its status changed, most often by our own hand
+  changed.created_ms = object.created_ms;
+  return true;
+}
+
+bool Gangs::DropObject(const Gang& gang, GangDialect dialect) { return Mut(gang).objects.erase(dialect) > 0; }
+
+bool Gangs::Adopt(const Pod& pod) {
+  const GangMembership& membership = pod.facts.gang;
+  if (!membership.declares) return false;
+  Gang& gang = Mut(*pod.gang);
+  const GangDeclaration& said = membership.declaration;
+  for (const std::string& warning : said.warnings) Warn(&gang, absl::StrCat("pod ", pod.facts.name, ": ", warning));
+  if (!said.unreadable_minimum.empty()) {
+    std::string text = absl::StrCat("pod ", pod.facts.name, ": ", said.unreadable_minimum);
+    if (gang.unreadable.empty()) gang.unreadable = text;
+    Warn(&gang, std::move(text));
+    return false;
+  }
+  if (!gang.annotations.has_value()) {
+    gang.annotations = said;
+    gang.declared_by = pod.facts.uid;
+    gang.declared_as = membership.dialect;
+    ReadRules(gang);
+    return true;
+  }
+  const std::string contradiction = Contradiction(*gang.annotations, said);
+  if (!contradiction.empty()) {
+    Warn(&gang, absl::StrCat("pod ", pod.facts.name, " contradicts an earlier pod, which stands: ", contradiction));
+  }
+  return false;
+}
+
+// The pod whose declaration stood goes first, then the others in order of creation (D-9).
+void Gangs::Redeclare(const Gang& declared) {
+  Gang& gang = Mut(declared);
+  gang.annotations.reset();
+  gang.unreadable.clear();
+  gang.warnings.clear();
+  for (const auto& [dialect, object] : gang.objects) {
+    for (const std::string& warning : object.declaration.warnings) Warn(&gang, absl::StrCat("PodGroup: ", warning));
+  }
+  std::vector<const Pod*> members;
+  for (const MemberSet& set : gang.members) members.insert(members.end(), set.begin(), set.end());
+  const std::string first = std::exchange(gang.declared_by, "");
+  std::sort(members.begin(), members.end(), [&](const Pod* a, const Pod* b) {
+    return std::make_tuple(a->facts.uid != first, a->facts.created_ms, absl::string_view(a->facts.uid)) <
+           std::make_tuple(b->facts.uid != first, b->facts.created_ms, absl::string_view(b->facts.uid));
+  });
+  for (const Pod* pod : members) Adopt(*pod);
+  ReadRules(gang);
+}
+
+void Gangs::ReadRules(const Gang& read) {
+  Gang& gang = Mut(read);
+  const GangDeclaration* object = gang.objects.empty() ? nullptr : &gang.objects.begin()->second.declaration;
+  const GangDeclaration* annotations = gang.annotations.has_value() ? &*gang.annotations : nullptr;
+  gang.rules = ResolveRules(annotations, object, settings_.defaults);
+  if (annotations != nullptr && object != nullptr) {
+    const std::string differs = Contradiction(*object, *annotations);
+    if (!differs.empty()) Warn(&gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));
+  }
+  if (gang.rules.group == std::vector<std::string>{gang.key}) gang.rules.group.clear();
+}
+
+}  // namespace muster

@@ -1,0 +1,167 @@
+#include "state/gangs/eligibility.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+
+Reason Eligibility::PodReason(const Pod& pod) const {
+  if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
+  if (pod.stranger) {
+    return {ReasonCode::kConflict,
+            absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name)};
+  }
+  if (pod.cls == kNoClass) {
+    return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
+  }
+  if (pod.gang == nullptr || !gangs_->OnePriority(*pod.gang)) return {};
+  const Pod& first = Gangs::FirstMember(*pod.gang);
+  if (first.facts.priority == pod.facts.priority) return {};
+  return {ReasonCode::kPriorityMismatch,
+          absl::StrCat("pod ", pod.facts.name, " has priority ", pod.facts.priority, ", its gang's first pod ",
+                       first.facts.name, " has ", first.facts.priority, "; all pods of a gang must have one")};
+}
+
+int32_t Eligibility::Missing(const Gang& gang) const {
+  const bool finishing = gang.kept.satisfied;
+  if (!gang.submitted) return gang.quorum().Missing(finishing);
+  // Who only names a submitted gang takes nobody's place in it.
+  int32_t active = 0;
+  for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
+    const MemberSet& set = gang.in(state);
+    active +=
+        static_cast<int32_t>(std::count_if(set.begin(), set.end(), [](const Pod* pod) { return !pod->stranger; }));
+  }
+  const MemberCounts counts{.active = active, .succeeded = gang.count(MemberState::kSucceeded)};
+  return Quorum(gang.rules.min_member, gang.rules.match_policy, counts).Missing(finishing);
+}
+
+bool Eligibility::PassesOneByOne(const Gang& gang) const {
+  if (gang.rules.min_member < 0 || gang.kept.timed_out || gang.evicting || gang.objects.size() > 1) return false;
+  if (gang.once_satisfied()) return true;
+  if (!gang.rules.group.empty() && !GroupReason(gang).none()) return false;
+  return Missing(gang) == 0;
+}
+
+int32_t Eligibility::Priority(const Gang& gang) const {
+  if (gang.rules.priority.has_value()) return *gang.rules.priority;
+  bool any = false;
+  int32_t highest = 0;
+  for (const MemberSet& set : gang.members) {
+    if (set.empty()) continue;
+    const int32_t priority = (*set.begin())->facts.priority;
+    highest = any ? std::max(highest, priority) : priority;
+    any = true;
+  }
+  return highest;
+}
+
+QueueKey Eligibility::KeyOf(const Gang& gang) const {
+  QueueKey key{!gang.kept.satisfied && gang.active() > 0, Priority(gang), gang.kept.requeues, gang.created_ms,
+               gang.key};
+  if (gang.rules.group.empty()) return key;
+  // The group is one item: its highest priority, its most requeues, its earliest creation.
+  for (const Gang* mate : Unplaced(gang)) {
+    key.half_bound = key.half_bound || (!mate->kept.satisfied && mate->active() > 0);
+    key.priority = std::max(key.priority, Priority(*mate));
+    key.requeues = std::max(key.requeues, mate->kept.requeues);
+    key.created_ms = std::min(key.created_ms, mate->created_ms);
+  }
+  return key;
+}
+
+Reason Eligibility::ChildrenReason(const Gang& gang) const {
+  const int32_t children = gang.quorum().Children();
+  if (children >= gang.rules.min_member) return {};
+  std::string text = absl::StrCat(children, " of ", gang.rules.min_member, " pods exist");
+  if (gang.gated > 0) absl::StrAppend(&text, " (", gang.gated, " more held by another scheduling gate)");
+  return {ReasonCode::kNotEnoughPods, std::move(text)};
+}
+
+Reason Eligibility::UninitialisedReason(const Gang& gang) {
+  if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  if (gang.objects.empty() && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
+    return (*pending.begin())->facts.gang.problem;  // the pods' own words cannot be used
+  }
+  if (!gang.objects.empty() && !gang.objects.begin()->second.declaration.unreadable_minimum.empty()) {
+    return {ReasonCode::kUninitialised,
+            absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration.unreadable_minimum)};
+  }
+  if (gang.objects.empty() && gang.refers_to_object) {
+    return {ReasonCode::kUnknownGang, absl::StrCat("PodGroup ", gang.key, " does not exist yet")};
+  }
+  return {ReasonCode::kUninitialised,
+          "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
+}
+
+Reason Eligibility::StructureReason(const Gang& gang) const {
+  if (gang.objects.size() > 1) {
+    return {ReasonCode::kConflict,
+            absl::StrCat("declared twice: by ", ToString(gang.objects.begin()->first), " and by ",
+                         ToString(gang.objects.rbegin()->first), "; delete one of them")};
+  }
+  if (gang.rules.min_member < 0) return UninitialisedReason(gang);
+  if (gang.kept.timed_out && !gang.rules.group.empty()) {
+    return {ReasonCode::kTimedOut,
+            "the wait time of its gang group ran out before the group could start; delete its pods to free it"};
+  }
+  if (gang.kept.timed_out) {
+    return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
+                                                " s ran out before the gang could start; delete its pods to free it")};
+  }
+  if (gang.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
+  return {};
+}
+
+Reason Eligibility::GateReason(const Gang& gang, int64_t now_ms) const {
+  if (Reason structure = StructureReason(gang); !structure.none()) return structure;
+  if (gang.once_satisfied()) return {};
+  if (Reason children = ChildrenReason(gang); !children.none()) return children;
+  if (!gang.rules.group.empty()) {
+    if (Reason group = GroupReason(gang); !group.none()) return group;
+    if (Reason mates = MatesReason(gang); !mates.none()) return mates;
+  }
+  if (gang.retry_at_ms > now_ms) {
+    std::string text = absl::StrCat("put back ", gang.kept.requeues, gang.kept.requeues == 1 ? " time" : " times",
+                                    ", waiting before the next try");
+    if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
+    return {ReasonCode::kBackoff, std::move(text)};
+  }
+  return {};
+}
+
+Reason Eligibility::PlanReason(const Gang& gang, int64_t now_ms) const {
+  if (Reason gate = GateReason(gang, now_ms); !gate.none()) return gate;
+  if (Reason members = MembersReason(gang); !members.none() || gang.rules.group.empty()) return members;
+  for (const Gang* mate : Unplaced(gang)) {
+    Reason members = MembersReason(*mate);
+    if (members.none() && mate->retry_at_ms > now_ms) members = {ReasonCode::kBackoff, "waiting before the next try"};
+    if (members.none()) continue;
+    members.text = absl::StrCat("gang ", mate->key, " of its group: ", members.text);
+    return members;
+  }
+  return {};
+}
+
+Reason Eligibility::MembersReason(const Gang& gang) const {
+  const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
+  const int32_t plannable = gang.count(MemberState::kWaiting) + gangs_->PlannableMembers(gang);
+  if (plannable >= missing) return {};
+  Reason culprit;
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (gangs_->Plannable(*pod)) continue;
+    culprit = PodReason(*pod);
+    if (culprit.none() && !pod->served) {
+      culprit = {ReasonCode::kNotServed, absl::StrCat("pod ", pod->facts.name, " is placed by scheduler \"",
+                                                      pod->facts.scheduler_name, "\", which asks pod by pod")};
+    }
+    if (!culprit.none()) break;
+  }
+  std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be planned");
+  if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);
+  return {culprit.none() ? ReasonCode::kNotEnoughPods : culprit.code, std::move(text)};
+}
+
+}  // namespace muster

@@ -1,0 +1,84 @@
+// Whether a gang may start, alone and with its group, and what is in its way (SPEC G-1, G-5, G-8 to G-11, D-10, D-11).
+//
+// Judges what Gangs holds; keeps nothing itself but who names whom. A group stands only when every gang in it lists the
+// same set, itself included. One of its gangs, the first by key that still needs places, stands in the queue for all.
+// Not thread-safe.
+#ifndef MUSTER_STATE_GANGS_ELIGIBILITY_H_
+#define MUSTER_STATE_GANGS_ELIGIBILITY_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/container/inlined_vector.h"
+#include "state/gangs/gangs.h"
+#include "state/queueing/order.h"
+
+namespace muster {
+
+// Gangs that are looked at together, in order of keys.
+using Group = absl::InlinedVector<const Gang*, 4>;
+
+class Eligibility {
+ public:
+  // `cross_namespace_groups`: D-10's switch.
+  Eligibility(const Gangs* gangs, bool cross_namespace_groups)
+      : gangs_(gangs), cross_namespace_groups_(cross_namespace_groups) {}
+
+  // --- reasons; none: nothing stands in the way ---
+  // What concerns only this pod.
+  [[nodiscard]] Reason PodReason(const Pod& pod) const;
+  // The gang itself cannot start, whoever asks.
+  [[nodiscard]] Reason StructureReason(const Gang& gang) const;
+  // G-1, then back-off.
+  [[nodiscard]] Reason GateReason(const Gang& gang, int64_t now_ms) const;
+  // What G-1 does not ask, but a plan needs: enough members that Muster may place, in every gang of the group.
+  [[nodiscard]] Reason PlanReason(const Gang& gang, int64_t now_ms) const;
+  // Why the gang's group does not stand; none when it does, or when the gang is in no group.
+  [[nodiscard]] Reason GroupReason(const Gang& gang) const;
+  // How far the gang is whose members wait one by one, and which gang of its group is behind.
+  [[nodiscard]] Reason BarrierReason(const Gang& gang) const;
+
+  // --- counts ---
+  // How many places the minimum still needs (G-11).
+  [[nodiscard]] int32_t Missing(const Gang& gang) const;
+  // The gang's minimum needs no places: its members are scheduled one by one (G-8).
+  [[nodiscard]] bool PassesOneByOne(const Gang& gang) const;
+  // D-11: the declared one, else the highest member's.
+  [[nodiscard]] int32_t Priority(const Gang& gang) const;
+  // G-9: its place in the order, or its group's.
+  [[nodiscard]] QueueKey KeyOf(const Gang& gang) const;
+
+  // --- groups (D-10) ---
+  // The gang and those that start with it; the gang alone while its group does not stand.
+  [[nodiscard]] Group GroupOf(const Gang& gang) const;
+  // Those of its group that need places together.
+  [[nodiscard]] Group Unplaced(const Gang& gang) const;
+  // G-4, G-5: the minimum of every gang of the group is met by who waits, or was met before.
+  [[nodiscard]] bool GroupQuorum(const Gang& gang) const;
+  // The gang that stands in the queue for its group.
+  [[nodiscard]] const Gang& LeaderOf(const Gang& gang) const;
+
+  // --- who names whom ---
+  // Keeps the register up to date. REQUIRES: called whenever rules.group changed. Returns what was registered before.
+  void Register(const std::string& key, const std::vector<std::string>& before, const std::vector<std::string>& now);
+  // The gangs that list `key` in their group, itself aside, in order of keys.
+  [[nodiscard]] Group Naming(const std::string& key) const;
+  [[nodiscard]] bool IsNamed(const std::string& key) const { return named_by_.contains(key); }
+
+ private:
+  [[nodiscard]] Reason ChildrenReason(const Gang& gang) const;
+  [[nodiscard]] Reason MembersReason(const Gang& gang) const;
+  [[nodiscard]] Reason MatesReason(const Gang& gang) const;
+  [[nodiscard]] static Reason UninitialisedReason(const Gang& gang);
+
+  const Gangs* gangs_;
+  bool cross_namespace_groups_;
+  absl::btree_map<std::string, absl::btree_set<std::string>> named_by_;  // id -> keys of gangs that list it
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_GANGS_ELIGIBILITY_H_

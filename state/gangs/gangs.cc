@@ -1,0 +1,367 @@
+#include "state/gangs/gangs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+
+namespace muster {
+namespace {
+
+bool LaterKey(const Gang* a, const Gang* b) { return b->key < a->key; }
+
+template <typename Thing>
+int32_t NewId(std::vector<std::unique_ptr<Thing>>* table, std::vector<int32_t>* unused) {
+  if (unused->empty()) {
+    table->push_back(nullptr);
+    return static_cast<int32_t>(table->size()) - 1;
+  }
+  const int32_t id = unused->back();
+  unused->pop_back();
+  return id;
+}
+
+}  // namespace
+
+absl::string_view ToString(MemberState state) {
+  switch (state) {
+    case MemberState::kPending:
+      return "Pending";
+    case MemberState::kWaiting:
+      return "Waiting";
+    case MemberState::kCommitted:
+      return "Binding";
+    case MemberState::kBound:
+      return "Bound";
+    case MemberState::kRunning:
+      return "Running";
+    case MemberState::kSucceeded:
+      return "Succeeded";
+    case MemberState::kFailed:
+      return "Failed";
+    case MemberState::kLeaving:
+      return "Leaving";
+  }
+  return "";
+}
+
+const Pod* Gangs::FindPod(absl::string_view uid) const {
+  const auto found = pods_.find(uid);
+  return found == pods_.end() ? nullptr : found->second;
+}
+
+const Gang* Gangs::FindGang(absl::string_view key) const {
+  const auto found = gangs_.find(key);
+  return found == gangs_.end() ? nullptr : found->second;
+}
+
+std::vector<std::string> Gangs::Uids() const {
+  std::vector<std::string> uids;
+  uids.reserve(pods_.size());
+  for (const auto& [uid, pod] : pods_) uids.push_back(uid);
+  std::sort(uids.begin(), uids.end());
+  return uids;
+}
+
+void Gangs::ForEachGang(const std::function<void(const Gang&)>& visit) const {
+  for (const auto& [key, gang] : gangs_) visit(*gang);
+}
+
+bool Gangs::Serves(const Pod& pod) const {
+  return pod.submitted || absl::c_linear_search(settings_.scheduler_names, pod.facts.scheduler_name);
+}
+
+bool Gangs::Plannable(const Pod& pod) const {
+  if (pod.state != MemberState::kPending || pod.facts.other_gates || !pod.served || !pod.able) return false;
+  return pod.gang == nullptr || !OnePriority(*pod.gang) || FirstMember(*pod.gang).facts.priority == pod.facts.priority;
+}
+
+// One priority for all is a rule about each other: counted anew.
+int32_t Gangs::PlannableMembers(const Gang& gang) const {
+  if (!OnePriority(gang)) return gang.plannable;
+  return static_cast<int32_t>(
+      absl::c_count_if(gang.in(MemberState::kPending), [this](const Pod* pod) { return Plannable(*pod); }));
+}
+
+const Pod& Gangs::FirstMember(const Gang& gang) {
+  if (gang.first != nullptr) return *gang.first;
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      if (gang.first == nullptr || CreatedBefore(*pod, *gang.first)) gang.first = pod;
+    }
+  }
+  MUSTER_CHECK(gang.first != nullptr);
+  return *gang.first;
+}
+
+const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
+  if (gang.runs_current) return gang.runs;
+  Gang& changed = Mut(gang);
+  changed.runs_current = true;
+  changed.runs.clear();
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (!Plannable(*pod)) continue;
+    std::vector<Candidates>& runs = changed.runs;
+    if (runs.empty() || runs.back().cls != pod->cls || runs.back().priority != pod->facts.priority) {
+      runs.push_back({pod->cls, pod->facts.priority, 0});
+    }
+    ++runs.back().pods;
+  }
+  return gang.runs;
+}
+
+const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, bool submitted) {
+  const PodId id = NewId(&pod_table_, &free_pods_);
+  auto owned = std::make_unique<Pod>();
+  Pod* pod = owned.get();
+  pod_table_[static_cast<size_t>(id)] = std::move(owned);
+  pod->id = id;
+  pod->facts = std::move(facts);
+  pod->cls = cls;
+  pod->state = state;
+  pod->submitted = submitted;
+  pods_.emplace(pod->facts.uid, pod);
+  Judge(pod);
+  return *pod;
+}
+
+void Gangs::RemovePod(const Pod& pod) {
+  MUSTER_CHECK(pod.gang == nullptr);
+  const PodId id = pod.id;
+  pods_.erase(pods_.find(pod.facts.uid));
+  pod_table_[static_cast<size_t>(id)].reset();
+  free_pods_.push_back(id);
+}
+
+void Gangs::Join(const Pod& pod, const Gang& gang) {
+  Pod& joins = Mut(pod);
+  joins.round = 0;  // of the cycles of another gang (G-2)
+  joins.gang = &gang;
+  JudgeStranger(pod);
+  EnterSet(&joins);
+  Gang& joined = Mut(gang);
+  if (gang.objects.empty()) joined.created_ms = std::min(gang.created_ms, pod.facts.created_ms);
+  if (!pod.facts.gang.declares_gang()) joined.refers_to_object = true;
+  if (pod.facts.gang.dialect == GangDialect::kSigsPods) joined.one_priority = true;
+}
+
+void Gangs::Leave(const Pod& pod) {
+  if (pod.gang == nullptr) return;
+  Pod& leaves = Mut(pod);
+  const Gang& gang = *pod.gang;
+  LeaveSet(&leaves);
+  leaves.gang = nullptr;
+  leaves.stranger = false;
+  Judge(&leaves);
+  Touch(gang);
+}
+
+void Gangs::SetState(const Pod& pod, MemberState state) {
+  if (pod.state == state) return;
+  Pod& changed = Mut(pod);
+  if (pod.gang == nullptr) {
+    changed.state = state;
+    return;
+  }
+  LeaveSet(&changed);
+  changed.state = state;
+  EnterSet(&changed);
+  Touch(*pod.gang);
+}
+
+void Gangs::SetFacts(const Pod& pod, PodDescription facts, ClassId cls) {
+  Pod& changed = Mut(pod);
+  // Out of its ordered set first: its place depends on its facts.
+  if (pod.gang != nullptr) LeaveSet(&changed);
+  changed.facts = std::move(facts);
+  changed.cls = cls;
+  Judge(&changed);
+  if (pod.gang == nullptr) return;
+  JudgeStranger(pod);
+  EnterSet(&changed);
+}
+
+void Gangs::SetNode(const Pod& pod, std::string node_name) { Mut(pod).facts.node_name = std::move(node_name); }
+
+void Gangs::SetTimedOutMark(const Pod& pod) { Mut(pod).facts.timed_out_mark = true; }
+
+void Gangs::JudgeStranger(const Pod& pod) {
+  Pod& judged = Mut(pod);
+  judged.stranger = pod.gang != nullptr && pod.gang->submitted && !pod.submitted;
+  Judge(&judged);
+}
+
+// What the pod's own facts say about planning it; see Plannable.
+void Gangs::Judge(Pod* pod) const {
+  pod->served = Serves(*pod);
+  pod->able = pod->facts.gang.problem.none() && !pod->stranger && pod->cls != kNoClass;
+}
+
+// Puts the pod into the set of its state, and counts it. REQUIRES: Judge since its facts changed.
+void Gangs::EnterSet(Pod* pod) {
+  Gang& gang = Mut(*pod->gang);
+  gang.members[static_cast<size_t>(pod->state)].insert(pod);
+  gang.runs_current = false;
+  if (gang.first != nullptr && CreatedBefore(*pod, *gang.first)) gang.first = pod;
+  const bool pending = pod->state == MemberState::kPending;
+  const bool gated = pending && pod->facts.other_gates;
+  pod->counted_gated = gated;
+  pod->counted_plannable = pending && !gated && pod->served && pod->able;
+  const bool has_turns = (pending && !gated) || pod->state == MemberState::kWaiting;
+  pod->counted_turn = has_turns && pod->round == gang.kept.cycle ? gang.kept.cycle : 0;
+  gang.gated += pod->counted_gated ? 1 : 0;
+  gang.turned += pod->counted_turn > 0 ? 1 : 0;
+  gang.plannable += pod->counted_plannable ? 1 : 0;
+}
+
+// REQUIRES: its facts are as they were at EnterSet.
+void Gangs::LeaveSet(Pod* pod) {
+  Gang& gang = Mut(*pod->gang);
+  gang.members[static_cast<size_t>(pod->state)].erase(pod);
+  gang.runs_current = false;
+  if (gang.first == pod) gang.first = nullptr;
+  gang.gated -= pod->counted_gated ? 1 : 0;
+  gang.turned -= pod->counted_turn == gang.kept.cycle ? 1 : 0;
+  gang.plannable -= pod->counted_plannable ? 1 : 0;
+}
+
+Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms,
+                              int64_t now_ms) {
+  std::string key = absl::StrCat(name_space, "/", name);
+  if (const Gang* known = FindGang(key); known != nullptr) return {known, false};
+  const GangId id = NewId(&gang_table_, &free_gangs_);
+  auto owned = std::make_unique<Gang>();
+  Gang* gang = owned.get();
+  gang_table_[static_cast<size_t>(id)] = std::move(owned);
+  gang->id = id;
+  gang->key = key;
+  gang->name_space = std::string(name_space);
+  gang->name = std::string(name);
+  gang->created_ms = created_ms;
+  gang->rules.min_member = -1;
+  gang->reason_since_ms = now_ms;
+  gangs_.emplace(std::move(key), gang);
+  return {gang, true};
+}
+
+void Gangs::Restore(const Gang& gang, const Kept& kept) {
+  Gang& restored = Mut(gang);
+  restored.kept = restored.written = kept;
+  restored.recorded = true;
+  restored.cycles_used = kept.cycle > 1 || !kept.cycle_valid;
+}
+
+void Gangs::Forget(const Gang& gang) {
+  MUSTER_CHECK(gang.children() == 0);
+  if (gang.touched) Untouch(gang);
+  MarkChanged(gang);
+  const GangId id = gang.id;
+  gangs_.erase(gang.key);
+  gang_table_[static_cast<size_t>(id)].reset();
+  free_gangs_.push_back(id);
+  retimed_.erase(std::remove(retimed_.begin(), retimed_.end(), id), retimed_.end());
+}
+
+void Gangs::HadTurn(const Pod& pod) {
+  Gang& gang = Mut(*pod.gang);
+  gang.cycles_used = true;
+  if (pod.round >= gang.kept.cycle) return;
+  Pod& turned = Mut(pod);
+  LeaveSet(&turned);
+  turned.round = gang.kept.cycle;
+  EnterSet(&turned);
+  Touch(gang);
+}
+
+// The cycle ends when every member that can have a turn had it: as many as the total says, or as there are.
+void Gangs::AdvanceCycle(const Gang& gang) {
+  const int32_t able = gang.count(MemberState::kPending) - gang.gated + gang.count(MemberState::kWaiting);
+  const int32_t needed = std::min(std::max(gang.rules.total_number, gang.rules.min_member), able);
+  if (needed <= 0 || gang.turned < needed) return;
+  Gang& advanced = Mut(gang);
+  ++advanced.kept.cycle;
+  advanced.kept.cycle_valid = true;
+  advanced.turned = 0;
+  Touch(gang);
+}
+
+void Gangs::InvalidateCycle(const Gang& gang) {
+  Mut(gang).kept.cycle_valid = false;
+  Mut(gang).cycles_used = true;
+}
+
+void Gangs::EndSubmitted(const Gang& gang) {
+  Mut(gang).submitted = false;
+  for (const MemberSet& set : std::vector<MemberSet>(gang.members.begin(), gang.members.end())) {
+    for (const Pod* pod : set) {
+      Pod& member = Mut(*pod);
+      LeaveSet(&member);
+      member.submitted = member.stranger = false;
+      Judge(&member);
+      EnterSet(&member);
+    }
+  }
+}
+
+void Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms) {
+  Gang& changed = Mut(gang);
+  if (reason.code != gang.reason.code) {
+    changed.reason_since_ms = now_ms;
+    changed.notify_at_ms = std::min(gang.notify_at_ms, notify_at_ms);
+  }
+  changed.reason = std::move(reason);
+}
+
+void Gangs::NoteWritten(const Gang& gang, bool recorded) {
+  Mut(gang).written = gang.kept;
+  Mut(gang).recorded = recorded;
+}
+
+void Gangs::Touch(const Gang& gang) {
+  Gang& touched = Mut(gang);
+  if (std::exchange(touched.touched, true)) return;
+  touched_.push_back(&touched);
+  std::push_heap(touched_.begin(), touched_.end(), LaterKey);
+}
+
+void Gangs::Untouch(const Gang& gang) {
+  touched_.erase(std::find(touched_.begin(), touched_.end(), &gang));
+  std::make_heap(touched_.begin(), touched_.end(), LaterKey);
+  Mut(gang).touched = false;
+}
+
+const Gang* Gangs::TakeTouched() {
+  if (touched_.empty()) return nullptr;
+  std::pop_heap(touched_.begin(), touched_.end(), LaterKey);
+  Gang* gang = touched_.back();
+  touched_.pop_back();
+  gang->touched = false;
+  return gang;
+}
+
+void Gangs::Retime(const Gang& gang) {
+  if (!std::exchange(Mut(gang).retimed, true)) retimed_.push_back(gang.id);
+}
+
+std::vector<GangId> Gangs::TakeRetimed() {
+  for (const GangId id : retimed_) gang_table_[static_cast<size_t>(id)]->retimed = false;
+  return std::exchange(retimed_, {});
+}
+
+void Gangs::MarkChanged(const Gang& gang) {
+  if (!std::exchange(Mut(gang).changed, true)) changed_.push_back(gang.key);
+}
+
+std::vector<std::string> Gangs::TakeChanged() {
+  std::vector<std::string> keys = std::exchange(changed_, {});
+  std::sort(keys.begin(), keys.end());
+  keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+  for (const std::string& key : keys) {
+    if (const auto gang = gangs_.find(key); gang != gangs_.end()) gang->second->changed = false;
+  }
+  return keys;
+}
+
+}  // namespace muster

@@ -1,0 +1,153 @@
+// Who there is: pods, gangs, and who belongs to which gang in what state. The one place where a Pod or a Gang changes.
+//
+// Invariants: a pod is in exactly one member set of its gang, the one of its state; a gang's counts (gated, plannable,
+// turned) are those of its sets; whoever changes what a gang's settling looks at touches the gang. Not thread-safe.
+#ifndef MUSTER_STATE_GANGS_GANGS_H_
+#define MUSTER_STATE_GANGS_GANGS_H_
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
+#include "state/gangs/types.h"
+
+namespace muster {
+
+struct GangsSettings {
+  GangDefaults defaults;
+  std::vector<std::string> scheduler_names;
+  bool one_priority = false;  // D-11's switch for every dialect
+};
+
+class Gangs {
+ public:
+  explicit Gangs(GangsSettings settings) : settings_(std::move(settings)) {}
+  Gangs(const Gangs&) = delete;
+  Gangs& operator=(const Gangs&) = delete;
+
+  // --- looking ---
+  // nullptr: not known.
+  [[nodiscard]] const Pod* FindPod(absl::string_view uid) const;
+  [[nodiscard]] const Gang* FindGang(absl::string_view key) const;
+  // REQUIRES: known.
+  [[nodiscard]] const Pod& pod(PodId id) const { return *pod_table_[static_cast<size_t>(id)]; }
+  [[nodiscard]] const Gang& gang(GangId id) const { return *gang_table_[static_cast<size_t>(id)]; }
+  [[nodiscard]] size_t pod_count() const { return pods_.size(); }
+  // UIDs in order.
+  [[nodiscard]] std::vector<std::string> Uids() const;
+  // In order of keys.
+  void ForEachGang(const std::function<void(const Gang&)>& visit) const;
+  // D-11: whether all pods of the gang must have one priority.
+  [[nodiscard]] bool OnePriority(const Gang& gang) const { return settings_.one_priority || gang.one_priority; }
+  [[nodiscard]] bool Serves(const Pod& pod) const;
+  // The pod may be placed by Muster now.
+  [[nodiscard]] bool Plannable(const Pod& pod) const;
+  // How many pending members Plannable is true of.
+  [[nodiscard]] int32_t PlannableMembers(const Gang& gang) const;
+  // The member created first. REQUIRES: the gang has members.
+  [[nodiscard]] static const Pod& FirstMember(const Gang& gang);
+  // The plannable members in order, in runs of one class and one priority.
+  [[nodiscard]] const std::vector<Candidates>& CandidateRuns(const Gang& gang);
+
+  // --- pods ---
+  // REQUIRES: the UID is not known.
+  const Pod& AddPod(PodDescription facts, ClassId cls, MemberState state, bool submitted);
+  // REQUIRES: it is in no gang.
+  void RemovePod(const Pod& pod);
+  void Join(const Pod& pod, const Gang& gang);
+  void Leave(const Pod& pod);
+  void SetState(const Pod& pod, MemberState state);
+  // New facts and the class that goes with them; the gang stays the same.
+  void SetFacts(const Pod& pod, PodDescription facts, ClassId cls);
+  void SetNode(const Pod& pod, std::string node_name);
+  void SetTimedOutMark(const Pod& pod);
+  // A pod that names a submitted gang without having come with it stays out until that is confirmed or over.
+  void JudgeStranger(const Pod& pod);
+
+  // --- gangs ---
+  struct Interned {
+    const Gang* gang;
+    bool fresh;
+  };
+  Interned Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms, int64_t now_ms);
+  void Restore(const Gang& gang, const Kept& kept);
+  // REQUIRES: nobody is in it, and it was settled or untouched.
+  void Forget(const Gang& gang);
+
+  // --- what was said (declarations.cc) ---
+  // Both return whether the gang's declarations changed, so that its rules must be read again.
+  bool PutObject(const Gang& gang, const GangObject& object);
+  bool DropObject(const Gang& gang, GangDialect dialect);
+  // A pod joined: what it says about its gang. Returns whether the rules must be read again (ReadRules).
+  bool Adopt(const Pod& pod);
+  // Everything that was said about the gang is read again (D-9).
+  void Redeclare(const Gang& gang);
+  void ReadRules(const Gang& gang);
+
+  // --- schedule cycles (G-2) ---
+  void HadTurn(const Pod& pod);
+  void AdvanceCycle(const Gang& gang);
+  void InvalidateCycle(const Gang& gang);
+
+  // --- its life ---
+  void SetSatisfied(const Gang& gang, bool satisfied) { Mut(gang).kept.satisfied = satisfied; }
+  void SetTimedOut(const Gang& gang, bool timed_out) { Mut(gang).kept.timed_out = timed_out; }
+  void SetEvicting(const Gang& gang, bool evicting) { Mut(gang).evicting = evicting; }
+  void SetHeld(const Gang& gang, int64_t held_ms) { Mut(gang).kept.held_ms = held_ms; }
+  void SetRequeues(const Gang& gang, int32_t requeues) { Mut(gang).kept.requeues = requeues; }
+  void SetRetry(const Gang& gang, int64_t retry_at_ms) { Mut(gang).retry_at_ms = retry_at_ms; }
+  void SetRootCause(const Gang& gang, std::string cause) { Mut(gang).root_cause = std::move(cause); }
+  void SetSubmitted(const Gang& gang) { Mut(gang).submitted = true; }
+  // The submission is confirmed or over: what is left of the gang is driven by the verbs.
+  void EndSubmitted(const Gang& gang);
+  void SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms);
+  void SetNotify(const Gang& gang, int64_t at_ms) { Mut(gang).notify_at_ms = at_ms; }
+  // Returns whether it differs from what was told before.
+  bool SetGroupState(const Gang& gang, uint64_t state) { return std::exchange(Mut(gang).group_state, state) != state; }
+  void SetRegisteredGroup(const Gang& gang, std::vector<std::string> ids) {
+    Mut(gang).registered_group = std::move(ids);
+  }
+  // The record of what is kept was written; `recorded`: the store holds one.
+  void NoteWritten(const Gang& gang, bool recorded);
+
+  // --- what is to be looked at again ---
+  void Touch(const Gang& gang);
+  void Untouch(const Gang& gang);
+  // The first touched gang in order of keys, which is touched no more; nullptr: none.
+  [[nodiscard]] const Gang* TakeTouched();
+  // Its deadline is to be looked at again, nothing that readers see has changed.
+  void Retime(const Gang& gang);
+  // Ids; a gang that went meanwhile is left out.
+  [[nodiscard]] std::vector<GangId> TakeRetimed();
+  void MarkChanged(const Gang& gang);
+  // Keys in order, of gangs that changed or went since the last call.
+  [[nodiscard]] std::vector<std::string> TakeChanged();
+
+ private:
+  [[nodiscard]] Pod& Mut(const Pod& pod) { return *pod_table_[static_cast<size_t>(pod.id)]; }
+  [[nodiscard]] Gang& Mut(const Gang& gang) { return *gang_table_[static_cast<size_t>(gang.id)]; }
+  void EnterSet(Pod* pod);
+  void LeaveSet(Pod* pod);
+  void Judge(Pod* pod) const;
+  void Warn(Gang* gang, std::string text);
+
+  GangsSettings settings_;
+  std::vector<std::unique_ptr<Pod>> pod_table_;
+  std::vector<PodId> free_pods_;
+  absl::flat_hash_map<std::string, Pod*> pods_;
+  std::vector<std::unique_ptr<Gang>> gang_table_;
+  std::vector<GangId> free_gangs_;
+  absl::btree_map<std::string, Gang*> gangs_;
+  std::vector<Gang*> touched_;  // a heap, the first key on top
+  std::vector<GangId> retimed_;
+  std::vector<std::string> changed_;  // keys; a gang that went and came may be there twice
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_GANGS_GANGS_H_

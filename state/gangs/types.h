@@ -1,0 +1,167 @@
+// Pods and gangs as the core knows them. What stands here is changed by the gangs' room alone (Gangs); others read.
+// What other rooms know of a pod or a gang they keep themselves, by its id.
+#ifndef MUSTER_STATE_GANGS_TYPES_H_
+#define MUSTER_STATE_GANGS_TYPES_H_
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
+#include "state/base/reason.h"
+#include "state/base/time.h"
+#include "state/model/gang.h"
+#include "state/model/pod.h"
+#include "state/model/quorum.h"
+#include "state/placement/cluster.h"
+#include "state/placement/planner.h"
+
+namespace muster {
+
+// Dense; given out again when the pod or the gang is gone.
+using PodId = int32_t;
+using GangId = int32_t;
+
+// Where a pod stands. A gang's members are kept in one set per state; every count is the size of a set (G-10).
+enum class MemberState : uint8_t {
+  kPending,    // has no node
+  kWaiting,    // at the barrier: a held bind, or a Permit that waits
+  kCommitted,  // permitted; its binding is under way
+  kBound,      // has a node
+  kRunning,
+  kSucceeded,
+  kFailed,
+  kLeaving,  // being deleted; still holds its node's capacity if it has one
+};
+inline constexpr size_t kMemberStates = 8;
+[[nodiscard]] absl::string_view ToString(MemberState state);
+
+struct Gang;
+
+struct Pod {
+  PodId id = -1;
+  PodDescription facts;
+  ClassId cls = kNoClass;  // kNoClass: the pod cannot be planned (facts.invalid)
+  const Gang* gang = nullptr;
+  MemberState state = MemberState::kPending;
+
+  bool served = false;     // its scheduler is one that we serve
+  bool able = false;       // nothing about the pod itself keeps it from being planned
+  bool submitted = false;  // came with a whole gang that is not confirmed yet: placed by us (S-1)
+  bool stranger = false;   // names a submitted gang that it did not come with
+
+  int64_t round = 0;         // G-2: the last cycle in which it had its turn
+  int64_t counted_turn = 0;  // the cycle in which it is in its gang's count `turned`; 0: none
+  bool counted_gated = false;
+  bool counted_plannable = false;
+
+  // Its facts name a node, and it is not over.
+  [[nodiscard]] bool on_node() const {
+    return state == MemberState::kBound || state == MemberState::kRunning ||
+           (state == MemberState::kLeaving && !facts.node_name.empty());
+  }
+  [[nodiscard]] bool active() const {
+    return state == MemberState::kCommitted || state == MemberState::kBound || state == MemberState::kRunning;
+  }
+};
+
+[[nodiscard]] inline bool CreatedBefore(const Pod& a, const Pod& b) {
+  return a.facts.created_ms != b.facts.created_ms ? a.facts.created_ms < b.facts.created_ms : a.facts.uid < b.facts.uid;
+}
+
+// Members are tried by priority, then creation, then name (P-2).
+struct MemberOrder {
+  bool operator()(const Pod* a, const Pod* b) const {
+    if (a->facts.priority != b->facts.priority) return a->facts.priority > b->facts.priority;
+    if (a->facts.created_ms != b->facts.created_ms) return a->facts.created_ms < b->facts.created_ms;
+    if (a->facts.name != b->facts.name) return a->facts.name < b->facts.name;
+    return a->facts.uid < b->facts.uid;
+  }
+};
+using MemberSet = absl::btree_set<const Pod*, MemberOrder>;
+
+// What is kept of a gang over a restart (S-2).
+struct Kept {
+  bool satisfied = false;  // the minimum was placed once, and some member is still active (G-4, G-8)
+  bool timed_out = false;  // G-6, policy fail
+  int64_t held_ms = 0;     // G-6: what earlier plans held
+  int32_t requeues = 0;
+  int64_t cycle = 1;        // G-2: the schedule cycle, for callers that drive pods one by one
+  bool cycle_valid = true;  // false: a member found no node; nobody passes until all had their turn
+  friend bool operator==(const Kept&, const Kept&) = default;
+};
+
+struct Gang {
+  GangId id = -1;
+  std::string key;  // "namespace/name"
+  std::string name_space;
+  std::string name;
+  int64_t created_ms = 0;
+
+  // What was said about it.
+  absl::btree_map<GangDialect, GangObject> objects;
+  std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
+  std::string declared_by;                     // UID of that pod
+  GangDialect declared_as = GangDialect::kKoordinator;
+  bool one_priority = false;          // D-11: a pod declared it by dialect D-2
+  bool refers_to_object = false;      // some pod joined by naming a PodGroup (D-3)
+  std::string unreadable;             // what a pod said that could not be read (D-8)
+  std::vector<std::string> warnings;  // repairs and contradictions, for the user
+  GangRules rules;                    // min_member -1: uninitialised
+
+  // Its members.
+  std::array<MemberSet, kMemberStates> members;
+  int32_t gated = 0;                   // of the pending members: behind somebody else's gate
+  int32_t plannable = 0;               // of the pending members: those that Muster may place, one priority aside
+  int32_t turned = 0;                  // of the pending and waiting members: had their turn in this cycle
+  mutable const Pod* first = nullptr;  // the member created first; nullptr: to be looked up by whoever asks
+  std::vector<Candidates> runs;        // the plannable members in order, in runs
+  bool runs_current = false;
+
+  // Its life.
+  Kept kept;
+  Kept written;              // as the store has it
+  bool recorded = false;     // the store holds a record of it
+  bool cycles_used = false;  // some member had a turn
+  bool submitted = false;    // as a whole, and not confirmed yet (S-1)
+  bool evicting = false;     // its members are being evicted so that it can start anew (G-13)
+  int64_t retry_at_ms = 0;   // back-off
+  std::string root_cause;    // G-3: what kept a member off every node
+
+  Reason reason;  // why it waits now, as last published
+  int64_t reason_since_ms = 0;
+  int64_t notify_at_ms = kNever;              // when its members are told
+  uint64_t group_state = 0;                   // what its group was told of it last (D-10)
+  std::vector<std::string> registered_group;  // as last noted in the register of who names whom (D-10)
+  bool touched = false;                       // is to be settled at the end of the command
+  bool retimed = false;                       // its deadline is to be looked at
+  bool changed = false;                       // readers have not been told yet
+
+  [[nodiscard]] const MemberSet& in(MemberState state) const { return members[static_cast<size_t>(state)]; }
+  [[nodiscard]] int32_t count(MemberState state) const { return static_cast<int32_t>(in(state).size()); }
+  // Members that have a node for good: binding under way, bound or running.
+  [[nodiscard]] int32_t active() const {
+    return count(MemberState::kCommitted) + count(MemberState::kBound) + count(MemberState::kRunning);
+  }
+  [[nodiscard]] int32_t children() const {
+    int32_t sum = 0;
+    for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());
+    return sum;
+  }
+  [[nodiscard]] bool once_satisfied() const {
+    return kept.satisfied && rules.match_policy == MatchPolicy::kOnceSatisfied;
+  }
+  [[nodiscard]] Quorum quorum() const {
+    return {rules.min_member, rules.match_policy,
+            MemberCounts{count(MemberState::kPending), gated, count(MemberState::kWaiting), active(),
+                         count(MemberState::kSucceeded)}};
+  }
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_GANGS_TYPES_H_

@@ -1,0 +1,154 @@
+#include "state/machine/announcements.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+
+absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
+  const absl::StatusOr<bool> changed = r_.cluster->UpsertNode(node);
+  if (!changed.ok()) return changed.status();
+  if (!*changed) return absl::OkStatus();
+  const NodeId id = r_.cluster->FindNode(node.name);
+  r_.ledger->MarkNode(id);
+  r_.claims->ReverifyNode(id, step);
+  return absl::OkStatus();
+}
+
+void Announcements::RemoveNode(const std::string& name, Step* step) {
+  const NodeId id = r_.cluster->FindNode(name);
+  if (id == kNoNode) return;
+  r_.ledger->MarkNode(id);
+  r_.ledger->NoteRemoved(name);  // its id may be another node's before readers are told
+  r_.cluster->RemoveNode(name);
+  r_.claims->ReverifyNode(id, step);
+}
+
+const Gang& Announcements::InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,
+                                      int64_t now_ms) {
+  const auto [gang, fresh] = r_.gangs->Intern(name_space, name, created_ms, now_ms);
+  if (!fresh) return *gang;
+  if (const auto kept = r_.restored->ClaimGang(gang->key); kept.has_value()) r_.gangs->Restore(*gang, *kept);
+  return *gang;
+}
+
+absl::Status Announcements::PutObject(const UpsertGangObject& command, int64_t now_ms) {
+  const GangObject& object = command.object;
+  const std::string key = absl::StrCat(object.name_space, "/", object.name);
+  const Gang* there = r_.gangs->FindGang(key);
+  const bool exists = there != nullptr && there->objects.contains(object.dialect);
+  if (command.mode == UpsertGangObject::Mode::kCreate && exists) {
+    return absl::AlreadyExistsError(absl::StrCat("gang ", key, " exists already; update it instead"));
+  }
+  if (command.mode == UpsertGangObject::Mode::kReplace && !exists) {
+    return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
+  }
+  const Gang& gang = InternGang(object.name_space, object.name, object.created_ms, now_ms);
+  if (r_.gangs->PutObject(gang, object)) Redeclare(gang);
+  return absl::OkStatus();
+}
+
+absl::Status Announcements::RemoveObject(const RemoveGangObject& command, Step* step) {
+  const std::string key = absl::StrCat(command.name_space, "/", command.name);
+  const Gang* found = r_.gangs->FindGang(key);
+  if (found == nullptr || !r_.gangs->DropObject(*found, command.dialect)) {
+    if (!command.must_exist) return absl::OkStatus();
+    return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
+  }
+  const Gang& gang = *found;
+  Redeclare(gang);
+  // D-12: without its PodGroup the gang is gone; pods that need it wait for it to come back.
+  if (r_.eligibility->StructureReason(gang).none()) return absl::OkStatus();
+  if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {
+    r_.claims->Withdraw(gang, ReasonCode::kUnknownGang, "the PodGroup was deleted", step);
+  }
+  r_.barrier->EndAll(gang, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang.key, ": the PodGroup was deleted")},
+                     step);
+  return absl::OkStatus();
+}
+
+void Announcements::Redeclare(const Gang& gang) {
+  r_.gangs->Redeclare(gang);
+  RulesChanged(gang);
+}
+
+void Announcements::RulesChanged(const Gang& gang) {
+  r_.eligibility->Register(gang.key, gang.registered_group, gang.rules.group);
+  r_.gangs->SetRegisteredGroup(gang, gang.rules.group);
+  if (!r_.backlog->why(gang.id).none()) r_.backlog->Remove(gang.id);
+  r_.backlog->ForgetReason(gang.id);
+  r_.gangs->Touch(gang);
+}
+
+void Announcements::Complete(Step* step) {
+  if (!r_.sources->Complete()) return;
+  r_.restored->ForgetRest(step);
+  for (const std::string& uid : r_.gangs->Uids()) {
+    const Pod& pod = *r_.gangs->FindPod(uid);
+    const bool gated = pod.facts.our_gate || pod.facts.other_gates;
+    if (pod.state != MemberState::kPending || gated || !r_.gangs->Serves(pod)) continue;
+    // K-14: kube-scheduler parked these while nobody answered.
+    if (pod.gang != nullptr || !pod.facts.unschedulable.empty()) r_.calls->Call(pod, kNoNode, 0, step);
+    r_.calls->SetParked(pod, pod.gang != nullptr);
+  }
+  r_.gangs->ForEachGang([&](const Gang& gang) {
+    // The wait time ran out before a restart: members whose mark was still on its way get it now.
+    if (gang.kept.timed_out) r_.claims->MarkMembers(gang, Claims::TimedOutReason(gang), step);
+    r_.gangs->Touch(gang);
+  });
+}
+
+absl::Status Announcements::Check(const std::vector<NodeDescription>& nodes,
+                                  const std::vector<PodDescription>& pods) const {
+  for (const NodeDescription& node : nodes) {
+    if (const auto amounts = r_.cluster->names().ToVector(node.allocatable); !amounts.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("node ", node.name, ": ", amounts.status().message()));
+    }
+  }
+  absl::flat_hash_map<absl::string_view, const PodDescription*> seen;
+  for (const PodDescription& pod : pods) {
+    if (pod.uid.empty() || pod.name.empty()) return absl::InvalidArgumentError("pod: uid and name must not be empty");
+    const Pod* known = r_.gangs->FindPod(pod.uid);
+    const PodDescription* other = known == nullptr ? nullptr : &known->facts;
+    if (const auto [at, fresh] = seen.emplace(pod.uid, &pod); !fresh) other = at->second;
+    if (other == nullptr || (other->name == pod.name && other->name_space == pod.name_space)) continue;
+    return absl::InvalidArgumentError(absl::StrCat("pod uid ", pod.uid, ": is ", other->name_space, "/", other->name,
+                                                   ", announced as ", pod.name_space, "/", pod.name,
+                                                   "; a UID belongs to one pod"));
+  }
+  return absl::OkStatus();
+}
+
+void Announcements::RemoveUnnamed(const ReplaceFacts& snapshot, Step* step) {
+  absl::flat_hash_set<absl::string_view> uids;
+  for (const PodDescription& pod : snapshot.pods) uids.insert(pod.uid);
+  for (const std::string& uid : r_.gangs->Uids()) {
+    if (!uids.contains(uid) && !r_.gangs->FindPod(uid)->submitted) RemovePod(uid, step);
+  }
+  absl::flat_hash_set<absl::string_view> names;
+  for (const NodeDescription& node : snapshot.nodes) names.insert(node.name);
+  for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
+    const Node& node = r_.cluster->node(id);
+    if (node.known && node.present && !names.contains(node.facts.name)) RemoveNode(std::string(node.facts.name), step);
+  }
+}
+
+void Announcements::PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods,
+                           Step* step) {
+  for (const NodeDescription& node : nodes) step->Refuse(PutNode(node, step));
+  for (const PodDescription& pod : pods) step->Refuse(PutPod(pod, /*submitted=*/false, step));
+}
+
+void Announcements::TakeUpdate(const UpdateFacts& update, Step* step) {
+  for (const std::string& uid : update.removed_pods) RemovePod(uid, step);
+  for (const std::string& name : update.removed_nodes) RemoveNode(name, step);
+  for (const RemoveGangObject& gang : update.removed_gangs) step->Refuse(RemoveObject(gang, step));
+  for (const GangObject& gang : update.gangs) step->Refuse(PutObject({gang}, step->now_ms()));
+  PutAll(update.nodes, update.pods, step);
+}
+
+}  // namespace muster

@@ -1,0 +1,89 @@
+// What the outside world announces - nodes, pods, PodGroups - taken into the rooms (SPEC D-9, D-12, K-13, S-1).
+// Not thread-safe.
+#ifndef MUSTER_STATE_MACHINE_ANNOUNCEMENTS_H_
+#define MUSTER_STATE_MACHINE_ANNOUNCEMENTS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "state/gangs/sources.h"
+#include "state/records/records.h"
+#include "state/starts/bindings.h"
+
+namespace muster {
+
+struct AnnouncementRooms {
+  Cluster* cluster;
+  Ledger* ledger;
+  Gangs* gangs;
+  Eligibility* eligibility;
+  Sources* sources;
+  Backlog* backlog;
+  Plans* plans;
+  Calls* calls;
+  Barrier* barrier;
+  Nominations* nominations;
+  Claims* claims;
+  Repair* repair;
+  Bindings* bindings;
+  Restored* restored;
+  Deadlines* deadlines;  // of pods
+};
+
+class Announcements {
+ public:
+  explicit Announcements(const AnnouncementRooms& rooms) : r_(rooms) {}
+
+  // --- nodes ---
+  [[nodiscard]] absl::Status PutNode(const NodeDescription& node, Step* step);
+  void RemoveNode(const std::string& name, Step* step);
+
+  // --- pods ---
+  // `submitted`: came with a whole gang. InvalidArgument: it has no identity, or another's.
+  [[nodiscard]] absl::Status PutPod(const PodDescription& facts, bool submitted, Step* step);
+  // Harmless when it is not known.
+  void RemovePod(const std::string& uid, Step* step);
+
+  // --- gangs ---
+  // The gang of that name, which is made up when it is not known.
+  [[nodiscard]] const Gang& InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,
+                                       int64_t now_ms);
+  // AlreadyExists, NotFound: as the command's mode asks.
+  [[nodiscard]] absl::Status PutObject(const UpsertGangObject& command, int64_t now_ms);
+  [[nodiscard]] absl::Status RemoveObject(const RemoveGangObject& command, Step* step);
+  // The gang's pods say all there is to say about it, now that what stood above them is gone.
+  void Redeclare(const Gang& gang);
+
+  // --- all of it ---
+  // Everything that existed has been announced.
+  void Complete(Step* step);
+  // What makes nodes and pods impossible as a whole, found before anything of them is taken.
+  [[nodiscard]] absl::Status Check(const std::vector<NodeDescription>& nodes,
+                                   const std::vector<PodDescription>& pods) const;
+  void PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods, Step* step);
+  // What is gone first, then gangs, nodes and pods.
+  void TakeUpdate(const UpdateFacts& update, Step* step);
+  // Pods and nodes that a snapshot does not name are gone; members of submitted gangs stay.
+  void RemoveUnnamed(const ReplaceFacts& snapshot, Step* step);
+
+ private:
+  struct Change;  // what is new about a known pod
+  void AddPod(PodDescription facts, bool submitted, Step* step);
+  void ChangePod(const Pod& pod, PodDescription facts, Step* step);
+  void TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step);
+  void ChangeGang(const Pod& pod, const Change& change, Step* step);
+  void FollowState(const Pod& pod, Step* step);
+  void FollowNomination(const Pod& pod);
+  void JoinGang(const Pod& pod, Step* step);
+  void NoteUnschedulable(const Pod& pod, Step* step);
+  void RulesChanged(const Gang& gang);
+  // kNoClass, and why in facts->invalid: the pod cannot be planned.
+  [[nodiscard]] ClassId AcquireClass(PodDescription* facts);
+
+  const AnnouncementRooms r_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MACHINE_ANNOUNCEMENTS_H_

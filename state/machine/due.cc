@@ -1,0 +1,84 @@
+// What happens to a gang because time passes (SPEC G-6, P-11, K-7, G-13).
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/machine/settling.h"
+
+namespace muster {
+
+int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
+  int64_t due = std::min({gang.notify_at_ms, r_.repair->Deadline(gang), r_.clock->Deadline(gang)});
+  if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
+    due = std::min(due, submission->expires_ms);
+  } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
+    due = std::min(due, plan->next_wake_ms);
+    if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
+  }
+  if (gang.retry_at_ms > now_ms) due = std::min(due, gang.retry_at_ms);
+  return due;
+}
+
+void Settling::SettleDeadlines(int64_t now_ms) {
+  for (const GangId id : r_.gangs->TakeRetimed()) {
+    const Gang& gang = r_.gangs->gang(id);
+    r_.deadlines->Set(id, gang.key, Deadline(gang, now_ms));
+  }
+}
+
+void Settling::OnTime(const Gang& gang, Step* step) {
+  if (gang.notify_at_ms <= step->now_ms()) NotifyMembers(gang, step);
+  r_.repair->OnTime(gang, step);
+  if (gang.submitted) return;
+  const int64_t now_ms = step->now_ms();
+  if (r_.clock->Deadline(gang) <= now_ms) return r_.claims->ExpireWait(gang, step);
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr) return;
+  if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return GiveUpIdlePlan(gang, *plan, step);
+  if (plan->next_wake_ms > now_ms) return;
+  r_.plans->ScheduleCall(gang, now_ms);
+  r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/true, step);
+}
+
+// P-11: nobody came for a while.
+void Settling::GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step) {
+  if (gang.root_cause.empty()) {
+    const auto arrived = std::count_if(plan.slots.begin(), plan.slots.end(), [this](const Slot& slot) {
+      return slot.pod != nullptr && r_.barrier->Of(*slot.pod).arrived;
+    });
+    r_.gangs->SetRootCause(
+        gang, absl::StrCat(arrived, " of ", plan.size(), " members came within ", plan_idle_ms_ / 1000, " s"));
+  }
+  const Group together = r_.plans->MatesOf(gang);
+  r_.claims->Withdraw(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was given up: ", gang.root_cause), step);
+  for (const Gang* each : together) r_.claims->Requeue(*each, step->now_ms());
+}
+
+// Pods behind our gate carry no scheduler message, those that kube-scheduler's own filters refuse only its half of the
+// story, and those that we refused the reason of that moment: an event says why their gang waits, once per reason.
+void Settling::NotifyMembers(const Gang& gang, Step* step) {
+  r_.gangs->SetNotify(gang, kNever);
+  const Reason reason = r_.reasons->Of(gang, step->now_ms());
+  switch (reason.code) {
+    case ReasonCode::kNone:
+    case ReasonCode::kStarting:
+    case ReasonCode::kQueued:
+    case ReasonCode::kPlanned:
+    case ReasonCode::kBarrier:
+    case ReasonCode::kBinding:
+    case ReasonCode::kSatisfied:
+      return;  // under way: nothing to tell
+    default:
+      break;
+  }
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    const Calls::State& calls = r_.calls->Of(*pod);
+    const bool condition_says = calls.said == reason.code && !pod->facts.our_gate && !SaysNothingOfUs(*pod);
+    if (!pod->served || calls.told == reason.code || condition_says) continue;
+    r_.calls->Tell(*pod, /*warning=*/false, Reason{reason.code, absl::StrCat("gang ", gang.key, ": ", reason.text)},
+                   step);
+    if (gang.submitted) break;  // its caller asks about the gang, nobody describes its pods
+  }
+}
+
+}  // namespace muster

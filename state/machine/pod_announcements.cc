@@ -1,0 +1,212 @@
+// Pods as they are announced: new ones, changed ones, those that are gone.
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/machine/announcements.h"
+
+namespace muster {
+namespace {
+
+// A gang's reason must have stood this long before events tell it: most pass by themselves.
+constexpr int64_t kNotifyDelayMs = 2'000;
+
+MemberState StateFromFacts(const PodDescription& facts) {
+  if (facts.phase == PodPhase::kSucceeded) return MemberState::kSucceeded;
+  if (facts.phase == PodPhase::kFailed) return MemberState::kFailed;
+  if (facts.deleting) return MemberState::kLeaving;
+  if (facts.node_name.empty()) return MemberState::kPending;
+  return facts.phase == PodPhase::kRunning ? MemberState::kRunning : MemberState::kBound;
+}
+
+// What an announcement leaves out of what is known already.
+PodDescription FillIn(const PodDescription& known, PodDescription facts) {
+  // A member of a submitted gang stays one when its orchestrator reports it without saying so, or without its rules.
+  const bool came_submitted = known.gang.dialect == GangDialect::kApi && known.gang.declares;
+  const bool silent = !facts.gang.in_gang() || (facts.gang.name == known.gang.name && !facts.gang.declares);
+  if (came_submitted && silent) facts.gang = known.gang;
+  facts.timed_out_mark = facts.timed_out_mark || known.timed_out_mark;  // our own mark may still be on its way
+  if (!known.node_name.empty() && facts.node_name.empty()) facts.node_name = known.node_name;
+  return facts;
+}
+
+}  // namespace
+
+struct Announcements::Change {
+  bool gang = false;
+  bool declaration = false;
+  bool shape = false;
+  bool nomination = false;
+  bool unschedulable = false;
+
+  Change(const PodDescription& before, const PodDescription& now)
+      : gang(before.gang.name != now.gang.name),
+        declaration(before.gang.declares != now.gang.declares || !(before.gang.declaration == now.gang.declaration)),
+        shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
+        nomination(before.nominated_node != now.nominated_node),
+        unschedulable(before.unschedulable != now.unschedulable) {}
+};
+
+absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, Step* step) {
+  if (facts.uid.empty() || facts.name.empty()) {
+    return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
+  }
+  const Pod* known = r_.gangs->FindPod(facts.uid);
+  if (known == nullptr) {
+    AddPod(facts, submitted, step);
+    return absl::OkStatus();
+  }
+  if (known->facts.name != facts.name || known->facts.name_space != facts.name_space) {
+    return absl::InvalidArgumentError(absl::StrCat("pod uid ", facts.uid, ": is ", known->facts.name_space, "/",
+                                                   known->facts.name, ", announced again as ", facts.name_space, "/",
+                                                   facts.name, "; a UID belongs to one pod"));
+  }
+  ChangePod(*known, FillIn(known->facts, facts), step);
+  return absl::OkStatus();
+}
+
+ClassId Announcements::AcquireClass(PodDescription* facts) {
+  if (!facts->invalid.empty()) return kNoClass;
+  const absl::StatusOr<ClassId> cls = r_.cluster->AcquireClass(facts->shape);
+  if (cls.ok()) return *cls;
+  facts->invalid = std::string(cls.status().message());
+  return kNoClass;
+}
+
+void Announcements::AddPod(PodDescription facts, bool submitted, Step* step) {
+  const ClassId cls = AcquireClass(&facts);
+  const MemberState state = StateFromFacts(facts);
+  const Pod& pod = r_.gangs->AddPod(std::move(facts), cls, state, submitted);
+  const bool asked = r_.calls->TakeAskedEarly(pod.facts.uid);
+  if (asked) r_.calls->NoteRefused(pod);
+  JoinGang(pod, step);
+  const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
+  if (asked && lone) r_.calls->Call(pod, kNoNode, 0, step);
+  if (pod.on_node()) r_.claims->UseNode(pod, step);
+  if (lone && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
+  // No gang to wait for: nobody else would ever take the gate away.
+  if (lone && pod.facts.our_gate && r_.gangs->Serves(pod)) r_.calls->Call(pod, kNoNode, 0, step);
+}
+
+void Announcements::JoinGang(const Pod& pod, Step* step) {
+  if (!pod.facts.gang.in_gang()) return;
+  const Gang& gang = InternGang(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, step->now_ms());
+  r_.gangs->Join(pod, gang);
+  if (r_.gangs->Adopt(pod)) RulesChanged(gang);
+  if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(gang, true);
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan != nullptr && !plan->committed && pod.facts.priority > plan->lowest_priority && r_.gangs->Plannable(pod)) {
+    // D-11: the driver comes before its executors, also when it was created after them.
+    r_.claims->Withdraw(gang, ReasonCode::kWithdrawn,
+                        absl::StrCat("member ", pod.facts.name, " of higher priority came"), step);
+  }
+  r_.gangs->Touch(gang);
+}
+
+void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
+  const Change change(pod.facts, facts);
+  if (change.shape || change.gang) {
+    r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
+    r_.claims->FreeSlot(pod);
+  }
+  TakeFacts(pod, std::move(facts), change.shape, step);
+  ChangeGang(pod, change, step);
+  if (!pod.facts.our_gate && !r_.calls->Of(pod).refused) r_.calls->NoteCalled(pod, false);
+  FollowState(pod, step);
+  if (pod.on_node()) r_.claims->UseNode(pod, step);
+  if (pod.gang == nullptr && (change.gang || change.nomination)) FollowNomination(pod);
+  if (change.unschedulable && !pod.facts.unschedulable.empty()) NoteUnschedulable(pod, step);
+}
+
+// The pod's own charge, if there is one, follows its new shape.
+void Announcements::TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step) {
+  if (!shape_changed) return r_.gangs->SetFacts(pod, std::move(facts), pod.cls);
+  const Ledger::PodCharge charge = r_.ledger->ChargeOf(pod.id);
+  // By name: without its last charge a node that is gone is forgotten.
+  const std::string charged = charge.node == kNoNode ? "" : r_.cluster->node(charge.node).facts.name;
+  r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
+  const ClassId cls = AcquireClass(&facts);
+  r_.gangs->SetFacts(pod, std::move(facts), cls);
+  if (charged.empty() || cls == kNoClass) return;
+  const NodeId node = r_.cluster->InternNode(charged);
+  r_.ledger->ChargePod(pod.id, node, cls, charge.kind);
+  r_.claims->ReverifyNode(node, step);
+}
+
+void Announcements::ChangeGang(const Pod& pod, const Change& change, Step* step) {
+  const Gang* gang = pod.gang;
+  if (change.gang) {
+    if (r_.nominations->Remove(pod) && r_.ledger->Reserves(pod.id)) {
+      r_.ledger->DischargePod(pod.id, /*gained=*/true);  // what a gang's member may use is its plan's to say
+    }
+    r_.gangs->Leave(pod);
+    if (gang != nullptr) r_.claims->NoteMemberLoss(*gang, step);
+    JoinGang(pod, step);
+    return;
+  }
+  if (gang == nullptr) return;
+  if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(*gang, true);
+  r_.gangs->Touch(*gang);
+  if (change.declaration) Redeclare(*gang);
+  if (change.shape) r_.claims->NoteMemberLoss(*gang, step);
+}
+
+void Announcements::FollowState(const Pod& pod, Step* step) {
+  const MemberState now = StateFromFacts(pod.facts);
+  const bool in_flight = pod.state == MemberState::kCommitted || pod.state == MemberState::kWaiting;
+  if (now == MemberState::kPending && in_flight) return;
+  if (now != pod.state) r_.bindings->Follow(pod, now, step);
+}
+
+void Announcements::FollowNomination(const Pod& pod) {
+  if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  if (pod.facts.nominated_node.empty() || pod.state != MemberState::kPending) {
+    r_.nominations->Remove(pod);
+  } else {
+    r_.nominations->Add(pod);
+  }
+}
+
+// G-3, K-7: kube-scheduler says that no node takes this pod, for a reason of its own.
+void Announcements::NoteUnschedulable(const Pod& pod, Step* step) {
+  if (pod.gang == nullptr || pod.state != MemberState::kPending || !SaysNothingOfUs(pod)) return;
+  const Gang& gang = *pod.gang;
+  r_.calls->SetParked(pod, true);
+  if (gang.reason.code != r_.calls->Of(pod).told) {
+    r_.gangs->SetNotify(gang, std::min(gang.notify_at_ms, step->now_ms() + kNotifyDelayMs));
+    r_.gangs->Touch(gang);
+  }
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr || plan->committed) return;
+  r_.gangs->SetRootCause(
+      gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", pod.facts.unschedulable));
+  r_.gangs->Touch(gang);
+  if (gang.rules.mode == GangMode::kNonStrict) return;
+  r_.claims->ReleaseGroup(gang, Reason{ReasonCode::kMemberUnschedulable, gang.root_cause}, step);
+}
+
+void Announcements::RemovePod(const std::string& uid, Step* step) {
+  const Pod* known = r_.gangs->FindPod(uid);
+  if (known == nullptr) return;
+  const Pod& pod = *known;
+  const Gang* gang = pod.gang;
+  const bool was_active = pod.active();
+  r_.bindings->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}, step);
+  r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  r_.claims->FreeSlot(pod);
+  r_.gangs->Leave(pod);
+  r_.nominations->Remove(pod);
+  r_.calls->Forget(pod);
+  r_.barrier->Forget(pod);
+  r_.bindings->Forget(pod);
+  r_.deadlines->Forget(pod.id, pod.facts.uid);
+  if (gang != nullptr) {
+    r_.claims->NoteMemberLoss(*gang, step);
+    if (was_active) r_.repair->NoteActiveLoss(*gang, pod, step);
+  }
+  if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
+  r_.gangs->RemovePod(pod);
+}
+
+}  // namespace muster

@@ -1,0 +1,33 @@
+// What an operator may set about decisions.
+#ifndef MUSTER_STATE_MACHINE_SETTINGS_H_
+#define MUSTER_STATE_MACHINE_SETTINGS_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "state/model/gang.h"
+
+namespace muster {
+
+struct MachineSettings {
+  GangDefaults gang;
+  std::vector<std::string> scheduler_names = {"default-scheduler"};
+  int32_t max_holds = 5000;             // K-4: held binds there can be at once
+  int64_t hold_limit_ms = 20'000;       // K-5: the longest a bind is held
+  int64_t answer_limit_ms = 45'000;     // nothing is bound this long after the call came in (below httpTimeout)
+  int64_t plan_idle_ms = 30'000;        // P-11
+  int64_t repair_ms = 30'000;           // G-13
+  int64_t learned_refusal_ms = 60'000;  // K-6
+  int32_t percentage_of_nodes = 0;      // kube-scheduler's percentageOfNodesToScore; 0: its adaptive default (K-6)
+  bool cross_namespace_groups = true;   // D-10's switch
+  bool one_priority = false;            // D-11's switch for every dialect
+  bool nominate = true;                 // K-7: set nominated node names as a hint when gates are removed
+  int64_t bind_within_ms = 300'000;     // a pod permitted to a caller of the verbs is bound within this time
+  int64_t submission_ttl_ms = 60'000;   // of a submitted gang that names none
+  int32_t max_submissions = 10'000;     // submitted gangs that wait or are planned; more are refused
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MACHINE_SETTINGS_H_

@@ -1,0 +1,186 @@
+#include "state/machine/settling.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "state/base/check.h"
+#include "state/base/hash.h"
+
+namespace muster {
+namespace {
+
+// A gang's reason must have stood this long before events tell it: most pass by themselves.
+constexpr int64_t kNotifyDelayMs = 2'000;
+
+}  // namespace
+
+void Settling::SettleTouched(Step* step) {
+  for (const Gang* gang = r_.gangs->TakeTouched(); gang != nullptr; gang = r_.gangs->TakeTouched()) {
+    Settle(*gang, step);
+  }
+}
+
+void Settling::Settle(const Gang& gang, Step* step) {
+  SettleTimeoutMark(gang);
+  SettleSatisfied(gang);
+  SettlePlan(gang, step);
+  if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
+  SettleQueue(gang, step->now_ms());
+  SettleReason(gang, step->now_ms());
+  r_.gangs->Retime(gang);
+  SettleRecord(gang, step);
+  r_.gangs->MarkChanged(gang);
+  TellGroup(gang, step->now_ms());
+  if (r_.eligibility->PassesOneByOne(gang)) r_.calls->CallExtras(gang, step);
+}
+
+void Settling::SettleTimeoutMark(const Gang& gang) {
+  // Until every fact is read, members that carry a mark or a node may still be to come.
+  if (!gang.kept.timed_out || !r_.sources->complete()) return;
+  const bool marked = absl::c_any_of(gang.members, [](const MemberSet& set) {
+    return absl::c_any_of(set, [](const Pod* pod) { return pod->facts.timed_out_mark; });
+  });
+  if (!marked) r_.gangs->SetTimedOut(gang, false);
+}
+
+// G-8: the mark stands while somebody is active or about to be.
+void Settling::SettleSatisfied(const Gang& gang) {
+  if (gang.evicting && gang.active() == 0 && gang.count(MemberState::kLeaving) == 0) r_.repair->EndEviction(gang);
+  const bool in_flight = r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) > 0;
+  if (in_flight || !r_.sources->complete()) return;
+  if (gang.kept.satisfied && gang.active() == 0) {
+    r_.gangs->SetSatisfied(gang, false);
+    r_.repair->Cancel(gang);
+  }
+  const bool placed = gang.rules.min_member > 0 && gang.active() > 0 && r_.eligibility->Missing(gang) == 0;
+  if (gang.kept.satisfied || !placed) return;
+  if (gang.rules.group.empty() || r_.eligibility->Unplaced(gang).empty()) r_.gangs->SetSatisfied(gang, true);
+}
+
+// A plan exists only while its gang may have one: rules and children can change under it.
+void Settling::SettlePlan(const Gang& gang, Step* step) {
+  if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {
+    Reason gate = r_.eligibility->PlanReason(gang, step->now_ms());
+    if (gate.none() && r_.eligibility->Missing(gang) != plan->size()) {
+      gate = Reason{ReasonCode::kWithdrawn, "the number of missing members changed"};
+    }
+    if (gate.none() && PlannedWithOthers(gang)) {
+      gate = Reason{ReasonCode::kWithdrawn, "the gangs that must start together changed"};
+    }
+    if (!gate.none()) r_.claims->Withdraw(gang, gate.code, gate.text, step);
+  }
+  // The same for members that wait without a plan (Permit): a smaller minimum may let them go (C-114).
+  const bool waits = r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) > 0;
+  if (waits && r_.bindings->QuorumStands(gang, step)) r_.bindings->PermitGroup(gang, step);
+  if (gang.cycles_used) r_.gangs->AdvanceCycle(gang);
+  if (r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) == 0) r_.clock->Stop(gang, step->now_ms());
+}
+
+// The plan was made together with other gangs than those the gang must start with now. REQUIRES: a plan, not committed.
+bool Settling::PlannedWithOthers(const Gang& gang) const {
+  const std::vector<std::string>& planned = r_.plans->Of(gang)->mates;
+  if (gang.rules.group.empty()) return !planned.empty();
+  std::vector<std::string> mates;
+  for (const Gang* each : r_.eligibility->Unplaced(gang)) {
+    if (each != &gang) mates.push_back(each->key);
+  }
+  return mates != planned;
+}
+
+// The gang leads its group, and nobody in it holds anything yet.
+bool Settling::GroupIsFree(const Gang& gang) const {
+  if (gang.rules.group.empty()) return true;
+  if (&r_.eligibility->LeaderOf(gang) != &gang) return false;
+  return absl::c_all_of(r_.eligibility->Unplaced(gang), [this](const Gang* each) {
+    return r_.plans->Of(*each) == nullptr && each->count(MemberState::kWaiting) == 0;
+  });
+}
+
+void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
+  const bool wants = r_.sources->complete() && r_.plans->Of(gang) == nullptr && gang.count(MemberState::kPending) > 0 &&
+                     gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
+                     !r_.eligibility->PassesOneByOne(gang) && GroupIsFree(gang);
+  if (!wants) {
+    r_.backlog->Remove(gang.id);
+    r_.backlog->ForgetReason(gang.id);
+    return;
+  }
+  QueueKey key = r_.eligibility->KeyOf(gang);
+  const QueueKey* queued = r_.backlog->queued(gang.id);
+  const std::string& blocked_by = r_.backlog->blocked_by(gang.id);
+  if (queued != nullptr && *queued == key && (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang)))
+    return;
+  r_.backlog->Remove(gang.id);
+  r_.backlog->ForgetReason(gang.id);
+  r_.backlog->Add(gang.id, std::move(key));
+}
+
+void Settling::SettleReason(const Gang& gang, int64_t now_ms) {
+  r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms,
+                      r_.sources->complete() ? now_ms + kNotifyDelayMs : kNever);
+}
+
+void Settling::SettleRecord(const Gang& gang, Step* step) {
+  if (gang.kept == gang.written) return;
+  r_.gangs->NoteWritten(gang, WriteGangRecord(gang, step));
+}
+
+// D-12: nobody is left who would know the gang.
+void Settling::Forget(const Gang& gang, Step* step) {
+  // A start under repair keeps its places for members that come again (G-13); nobody will.
+  if (r_.plans->Of(gang) != nullptr) {
+    r_.claims->Withdraw(gang, ReasonCode::kGone, "its last member is gone", step);
+  }
+  MUSTER_CHECK(r_.plans->Of(gang) == nullptr);
+  if (r_.submissions->Of(gang) != nullptr) {
+    SubmissionReply reply;
+    reply.state = SubmissionReply::State::kAbandoned;
+    reply.reason = {ReasonCode::kGone, "its pods were removed"};
+    r_.submissions->Finish(gang, std::move(reply));
+  }
+  r_.backlog->Remove(gang.id);
+  r_.backlog->ForgetReason(gang.id);
+  r_.deadlines->Forget(gang.id, gang.key);
+  r_.clock->Forget(gang);
+  r_.repair->Forget(gang);
+  if (gang.recorded) DeleteGangRecord(gang.key, step);
+  r_.eligibility->Register(gang.key, gang.registered_group, {});
+  TouchNaming(gang);
+  r_.gangs->Forget(gang);
+}
+
+// When what others need to know of this gang changed, those that name it look again.
+void Settling::TellGroup(const Gang& gang, int64_t now_ms) {
+  if (!r_.eligibility->IsNamed(gang.key)) return;
+  if (r_.gangs->SetGroupState(gang, StateForGroup(gang, now_ms))) TouchNaming(gang);
+}
+
+void Settling::TouchNaming(const Gang& gang) {
+  for (const Gang* other : r_.eligibility->Naming(gang.key)) r_.gangs->Touch(*other);
+}
+
+uint64_t Settling::StateForGroup(const Gang& gang, int64_t now_ms) const {
+  const Plan* plan = r_.plans->Of(gang);
+  StateHasher hasher;
+  hasher.Add(absl::StrJoin(gang.rules.group, ","));
+  hasher.Add(static_cast<int>(r_.eligibility->StructureReason(gang).code));
+  for (const int64_t value :
+       {int64_t{gang.rules.min_member}, int64_t{gang.quorum().Children()}, int64_t{r_.eligibility->Missing(gang)},
+        int64_t{r_.gangs->PlannableMembers(gang)}, int64_t{gang.count(MemberState::kWaiting)},
+        int64_t{r_.eligibility->Priority(gang)}, gang.created_ms, int64_t{gang.kept.requeues},
+        int64_t{gang.retry_at_ms > now_ms}, plan == nullptr ? 0 : plan->id}) {
+    hasher.Add(value);
+  }
+  hasher.Add(gang.kept.satisfied);
+  hasher.Add(gang.submitted);
+  hasher.Add(r_.backlog->why(gang.id).text);
+  hasher.Add(r_.planning->Needs(gang));
+  return hasher.value();
+}
+
+}  // namespace muster

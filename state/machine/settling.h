@@ -1,0 +1,70 @@
+// What follows from a change, once a command is through: marks, queue, reason, deadline, record, and what the gang's
+// group must know (SPEC G-8, G-9, K-13, S-5); and what falls due by itself (G-6, P-11, K-7). Not thread-safe.
+#ifndef MUSTER_STATE_MACHINE_SETTLING_H_
+#define MUSTER_STATE_MACHINE_SETTLING_H_
+
+#include <cstdint>
+
+#include "state/records/records.h"
+#include "state/starts/bindings.h"
+#include "state/starts/planning.h"
+#include "state/starts/wait_reasons.h"
+
+namespace muster {
+
+struct SettlingRooms {
+  Gangs* gangs;
+  Eligibility* eligibility;
+  const Sources* sources;
+  Backlog* backlog;
+  Plans* plans;
+  Calls* calls;
+  Barrier* barrier;
+  WaitClock* clock;
+  Submissions* submissions;
+  Claims* claims;
+  Repair* repair;
+  Bindings* bindings;
+  const Planning* planning;
+  const WaitReasons* reasons;
+  Deadlines* deadlines;  // of gangs
+};
+
+class Settling {
+ public:
+  // `plan_idle_ms`: P-11.
+  Settling(const SettlingRooms& rooms, int64_t plan_idle_ms) : r_(rooms), plan_idle_ms_(plan_idle_ms) {}
+
+  // Every touched gang, in order of keys. Settling one may touch another (capacity that it gives up is planned by a
+  // later round, not here).
+  void SettleTouched(Step* step);
+  // What is due of the gang's own times; the end of its submission is the caller's to look at.
+  void OnTime(const Gang& gang, Step* step);
+  // Sets the deadlines of gangs that are to be looked at.
+  void SettleDeadlines(int64_t now_ms);
+  [[nodiscard]] int64_t Deadline(const Gang& gang, int64_t now_ms) const;
+  void Forget(const Gang& gang, Step* step);
+
+ private:
+  void Settle(const Gang& gang, Step* step);
+  void SettleTimeoutMark(const Gang& gang);
+  void SettleSatisfied(const Gang& gang);
+  void SettlePlan(const Gang& gang, Step* step);
+  void SettleQueue(const Gang& gang, int64_t now_ms);
+  void SettleReason(const Gang& gang, int64_t now_ms);
+  void SettleRecord(const Gang& gang, Step* step);
+  void TellGroup(const Gang& gang, int64_t now_ms);
+  void TouchNaming(const Gang& gang);
+  [[nodiscard]] uint64_t StateForGroup(const Gang& gang, int64_t now_ms) const;
+  [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
+  [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
+  void GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step);
+  void NotifyMembers(const Gang& gang, Step* step);
+
+  const SettlingRooms r_;
+  const int64_t plan_idle_ms_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MACHINE_SETTLING_H_

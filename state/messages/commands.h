@@ -1,0 +1,192 @@
+// What goes into the core. Every change is one of these commands; the time is an argument of Apply.
+#ifndef MUSTER_STATE_MESSAGES_COMMANDS_H_
+#define MUSTER_STATE_MESSAGES_COMMANDS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/string_view.h"
+#include "state/model/gang.h"
+#include "state/model/node.h"
+#include "state/model/pod.h"
+
+namespace muster {
+
+using HoldToken = uint64_t;  // names one held call, unique per process
+
+// --- facts: what the outside world says ---
+struct UpsertNode {
+  NodeDescription node;
+};
+struct RemoveNode {
+  std::string name;
+};
+struct UpsertPod {
+  PodDescription pod;
+};
+struct RemovePod {
+  std::string uid;
+};
+struct UpsertGangObject {
+  // kCreate: AlreadyExists when it is there. kReplace: NotFound when it is not.
+  enum class Mode : uint8_t { kAny, kCreate, kReplace };
+  GangObject object;
+  Mode mode = Mode::kAny;
+};
+struct RemoveGangObject {
+  GangDialect dialect = GangDialect::kPodGroupSigs;
+  std::string name_space;
+  std::string name;
+  bool must_exist = false;  // NotFound otherwise
+};
+// Everything that existed has been announced: planning may begin (K-13).
+struct FactsRead {};
+
+// Facts in numbered steps, from one announcer (S-1). A step is applied as a whole or, when something in it cannot be
+// right, not at all. FailedPrecondition: steps are missing, or another announcer has taken over; a snapshot is needed.
+struct FactsStep {
+  std::string source;   // who announces
+  int64_t version = 0;  // of the state that holds after this step; 0: an edit by hand, outside the sequence
+};
+// All nodes and pods there are. Members of submitted gangs that are not confirmed yet are not touched.
+struct ReplaceFacts {
+  FactsStep step;
+  std::vector<NodeDescription> nodes;
+  std::vector<PodDescription> pods;
+};
+struct UpdateFacts {
+  FactsStep step;
+  std::vector<NodeDescription> nodes;
+  std::vector<std::string> removed_nodes;
+  std::vector<PodDescription> pods;
+  std::vector<std::string> removed_pods;  // UIDs
+  std::vector<GangObject> gangs;
+  std::vector<RemoveGangObject> removed_gangs;
+};
+
+// --- questions of a scheduler ---
+// The nodes that kube-scheduler offers for one pod.
+class NodeOffer {
+ public:
+  virtual ~NodeOffer() = default;
+  [[nodiscard]] virtual bool Contains(absl::string_view node) const = 0;
+  [[nodiscard]] virtual size_t size() const = 0;
+};
+struct Filter {
+  std::string uid;
+  std::shared_ptr<const NodeOffer> offer;
+};
+// A bind call: held until its gang's quorum, answered through Outcome::answers.
+struct Bind {
+  std::string uid;
+  std::string node;
+  HoldToken token = 0;
+};
+// The caller of a held bind or of a waiting Permit is gone.
+struct EndHold {
+  std::string uid;
+  HoldToken token = 0;
+};
+struct PreemptCandidate {
+  std::string node;
+  std::vector<std::string> victim_uids;
+};
+struct Preempt {
+  std::string uid;
+  std::vector<PreemptCandidate> candidates;
+};
+// The framework verbs for callers that place pods themselves (G-1, G-4).
+struct PreFilter {
+  std::string uid;
+};
+struct Permit {
+  std::string uid;
+  std::string node;
+  HoldToken token = 0;
+  int64_t bind_within_ms = 0;  // once permitted, PostBind must come within it, else the place is given back; 0: default
+};
+// Where a pod may go now, best first: for callers that place pods themselves. Nodes outside `offered` are left out;
+// empty: every node there is.
+struct FindNodes {
+  std::string uid;
+  std::vector<std::string> offered;
+};
+
+// G-3: the caller found no node for the pod. `message` says why.
+struct PostFilter {
+  std::string uid;
+  std::string message;
+};
+// G-7: the caller gives the pod's place back.
+enum class UnreserveCause : uint8_t { kPermitTimeout, kRejected, kBindFailed };
+struct Unreserve {
+  std::string uid;
+  UnreserveCause cause = UnreserveCause::kRejected;
+};
+// The caller has bound the pod.
+struct PostBind {
+  std::string uid;
+  std::string node;
+};
+
+// --- whole gangs for callers without a scheduler of their own (S-1) ---
+// Places `pods` as one gang. The same id again: the answer tells how it stands. AlreadyExists: the gang or a pod's UID
+// is known already. What is planned and not confirmed within `ttl_ms`, or waits and is not asked about for as long, is
+// dropped with its pods.
+struct SubmitGang {
+  std::string id;
+  std::string name_space;
+  std::string name;
+  GangDeclaration declaration;
+  std::vector<PodDescription> pods;
+  int64_t ttl_ms = 0;
+  uint64_t fingerprint = 0;  // of the whole request: the same id with another one is InvalidArgument
+};
+// The caller takes the plan: its pods are bound from now on. FailedPrecondition: there is no such plan (any more).
+struct ConfirmGang {
+  std::string id;
+  int64_t plan = 0;  // as answered by SubmitGang or AskGang
+};
+// Gives the plan back and forgets the pods. A confirmed gang is left alone (FailedPrecondition).
+struct AbandonGang {
+  std::string id;
+};
+// How a submitted gang stands; who asks is still there. NotFound: no such id, or forgotten.
+struct AskGang {
+  std::string id;
+};
+
+// --- outcomes of effects ---
+enum class BindingResult : uint8_t {
+  kBound,    // the pod is on the node, as asked
+  kRetry,    // not known or not done; may be tried again
+  kRefused,  // will never succeed
+};
+struct BindingOutcome {
+  std::string uid;
+  std::string node;
+  BindingResult result = BindingResult::kBound;
+  std::string message;
+};
+
+// --- time and process ---
+struct PlanRound {
+  int32_t max_gangs = 64;
+};
+struct Tick {};
+// Answers every hold that is not committed (graceful shutdown).
+struct Shutdown {};
+
+using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
+                             FactsRead, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold, Preempt, PreFilter,
+                             Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang, AskGang,
+                             BindingOutcome, PlanRound, Tick, Shutdown>;
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MESSAGES_COMMANDS_H_

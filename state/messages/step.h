@@ -1,0 +1,48 @@
+// One command on its way through the rooms: its time, and what comes out of it.
+//
+// Handed from room to room as an argument; lives for one Machine::Apply.
+#ifndef MUSTER_STATE_MESSAGES_STEP_H_
+#define MUSTER_STATE_MESSAGES_STEP_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "state/messages/effects.h"
+
+namespace muster {
+
+class Step {
+ public:
+  // REQUIRES: `out` outlives the step.
+  Step(int64_t now_ms, Outcome* out) : now_ms_(now_ms), out_(out) {}
+
+  [[nodiscard]] int64_t now_ms() const { return now_ms_; }
+  // The command is refused and changes nothing. OK: it is not.
+  void Refuse(absl::Status status) {
+    if (!status.ok()) out_->status = std::move(status);
+  }
+  void Answer(Reply reply) { out_->reply = std::move(reply); }
+  void Do(Effect effect) { out_->effects.push_back(std::move(effect)); }
+  // A record to keep; an empty value deletes it.
+  void Keep(std::string key, std::string value) { out_->records.push_back({std::move(key), std::move(value)}); }
+  // A held call ends.
+  void EndHold(HoldToken token, bool permitted, Reason reason) {
+    out_->answers.push_back({token, permitted, std::move(reason)});
+  }
+  // The call ends with this command's reply: it is not told a second time.
+  void EndsWithReply(HoldToken token) {
+    auto& answers = out_->answers;
+    answers.erase(std::remove_if(answers.begin(), answers.end(), [&](const HoldAnswer& a) { return a.token == token; }),
+                  answers.end());
+  }
+
+ private:
+  int64_t now_ms_;
+  Outcome* out_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MESSAGES_STEP_H_

@@ -1,0 +1,89 @@
+#include "state/placement/ledger.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "state/base/check.h"
+
+namespace muster {
+
+bool Ledger::Reserves(int32_t pod) const {
+  const PodCharge& charge = pods_.Of(pod);
+  return charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
+}
+
+void Ledger::ChargePod(int32_t pod, NodeId node, ClassId cls, ChargeKind kind) {
+  if (cls == kNoClass) return;
+  const PodCharge& charged = pods_.Of(pod);
+  if (charged.node == node && charged.kind == kind) return;
+  cluster_->Charge(node, cls, kind, 1);  // first: a node without any charge may be forgotten
+  DischargePod(pod, /*gained=*/true);
+  pods_[pod] = {node, cls, kind};
+  MarkNode(node);
+}
+
+void Ledger::DischargePod(int32_t pod, bool gained) {
+  const PodCharge charge = pods_.Of(pod);
+  if (charge.node == kNoNode) return;
+  pods_.Reset(pod);
+  MarkNode(charge.node);
+  cluster_->Discharge(charge.node, charge.cls, charge.kind, 1, gained);
+}
+
+void Ledger::TakeOver(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
+  std::vector<Promise>& here = promises_[node];
+  auto entry =
+      std::find_if(here.begin(), here.end(), [&](const Promise& p) { return p.claim == claim && p.cls == cls; });
+  if (entry == here.end()) entry = here.insert(here.end(), Promise{claim, cls, 0});
+  entry->pods += pods;
+  cluster_->HoldClass(cls, pods);
+  MarkNode(node);
+}
+
+void Ledger::Unpromise(int32_t claim, NodeId node, ClassId cls) {
+  const auto at = promises_.find(node);
+  MUSTER_CHECK(at != promises_.end());
+  std::vector<Promise>& here = at->second;
+  const auto entry =
+      std::find_if(here.begin(), here.end(), [&](const Promise& p) { return p.claim == claim && p.cls == cls; });
+  MUSTER_CHECK(entry != here.end() && entry->pods > 0);
+  if (--entry->pods == 0) here.erase(entry);
+  if (here.empty()) promises_.erase(at);
+  MarkNode(node);
+}
+
+void Ledger::AddPlace(int32_t claim, NodeId node, ClassId cls) {
+  cluster_->Charge(node, cls, ChargeKind::kReserved, 1);
+  TakeOver(claim, node, cls, 1);
+}
+
+void Ledger::GiveBackPlace(int32_t claim, NodeId node, ClassId cls, bool gained) {
+  Unpromise(claim, node, cls);
+  cluster_->Discharge(node, cls, ChargeKind::kReserved, 1, gained);
+  cluster_->ReleaseClass(cls);
+}
+
+absl::Span<const Ledger::Promise> Ledger::PromisedOn(NodeId node) const {
+  const auto at = promises_.find(node);
+  if (at == promises_.end()) return {};
+  return at->second;
+}
+
+void Ledger::MarkNode(NodeId node) {
+  if (static_cast<size_t>(node) >= is_changed_.size()) is_changed_.resize(static_cast<size_t>(node) + 1, 0);
+  if (std::exchange(is_changed_[static_cast<size_t>(node)], uint8_t{1}) == 0) changed_.push_back(node);
+}
+
+std::vector<std::string> Ledger::TakeChanged() {
+  std::vector<std::string> names = std::exchange(removed_, {});
+  for (const NodeId node : changed_) {
+    if (cluster_->node(node).known) names.push_back(cluster_->node(node).facts.name);
+    is_changed_[static_cast<size_t>(node)] = 0;
+  }
+  changed_.clear();
+  std::sort(names.begin(), names.end());
+  names.erase(std::unique(names.begin(), names.end()), names.end());
+  return names;
+}
+
+}  // namespace muster

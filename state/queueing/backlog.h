@@ -1,0 +1,85 @@
+// What waits for a place, in order, and what each waits *for* (SPEC G-9, P-9).
+//
+// An item is new (it will be tried), or blocked: it was tried, did not fit, and is not tried again until something came
+// that could help. Items that failed alike - their needs have the same text - wait together, and only their first in
+// order is tried when they wake; once one of them went through, the next is tried. Pure: knows neither nodes nor gangs.
+// Not thread-safe.
+#ifndef MUSTER_STATE_QUEUEING_BACKLOG_H_
+#define MUSTER_STATE_QUEUEING_BACKLOG_H_
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/strings/string_view.h"
+#include "state/base/by_id.h"
+#include "state/base/reason.h"
+#include "state/queueing/order.h"
+
+namespace muster {
+
+// What could let a blocked item through.
+struct WaitFor {
+  std::vector<int32_t> classes;  // room for a pod of one of these; empty: any gain may help
+  bool holds = false;            // held binds that end, not capacity
+};
+
+class Backlog {
+ public:
+  // --- one item ---
+  // REQUIRES: the item is not queued.
+  void Add(int32_t item, QueueKey key);
+  // The item was tried and waits with all of the same `needs`. REQUIRES: it is not queued.
+  void Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why);
+  // The item is queued no more; harmless when it was not.
+  void Remove(int32_t item);
+  // Why the item was blocked last; cleared by ForgetReason, not by waking.
+  [[nodiscard]] const Reason& why(int32_t item) const { return items_.Of(item).why; }
+  void ForgetReason(int32_t item);
+  // nullptr: not queued.
+  [[nodiscard]] const QueueKey* queued(int32_t item) const;
+  // Empty: new, or not queued.
+  [[nodiscard]] const std::string& blocked_by(int32_t item) const { return items_.Of(item).needs; }
+
+  // --- the whole ---
+  // The first in order among new items and the firsts of those who wait together and were woken.
+  [[nodiscard]] std::optional<int32_t> Next() const;
+  // What those wait for that failed with these needs; nullptr: nobody, or they were woken.
+  [[nodiscard]] const WaitFor* Asleep(absl::string_view needs) const;
+  // Why the first of those that failed with these needs was blocked. REQUIRES: somebody.
+  [[nodiscard]] const Reason& WhyAsleep(absl::string_view needs) const;
+  // The first of those with these needs is being tried.
+  void Sleep(absl::string_view needs) { awake_.erase(std::string(needs)); }
+  // What let one through may let the next of its kind through.
+  void WakeAlike(const std::string& needs);
+  void WakeHolds();
+  // Wakes whoever waits for capacity and `helps` says yes to.
+  void Wake(const std::function<bool(const WaitFor&)>& helps);
+  [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
+  // Somebody is to be tried.
+  [[nodiscard]] bool Due() const { return !new_.empty() || !awake_.empty(); }
+
+ private:
+  struct Item {
+    std::optional<QueueKey> key;
+    std::string needs;
+    Reason why;
+  };
+  struct Alike {
+    WaitFor wait_for;
+    absl::btree_map<QueueKey, int32_t> waiting;
+  };
+
+  ById<Item> items_;
+  absl::btree_map<QueueKey, int32_t> new_;
+  absl::btree_map<std::string, Alike> blocked_;  // by needs
+  absl::btree_set<std::string> awake_;           // needs of which the first is to be tried
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_QUEUEING_BACKLOG_H_

@@ -1,0 +1,292 @@
+#include "state/starts/bindings.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+#include "state/records/records.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kFirstRetryMs = 100;
+constexpr int64_t kLongestRetryMs = 5'000;
+// A commit needs this much time before the callers give up, so that every binding can be sent and answered.
+constexpr int64_t kCommitSpareMs = 10'000;
+
+}  // namespace
+
+absl::string_view ToString(BindingPhase phase) {
+  switch (phase) {
+    case BindingPhase::kNone:
+      return "None";
+    case BindingPhase::kPending:
+      return "Pending";
+    case BindingPhase::kSucceeded:
+      return "Succeeded";
+    case BindingPhase::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) {
+  const Gang& gang = *pod.gang;
+  const bool by_permit = r_.barrier->Of(pod).by_permit;
+  r_.barrier->AddHold(pod, token);
+  r_.barrier->SetNode(pod, node, Obstacle::kNone);
+  r_.barrier->SetAnswerBy(pod, by_permit ? kNever : step->now_ms() + settings_.answer_limit_ms);
+  r_.calls->SetParked(pod, false);
+  if (!r_.barrier->NoteArrived(pod)) {
+    for (const Gang* mate : r_.plans->MatesOf(gang)) r_.plans->NoteArrival(*mate, step->now_ms());
+  }
+  if (r_.plans->Of(gang)->committed) {  // G-13: a repaired member follows its gang
+    r_.plans->CommitSlot(pod);
+    CommitPod(pod, node, step);
+    return;
+  }
+  r_.barrier->HoldSlot(pod, by_permit ? kNever : step->now_ms() + settings_.hold_limit_ms);
+  r_.gangs->Touch(gang);
+  const Group together = r_.plans->MatesOf(gang);
+  for (const Gang* each : together) {
+    const Plan& plan = *r_.plans->Of(*each);
+    if (plan.held < plan.size()) return;
+  }
+  for (const Gang* each : together) {
+    const Reason reason = VerifyPlan(*each, step->now_ms());
+    if (reason.none()) continue;
+    r_.claims->Withdraw(*each, reason.code, reason.text, step);
+    return;
+  }
+  for (const Gang* each : together) Commit(*each, step);
+}
+
+// K-4: what must hold at the moment of the commit.
+Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
+  if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) return gate;
+  for (const Slot& slot : r_.plans->Of(gang)->slots) {
+    if (slot.pod == nullptr) return {ReasonCode::kBarrier, "not every member has come"};
+    const Pod& pod = *slot.pod;
+    if (pod.facts.deleting || pod.cls != slot.cls) {
+      return {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " changed")};
+    }
+    if (r_.barrier->Of(pod).answer_by_ms - now_ms < kCommitSpareMs) {
+      return {ReasonCode::kHoldExpired,
+              absl::StrCat("the call for pod ", pod.facts.name, " is too old to bind it safely")};
+    }
+    if (r_.cluster->FindObstacle(slot.node, slot.cls) != Obstacle::kNone || r_.cluster->ReservationsExceed(slot.node)) {
+      return {ReasonCode::kWithdrawn,
+              absl::StrCat("node ", r_.cluster->node(slot.node).facts.name, " can no longer take its members")};
+    }
+  }
+  return {};
+}
+
+// The minimum is placed: what the gang went through before is forgotten.
+void Bindings::NoteStarted(const Gang& gang) {
+  r_.gangs->SetSatisfied(gang, true);
+  r_.clock->Reset(gang);
+  r_.gangs->SetRequeues(gang, 0);
+  r_.gangs->SetRootCause(gang, "");
+}
+
+void Bindings::Commit(const Gang& gang, Step* step) {
+  r_.plans->Commit(gang);
+  NoteStarted(gang);
+  const std::vector<Slot> slots = r_.plans->Of(gang)->slots;
+  for (const Slot& slot : slots) {
+    r_.plans->CommitSlot(*slot.pod);
+    r_.barrier->CommitHeld();
+    CommitPod(*slot.pod, slot.node, step);
+  }
+  r_.gangs->Touch(gang);
+}
+
+// From here on the pod is bound whatever its caller does.
+void Bindings::CommitPod(const Pod& pod, NodeId node, Step* step) {
+  r_.barrier->Commit(pod, node);
+  r_.calls->SetParked(pod, false);
+  r_.calls->Unguard(pod);
+  r_.nominations->Remove(pod);
+  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  if (r_.barrier->Of(pod).by_permit) return Permit(pod, step);
+  r_.gangs->SetState(pod, MemberState::kCommitted);
+  const std::string& name = r_.cluster->node(node).facts.name;
+  states_[pod.id].binding = Binding{BindingPhase::kPending, name, "", 0, kNever};
+  WriteCommitRecord(pod.facts.uid, name, step);
+  Send(pod, step);
+}
+
+void Bindings::BindLone(const Pod& pod, NodeId node, HoldToken token, Step* step) {
+  r_.barrier->SetByPermit(pod, false);
+  r_.barrier->AddHold(pod, token);
+  r_.barrier->SetAnswerBy(pod, step->now_ms() + settings_.answer_limit_ms);
+  CommitPod(pod, node, step);
+  r_.claims->ReverifyNode(node, step);
+}
+
+void Bindings::Send(const Pod& pod, Step* step) {
+  Binding& binding = states_[pod.id].binding;
+  ++binding.attempts;
+  binding.next_try_ms = kNever;
+  step->Do(BindPod{RefOf(pod), binding.node, r_.barrier->Of(pod).answer_by_ms});
+  r_.deadlines->Look(pod.id);
+}
+
+void Bindings::ForgetCommit(const Pod& pod, Step* step) const {
+  if (Of(pod).phase == BindingPhase::kPending) DeleteCommitRecord(pod.facts.uid, step);
+}
+
+void Bindings::NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* step) {
+  Binding& binding = states_[pod.id].binding;
+  const bool asked = pod.state == MemberState::kCommitted && binding.phase == BindingPhase::kPending;
+  if (!asked || binding.node != outcome.node) return;
+  if (outcome.result == BindingResult::kBound) {
+    r_.gangs->SetNode(pod, outcome.node);
+    NoteBound(pod, step);
+    r_.gangs->SetState(pod, MemberState::kBound);
+    return;
+  }
+  binding.reason = outcome.message;
+  const int64_t delay = std::min(kLongestRetryMs, kFirstRetryMs << std::min(binding.attempts - 1, 10));
+  if (outcome.result == BindingResult::kRetry && step->now_ms() + delay < r_.barrier->Of(pod).answer_by_ms) {
+    binding.next_try_ms = step->now_ms() + delay;
+    r_.deadlines->Look(pod.id);
+    if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
+    return;
+  }
+  Fail(pod, outcome.message, step);
+}
+
+// The pod has its node: by our binding or somebody else's.
+void Bindings::NoteBound(const Pod& pod, Step* step) {
+  const std::string& node = pod.facts.node_name;
+  const bool as_asked = Of(pod).phase == BindingPhase::kPending && Of(pod).node == node;
+  if (pod.state == MemberState::kWaiting) {
+    r_.barrier->End(pod, {ReasonCode::kGone, absl::StrCat("the pod was bound to node ", node, " by somebody else")},
+                    step);
+  }
+  ForgetCommit(pod, step);
+  if (Binding& binding = states_[pod.id].binding; binding.phase == BindingPhase::kPending) {
+    binding.phase = as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed;
+    binding.next_try_ms = kNever;
+  }
+  LeaveSlot(pod, step);
+  r_.barrier->Answer(pod, as_asked,
+                     as_asked ? Reason() : Reason{ReasonCode::kGone, absl::StrCat("the pod is bound to node ", node)},
+                     step);
+  r_.claims->UseNode(pod, step);  // not before: with its last charge a node that is gone is forgotten
+  r_.deadlines->Look(pod.id);
+  r_.repair->EvictLate(pod, step);
+}
+
+// A pod that is bound needs its slot no more.
+void Bindings::LeaveSlot(const Pod& pod, Step* step) {
+  const Slot* slot = r_.plans->SlotOf(pod);
+  if (slot == nullptr) return;
+  const Gang& gang = *pod.gang;
+  if (slot->state == SlotState::kCommitted) {
+    r_.plans->NoteBound(pod);
+    r_.claims->EndPlanIfDone(gang);
+    r_.gangs->Touch(gang);
+    return;
+  }
+  r_.claims->FreeSlot(pod);
+  r_.claims->NoteMemberLoss(gang, step);
+}
+
+// G-13: the API server will not bind this pod. Its slot is kept for a while, the pod is tried again.
+void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
+  Binding& binding = states_[pod.id].binding;
+  const Reason reason{ReasonCode::kBindFailed,
+                      absl::StrCat("pod ", pod.facts.name, " could not be bound to ", binding.node, ": ", message)};
+  ForgetCommit(pod, step);
+  binding.phase = BindingPhase::kFailed;
+  binding.reason = std::string(message);
+  binding.next_try_ms = kNever;
+  const NodeId node = r_.ledger->ChargeOf(pod.id).node;
+  step->Do(TellPod{RefOf(pod), /*warning=*/true, reason});
+  r_.barrier->Answer(pod, false, reason, step);
+  r_.gangs->SetState(pod, MemberState::kPending);
+  r_.barrier->ForgetArrival(pod);
+  r_.calls->SetParked(pod, true);
+  r_.deadlines->Look(pod.id);
+  const bool has_slot = r_.plans->SlotIndex(pod) >= 0;
+  if (has_slot) {
+    r_.gangs->SetRootCause(*pod.gang, reason.text);
+    r_.repair->Begin(*pod.gang, step->now_ms());
+  }
+  const bool usable = pod.cls != kNoClass && r_.cluster->FindObstacle(node, pod.cls) == Obstacle::kNone;
+  if (!has_slot || !usable) {
+    r_.claims->FreeSlot(pod);
+    r_.ledger->DischargePod(pod.id, /*gained=*/true);
+    return;
+  }
+  const Gang& gang = *pod.gang;
+  r_.ledger->DischargePod(pod.id, /*gained=*/false);
+  r_.plans->Reopen(pod);
+  r_.plans->RestartCalls(gang, step->now_ms(), step->now_ms() + kFirstRetryMs);
+  r_.claims->ReverifyNode(node, step);
+}
+
+void Bindings::End(const Pod& pod, const Reason& reason, Step* step) {
+  r_.barrier->End(pod, reason, step);
+  ForgetCommit(pod, step);
+  r_.barrier->Answer(pod, false, reason, step);
+}
+
+void Bindings::Follow(const Pod& pod, MemberState now, Step* step) {
+  const Gang* gang = pod.gang;
+  const bool was_active = pod.active();
+  r_.nominations->Remove(pod);
+  r_.deadlines->Look(pod.id);
+  if (now == MemberState::kPending) return;  // a bound pod never becomes pending again
+  if (now == MemberState::kBound || now == MemberState::kRunning) {
+    NoteBound(pod, step);
+    states_[pod.id].permission.bind_by_ms = kNever;
+    r_.gangs->SetState(pod, now);
+    return;
+  }
+  MUSTER_CHECK(now != MemberState::kWaiting && now != MemberState::kCommitted);  // facts never say this
+  End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " is being deleted")}, step);
+  if (now != MemberState::kLeaving || pod.facts.node_name.empty()) r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  r_.claims->FreeSlot(pod);
+  states_[pod.id].permission.bind_by_ms = kNever;
+  r_.gangs->SetState(pod, now);
+  if (gang == nullptr) return;
+  r_.claims->NoteMemberLoss(*gang, step);
+  if (was_active && now != MemberState::kSucceeded) r_.repair->NoteActiveLoss(*gang, pod, step);
+}
+
+int64_t Bindings::Deadline(const Pod& pod) const {
+  if (pod.state == MemberState::kWaiting) return r_.barrier->Of(pod).until_ms;
+  if (pod.state != MemberState::kCommitted) return kNever;
+  return std::min(Of(pod).next_try_ms, PermissionOf(pod).bind_by_ms);
+}
+
+void Bindings::OnTime(const Pod& pod, Step* step) {
+  if (Deadline(pod) > step->now_ms()) return;
+  if (pod.state == MemberState::kWaiting) return ExpireHold(pod, step);
+  if (Of(pod).next_try_ms <= step->now_ms()) Send(pod, step);
+  if (PermissionOf(pod).bind_by_ms > step->now_ms()) return;
+  const Reason reason{ReasonCode::kBindFailed,
+                      absl::StrCat("pod ", pod.facts.name, " was permitted on node ",
+                                   r_.cluster->node(r_.barrier->Of(pod).node).facts.name, " and not bound within ",
+                                   PermissionOf(pod).bind_within_ms / 1000, " s; its place was given back")};
+  step->Do(TellPod{RefOf(pod), /*warning=*/true, reason});
+  EndPermit(pod, step);
+}
+
+// K-5: the hold reached its own bound.
+void Bindings::ExpireHold(const Pod& pod, Step* step) {
+  const Plan* plan = r_.plans->Of(*pod.gang);
+  r_.barrier->End(pod,
+                  {ReasonCode::kHoldExpired,
+                   absl::StrCat("gang ", pod.gang->key, ": held for ", settings_.hold_limit_ms / 1000, " s, ",
+                                plan == nullptr ? 0 : plan->held, " of ", plan == nullptr ? 0 : plan->size(),
+                                " members were at the barrier; the pod will be tried again")},
+                  step);
+}
+
+}  // namespace muster

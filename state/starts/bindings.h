@@ -1,0 +1,120 @@
+// From the quorum to bound pods: the last look, the commit, every binding as a record of its own, and what becomes of
+// it (SPEC K-4, G-4, G-13, G-14).
+//
+// Invariant: a plan is committed as a whole, with its mates, or not at all. Not thread-safe.
+#ifndef MUSTER_STATE_STARTS_BINDINGS_H_
+#define MUSTER_STATE_STARTS_BINDINGS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "state/base/by_id.h"
+#include "state/starts/claims.h"
+#include "state/starts/repair.h"
+
+namespace muster {
+
+// G-14: what became of a pod's binding.
+enum class BindingPhase : uint8_t { kNone, kPending, kSucceeded, kFailed };
+[[nodiscard]] absl::string_view ToString(BindingPhase phase);
+
+struct Binding {
+  BindingPhase phase = BindingPhase::kNone;
+  std::string node;
+  std::string reason;
+  int32_t attempts = 0;
+  int64_t next_try_ms = kNever;
+};
+
+struct BindingSettings {
+  int64_t hold_limit_ms = 0;    // K-5
+  int64_t answer_limit_ms = 0;  // nothing is bound this long after the call came in
+};
+
+struct BindingRooms {
+  Cluster* cluster;
+  Ledger* ledger;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  Plans* plans;
+  Calls* calls;
+  Barrier* barrier;
+  Nominations* nominations;
+  WaitClock* clock;
+  Claims* claims;
+  Repair* repair;
+  Deadlines* deadlines;  // of pods
+};
+
+class Bindings {
+ public:
+  struct Permission {
+    bool given = false;           // G-7: its gang permitted it once and holds it no more
+    int64_t bind_within_ms = 0;   // how long its caller has for that
+    int64_t bind_by_ms = kNever;  // permitted: then the place is given back unless PostBind came
+  };
+
+  Bindings(const BindingRooms& rooms, const BindingSettings& settings) : r_(rooms), settings_(settings) {}
+
+  [[nodiscard]] const Binding& Of(const Pod& pod) const { return states_.Of(pod.id).binding; }
+  [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return states_.Of(pod.id).permission; }
+
+  // --- the barrier ---
+  // The pod arrives with its slot; the last one commits its gang and those planned with it.
+  void Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step);
+  // What keeps the gang's plan from being committed now; none: nothing.
+  [[nodiscard]] Reason VerifyPlan(const Gang& gang, int64_t now_ms) const;
+  // A pod without a quorum to wait for is bound at once.
+  void BindLone(const Pod& pod, NodeId node, HoldToken token, Step* step);
+
+  // --- permits: the caller binds (G-4, G-7, G-8) ---
+  void SetBindWithin(const Pod& pod, int64_t within_ms) { states_[pod.id].permission.bind_within_ms = within_ms; }
+  void Permit(const Pod& pod, Step* step);
+  // Whether the quorum is there, and every waiting member's node is still one that it may use; members of which that
+  // is not so go back.
+  [[nodiscard]] bool QuorumStands(const Gang& gang, Step* step);
+  // Every waiting pod of the group is permitted. REQUIRES: QuorumStands.
+  void PermitGroup(const Gang& gang, Step* step);
+  // A permitted pod goes back: its caller gave it up, or was not heard of any more.
+  void EndPermit(const Pod& pod, Step* step);
+  // A submitted pod's caller starts it: it was permitted.
+  void NotePermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
+
+  // --- what becomes of bindings and pods ---
+  void NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* step);
+  // The pod's facts put it into state `now`, which differs from where it stood.
+  void Follow(const Pod& pod, MemberState now, Step* step);
+  // The pod is gone: whoever waits for it is told, its place is free.
+  void End(const Pod& pod, const Reason& reason, Step* step);
+  void Forget(const Pod& pod) { states_.Reset(pod.id); }
+
+  // --- time ---
+  // kNever: nothing is due for the pod.
+  [[nodiscard]] int64_t Deadline(const Pod& pod) const;
+  void OnTime(const Pod& pod, Step* step);
+
+ private:
+  struct State {
+    Binding binding;
+    Permission permission;
+  };
+  void Commit(const Gang& gang, Step* step);
+  void CommitPod(const Pod& pod, NodeId node, Step* step);
+  void Send(const Pod& pod, Step* step);
+  void PermitWaiting(const Gang& gang, Step* step);
+  void NoteBound(const Pod& pod, Step* step);
+  void LeaveSlot(const Pod& pod, Step* step);
+  void Fail(const Pod& pod, absl::string_view message, Step* step);
+  void ForgetCommit(const Pod& pod, Step* step) const;
+  void NoteStarted(const Gang& gang);
+  void ExpireHold(const Pod& pod, Step* step);
+
+  const BindingRooms r_;
+  const BindingSettings settings_;
+  ById<State> states_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_BINDINGS_H_

@@ -1,0 +1,210 @@
+#include "state/starts/claims.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kBackoffStartMs = 1'000;
+constexpr int64_t kBackoffMaxMs = 60'000;
+
+}  // namespace
+
+Reason Claims::TimedOutReason(const Gang& gang) {
+  return {ReasonCode::kTimedOut, absl::StrCat("gang ", gang.key, ": the wait time of ", gang.rules.wait_time_ms / 1000,
+                                              " s ran out before the gang could start")};
+}
+
+void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations,
+                   int32_t lowest_priority, Step* step) {
+  r_.plans->Make(gang, id, step->now_ms(), operations, lowest_priority, /*uses_holds=*/!gang.submitted);
+  r_.backlog->ForgetReason(gang.id);
+  r_.gangs->SetRootCause(gang, "");
+  if (gang.submitted) return AssignSlots(gang, step->now_ms());
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    r_.calls->NoteCalled(*pod, false);
+    r_.barrier->ForgetArrival(*pod);
+  }
+  r_.clock->Start(gang, /*by_plan=*/true, step->now_ms());
+  r_.calls->CallMembers(gang, *r_.plans->Of(gang), *r_.plans, /*again=*/false, step);
+}
+
+// Every slot gets its pod at once: nobody has to come and ask.
+void Claims::AssignSlots(const Gang& gang, int64_t now_ms) {
+  const Plan& plan = *r_.plans->Of(gang);
+  r_.plans->NeverCall(gang);
+  absl::btree_map<ClassId, std::vector<size_t>> open;
+  for (size_t i = plan.slots.size(); i-- > 0;) open[plan.slots[i].cls].push_back(i);
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    const auto slots = open.find(pod->cls);
+    if (slots == open.end() || slots->second.empty() || !r_.gangs->Plannable(*pod)) continue;
+    r_.plans->Offer(*pod, static_cast<int32_t>(slots->second.back()));
+    slots->second.pop_back();
+  }
+  r_.submissions->Extend(gang, now_ms);
+}
+
+void Claims::Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, Step* step) {
+  const Reason reason{code, absl::StrCat("gang ", gang.key, ": ", why)};
+  // D-10: what was promised together is given up together.
+  if (!r_.plans->Of(gang)->committed) {
+    const Group together = r_.plans->MatesOf(gang);
+    r_.plans->SetMates(gang, {});
+    for (const Gang* mate : together) {
+      if (mate == &gang) continue;
+      r_.plans->SetMates(*mate, {});  // it need not look back
+      Withdraw(*mate, code, absl::StrCat("gang ", gang.key, " of its group: ", why), step);
+    }
+  }
+  DropOpenSlots(gang, reason, step);
+  EndPlanIfDone(gang);
+  if (r_.plans->Of(gang) == nullptr) r_.clock->Stop(gang, step->now_ms());
+  r_.submissions->Extend(gang, step->now_ms());
+  r_.gangs->Touch(gang);
+  r_.calls->CallGuarded(step);
+}
+
+// Gives back every slot that is not committed; members at the barrier are answered with `reason`.
+void Claims::DropOpenSlots(const Gang& gang, const Reason& reason, Step* step) {
+  std::vector<const Pod*> held;
+  for (const Slot& slot : r_.plans->Of(gang)->slots) {
+    if (slot.state == SlotState::kHeld) held.push_back(slot.pod);
+  }
+  for (const Pod* pod : held) r_.barrier->End(*pod, reason, step);
+  const std::vector<Slot> open = r_.plans->DropOpen(gang);
+  for (const Slot& slot : open) {
+    if (slot.pod != nullptr) r_.calls->SetParked(*slot.pod, true);
+  }
+  if (!open.empty()) r_.backlog->WakeHolds();
+}
+
+void Claims::EndPlanIfDone(const Gang& gang) {
+  if (!r_.plans->EndIfDone(gang)) return;
+  r_.backlog->WakeHolds();
+  r_.gangs->Touch(gang);
+}
+
+void Claims::FreeSlot(const Pod& pod) {
+  if (!r_.plans->Release(pod)) return;
+  EndPlanIfDone(*pod.gang);
+  r_.gangs->Touch(*pod.gang);
+}
+
+void Claims::NoteMemberLoss(const Gang& gang, Step* step) {
+  r_.gangs->Touch(gang);
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr || plan->committed) return;
+  if (gang.submitted) {
+    // Its caller saw who goes where: with another member it is another plan.
+    const bool lost =
+        std::any_of(plan->slots.begin(), plan->slots.end(), [](const Slot& s) { return s.pod == nullptr; });
+    if (lost) Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", step);
+    return;
+  }
+  if (OthersCanTake(gang, *plan) && r_.eligibility->PlanReason(gang, step->now_ms()).none()) return;
+  Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", step);
+}
+
+bool Claims::OthersCanTake(const Gang& gang, const Plan& plan) const {
+  absl::btree_map<ClassId, int32_t> open;
+  for (const Slot& slot : plan.slots) {
+    if (slot.pod == nullptr) ++open[slot.cls];
+  }
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod)) continue;
+    const auto found = open.find(pod->cls);
+    if (found != open.end() && --found->second == 0) open.erase(found);
+  }
+  return open.empty();
+}
+
+// The last in order of the gangs that are promised what the node does not carry any more; nullptr: none.
+const Gang* Claims::LastOnNode(NodeId node, bool exceeded) const {
+  const Gang* last = nullptr;
+  for (const Ledger::Promise& promise : r_.ledger->PromisedOn(node)) {
+    if (!exceeded && r_.cluster->FindObstacle(node, promise.cls) == Obstacle::kNone) continue;
+    const Gang& gang = r_.gangs->gang(promise.claim);
+    if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(gang)) last = &gang;
+  }
+  return last;
+}
+
+void Claims::ReverifyNode(NodeId node, Step* step) {
+  while (true) {
+    const bool exceeded = r_.cluster->ReservationsExceed(node);
+    if (const Gang* last = LastOnNode(node, exceeded); last != nullptr) {
+      Withdraw(*last, ReasonCode::kWithdrawn,
+               absl::StrCat("node ", r_.cluster->node(node).facts.name, " can no longer take its members"), step);
+      continue;
+    }
+    if (!exceeded) return;
+    const Pod* nominated = r_.nominations->LastOn(node);
+    MUSTER_CHECK(nominated != nullptr);
+    r_.ledger->DischargePod(nominated->id, /*gained=*/true);
+  }
+}
+
+void Claims::UseNode(const Pod& pod, Step* step) {
+  if (pod.cls == kNoClass) return;
+  const Ledger::PodCharge& charge = r_.ledger->ChargeOf(pod.id);
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  if (used && r_.cluster->node(charge.node).facts.name == pod.facts.node_name) return;
+  const NodeId node = r_.cluster->InternNode(pod.facts.node_name);
+  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  ReverifyNode(node, step);
+}
+
+void Claims::Requeue(const Gang& gang, int64_t now_ms) {
+  const int32_t doublings = std::min(gang.kept.requeues, 16);
+  r_.gangs->SetRequeues(gang, std::min(gang.kept.requeues + 1, 1 << 20));
+  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, kBackoffStartMs << doublings));
+  r_.gangs->Touch(gang);
+}
+
+void Claims::ExpireWait(const Gang& gang, Step* step) {
+  const Reason reason = TimedOutReason(gang);
+  if (r_.plans->Of(gang) != nullptr) Withdraw(gang, ReasonCode::kTimedOut, "the wait time ran out", step);
+  Group together = r_.eligibility->Unplaced(gang);
+  if (std::find(together.begin(), together.end(), &gang) == together.end()) together.push_back(&gang);
+  for (const Gang* each : together) {
+    r_.barrier->EndAll(*each, reason, step);
+    r_.clock->Stop(*each, step->now_ms());
+    r_.gangs->SetHeld(*each, 0);
+  }
+  for (const Gang* each : together) {
+    if (gang.rules.on_timeout == OnTimeout::kRequeue) {
+      Requeue(*each, step->now_ms());
+      continue;
+    }
+    r_.gangs->SetTimedOut(*each, true);
+    MarkMembers(*each, reason, step);
+    r_.gangs->Touch(*each);
+  }
+}
+
+void Claims::MarkMembers(const Gang& gang, const Reason& reason, Step* step) {
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      if (pod->facts.timed_out_mark) continue;
+      r_.gangs->SetTimedOutMark(*pod);
+      step->Do(MarkTimedOut{RefOf(*pod)});
+      r_.calls->Tell(*pod, /*warning=*/true, reason, step);
+    }
+  }
+}
+
+void Claims::ReleaseGroup(const Gang& gang, const Reason& reason, Step* step) {
+  for (const Gang* each : r_.eligibility->GroupOf(gang)) {
+    r_.barrier->EndAll(*each, reason, step);
+    if (each != &gang && each->root_cause.empty()) r_.gangs->SetRootCause(*each, gang.root_cause);
+    r_.gangs->Touch(*each);
+  }
+}
+
+}  // namespace muster

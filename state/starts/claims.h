@@ -1,0 +1,79 @@
+// Claims: gangs that want nodes as a whole, from the plan that is adopted to the plan that ends or is withdrawn (SPEC
+// P-11, G-3, G-6, G-7, D-10).
+//
+// The one way in which a plan comes and goes: reservations, calls, held members, the wait clock and the backlog are
+// brought along. Plans made together are given up together. Not thread-safe.
+#ifndef MUSTER_STATE_STARTS_CLAIMS_H_
+#define MUSTER_STATE_STARTS_CLAIMS_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "state/queueing/backlog.h"
+#include "state/starts/barrier.h"
+#include "state/starts/nominations.h"
+#include "state/starts/submissions.h"
+#include "state/starts/wait_clock.h"
+
+namespace muster {
+
+// The rooms that claims lead through.
+struct ClaimRooms {
+  Cluster* cluster;
+  Ledger* ledger;
+  Gangs* gangs;
+  const Eligibility* eligibility;
+  Backlog* backlog;
+  Plans* plans;
+  Calls* calls;
+  Barrier* barrier;
+  Nominations* nominations;
+  WaitClock* clock;
+  Submissions* submissions;
+};
+
+class Claims {
+ public:
+  explicit Claims(const ClaimRooms& rooms) : r_(rooms) {}
+
+  // The gang's plan stands: its members are called, or the submitted ones given their places at once.
+  void Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations, int32_t lowest_priority,
+             Step* step);
+  // Gives up what is not committed of the gang's plan, and of those made with it. REQUIRES: a plan.
+  void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, Step* step);
+  // A plan whose slots were all bound, or are gone, ends.
+  void EndPlanIfDone(const Gang& gang);
+  // The pod gives up its slot; whoever calls decides what becomes of the plan.
+  void FreeSlot(const Pod& pod);
+  // A plan that lost a member keeps its slots only if other members can take them.
+  void NoteMemberLoss(const Gang& gang, Step* step);
+
+  // A fact changed `node`: plans that it no longer carries are withdrawn, the last in order first.
+  void ReverifyNode(NodeId node, Step* step);
+  // A pod that is on a node uses it, whatever was charged for it before.
+  void UseNode(const Pod& pod, Step* step);
+
+  // G-6: the gang goes behind its equals, with exponential back-off.
+  void Requeue(const Gang& gang, int64_t now_ms);
+  // G-6: the gang held capacity for as long as it may. Everything waiting and reserved is released.
+  void ExpireWait(const Gang& gang, Step* step);
+  // Every member carries the mark of a wait time that ran out, and is told.
+  void MarkMembers(const Gang& gang, const Reason& reason, Step* step);
+  [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
+  // Everybody who waits in the group goes back; nobody's reservation is left (G-3, G-7).
+  void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);
+
+ private:
+  void AssignSlots(const Gang& gang, int64_t now_ms);
+  void DropOpenSlots(const Gang& gang, const Reason& reason, Step* step);
+  [[nodiscard]] bool OthersCanTake(const Gang& gang, const Plan& plan) const;
+  [[nodiscard]] const Gang* LastOnNode(NodeId node, bool exceeded) const;
+
+  const ClaimRooms r_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_CLAIMS_H_

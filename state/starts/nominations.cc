@@ -1,0 +1,36 @@
+#include "state/starts/nominations.h"
+
+namespace muster {
+
+void Nominations::Add(const Pod& pod) {
+  uids_.insert(pod.facts.uid);
+  Charge();
+}
+
+void Nominations::Charge() {
+  for (const std::string& uid : uids_) {
+    const Pod* pod = gangs_->FindPod(uid);
+    if (ledger_->ChargeOf(pod->id).node != kNoNode || pod->cls == kNoClass) continue;
+    const NodeId node = cluster_->FindNode(pod->facts.nominated_node);
+    if (node == kNoNode || cluster_->Room(node, pod->cls, 1) == 0) continue;
+    ledger_->ChargePod(pod->id, node, pod->cls, ChargeKind::kReserved);
+  }
+}
+
+void Nominations::ReleaseBelow(int32_t priority) {
+  for (const std::string& uid : uids_) {
+    const Pod* pod = gangs_->FindPod(uid);
+    if (pod->facts.priority < priority && ledger_->Reserves(pod->id)) ledger_->DischargePod(pod->id, /*gained=*/false);
+  }
+}
+
+const Pod* Nominations::LastOn(NodeId node) const {
+  const Pod* last = nullptr;
+  for (const std::string& uid : uids_) {
+    const Pod* pod = gangs_->FindPod(uid);
+    if (ledger_->Reserves(pod->id) && ledger_->ChargeOf(pod->id).node == node) last = pod;
+  }
+  return last;
+}
+
+}  // namespace muster

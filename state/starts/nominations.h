@@ -1,0 +1,39 @@
+// Lone pods that kube-scheduler nominated for a node hold room there, where there is room (SPEC K-3).
+// Not thread-safe.
+#ifndef MUSTER_STATE_STARTS_NOMINATIONS_H_
+#define MUSTER_STATE_STARTS_NOMINATIONS_H_
+
+#include <string>
+
+#include "absl/container/btree_set.h"
+#include "state/gangs/gangs.h"
+#include "state/placement/cluster.h"
+#include "state/placement/ledger.h"
+
+namespace muster {
+
+class Nominations {
+ public:
+  Nominations(const Gangs* gangs, const Cluster* cluster, Ledger* ledger)
+      : gangs_(gangs), cluster_(cluster), ledger_(ledger) {}
+
+  void Add(const Pod& pod);
+  // Returns whether it was nominated. What it is charged stays.
+  bool Remove(const Pod& pod) { return uids_.erase(pod.facts.uid) > 0; }
+  // Reserves room for whoever has none and finds some.
+  void Charge();
+  // A plan of higher priority need not respect room that pods of lower priority were nominated for.
+  void ReleaseBelow(int32_t priority);
+  // The last by UID that holds room on `node`; nullptr: nobody.
+  [[nodiscard]] const Pod* LastOn(NodeId node) const;
+
+ private:
+  const Gangs* gangs_;
+  const Cluster* cluster_;
+  Ledger* ledger_;
+  absl::btree_set<std::string> uids_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_NOMINATIONS_H_

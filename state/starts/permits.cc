@@ -1,0 +1,62 @@
+// Permits: a pod's caller may bind it now, and says so within a time (SPEC G-4, G-7, G-8).
+#include "absl/strings/str_cat.h"
+#include "state/starts/bindings.h"
+
+namespace muster {
+
+void Bindings::Permit(const Pod& pod, Step* step) {
+  State& state = states_[pod.id];
+  state.permission.given = true;
+  state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;
+  state.binding = Binding();
+  r_.nominations->Remove(pod);
+  r_.calls->Unguard(pod);
+  r_.gangs->SetState(pod, MemberState::kCommitted);
+  r_.deadlines->Look(pod.id);
+  r_.barrier->Answer(pod, true, {}, step);
+}
+
+void Bindings::EndPermit(const Pod& pod, Step* step) {
+  r_.barrier->Answer(pod, false, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " gave its node back")},
+                     step);
+  r_.claims->FreeSlot(pod);
+  r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  states_[pod.id].permission.bind_by_ms = kNever;
+  r_.gangs->SetState(pod, MemberState::kPending);
+  r_.deadlines->Look(pod.id);
+}
+
+bool Bindings::QuorumStands(const Gang& gang, Step* step) {
+  if (!r_.eligibility->GroupQuorum(gang)) return false;
+  for (const Gang* each : r_.eligibility->GroupOf(gang)) {
+    if (r_.plans->Of(*each) != nullptr) continue;
+    const MemberSet waiting = each->in(MemberState::kWaiting);
+    for (const Pod* pod : waiting) {
+      const Barrier::State& at = r_.barrier->Of(*pod);
+      const Obstacle now = r_.cluster->FindObstacle(at.node, pod->cls);
+      if (now == Obstacle::kNone || now == at.obstacle) continue;
+      const std::string node = r_.cluster->node(at.node).facts.name;
+      r_.barrier->End(
+          *pod,
+          {ReasonCode::kWithdrawn, absl::StrCat("node ", node, " can no longer take the pod: ", ObstaclePhrase(now))},
+          step);
+    }
+  }
+  return r_.eligibility->GroupQuorum(gang);
+}
+
+void Bindings::PermitGroup(const Gang& gang, Step* step) {
+  for (const Gang* each : r_.eligibility->GroupOf(gang)) {
+    if (r_.plans->Of(*each) == nullptr) PermitWaiting(*each, step);  // whoever holds a plan is committed with it
+  }
+}
+
+// G-4: every waiting pod is permitted, and the gang is satisfied.
+void Bindings::PermitWaiting(const Gang& gang, Step* step) {
+  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  NoteStarted(gang);
+  for (const Pod* pod : waiting) Permit(*pod, step);
+  r_.gangs->Touch(gang);
+}
+
+}  // namespace muster

@@ -1,0 +1,190 @@
+#include "state/starts/planning.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "state/base/check.h"
+#include "state/base/checked.h"
+#include "state/placement/planner.h"
+
+namespace muster {
+
+bool Planning::Due() const {
+  if (!r_.sources->complete()) return false;
+  return r_.backlog->Due() || (r_.backlog->AnyBlocked() && gain_position_ != r_.cluster->log_end());
+}
+
+void Planning::Round(int32_t max_gangs, Step* step) {
+  if (!r_.sources->complete()) return;
+  Wake();
+  for (int32_t tried = 0; tried < max_gangs; ++tried) {
+    const std::optional<int32_t> next = r_.backlog->Next();
+    if (!next.has_value()) return;
+    const Gang& gang = r_.gangs->gang(*next);
+    r_.gangs->Touch(gang);
+    if (!Try(gang, step)) continue;
+    const std::string alike = r_.backlog->blocked_by(gang.id);
+    r_.backlog->Remove(gang.id);
+    // What let this one go may let the next of its kind go.
+    if (!alike.empty()) r_.backlog->WakeAlike(alike);
+  }
+}
+
+// Whoever waits for room that came since the last round.
+void Planning::Wake() {
+  const int64_t end = r_.cluster->log_end();
+  const int64_t position = std::exchange(gain_position_, end);
+  if (!r_.backlog->AnyBlocked()) return;
+  const bool missed = position < r_.cluster->log_start();
+  absl::flat_hash_set<NodeId> seen;
+  std::vector<NodeId> gained;
+  for (int64_t at = missed ? end : position; at < end; ++at) {
+    const ClusterChange& change = r_.cluster->log_at(at);
+    if (change.gained && seen.insert(change.node).second) gained.push_back(change.node);
+  }
+  if (!missed && gained.empty()) return;
+  r_.backlog->Wake([&](const WaitFor& wait_for) {
+    if (missed || wait_for.classes.empty()) return true;
+    return absl::c_any_of(gained, [&](NodeId node) {
+      return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
+        return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && r_.cluster->Room(node, cls, 1) > 0;
+      });
+    });
+  });
+}
+
+std::string Planning::Needs(const Gang& gang) const {
+  std::string out = absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",
+                                 FormatResources(gang.rules.min_resources));
+  for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
+    absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
+  }
+  return out;
+}
+
+std::string Planning::GroupNeeds(const Gang& gang) const {
+  if (gang.rules.group.empty()) return Needs(gang);
+  std::string out = absl::StrJoin(gang.rules.group, ",");
+  for (const Gang* each : r_.eligibility->Unplaced(gang)) absl::StrAppend(&out, "+", Needs(*each));
+  return out;
+}
+
+bool Planning::Try(const Gang& gang, Step* step) {
+  std::string needs = GroupNeeds(gang);
+  if (const WaitFor* asleep = r_.backlog->Asleep(needs); asleep != nullptr) {
+    // P-9: an identical gang failed and nothing changed since that could help.
+    Block(gang, needs, asleep->classes.empty(), asleep->holds, r_.backlog->WhyAsleep(needs));
+    return false;
+  }
+  if (r_.backlog->blocked_by(gang.id) == needs) r_.backlog->Sleep(needs);
+  const Group gangs = r_.eligibility->Unplaced(gang);
+  if (Reason reason = NoChance(gangs); !reason.none()) {
+    const bool holds = reason.code == ReasonCode::kTooManyHolds;
+    Block(gang, std::move(needs), /*any_gain=*/true, holds, std::move(reason));
+    return false;
+  }
+  if (Reason reason = Place(gangs, step); !reason.none()) {
+    Block(gang, std::move(needs), /*any_gain=*/false, /*holds=*/false, std::move(reason));
+    return false;
+  }
+  return true;
+}
+
+// Places all that the gangs' minimums miss and adopts the plans, or keeps nothing and says why.
+Reason Planning::Place(const Group& gangs, Step* step) {
+  r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
+  Statement statement(r_.cluster);
+  std::vector<size_t> ends;     // of each gang's operations
+  std::vector<int32_t> lowest;  // and the lowest priority it was planned for
+  for (const Gang* each : gangs) {
+    const int32_t missing = r_.eligibility->Missing(*each);
+    const PlacementResult result =
+        PlaceGang(r_.gangs->CandidateRuns(*each), missing, r_.index, *r_.cluster, &statement);
+    if (!result.placed) {
+      statement.Rollback(0);
+      r_.nominations->Charge();
+      const std::string whose =
+          gangs.size() == 1 ? "" : absl::StrCat(" of gang ", each->key, ", which starts with its group");
+      return {ReasonCode::kNoRoom, absl::StrCat("room for ", result.placed_pods, " of ", missing, " members", whose,
+                                                "; ", result.explanation)};
+    }
+    ends.push_back(statement.Mark());
+    lowest.push_back(result.lowest_priority);
+  }
+  for (const Statement::Operation& operation : statement.operations()) {
+    // Verify what was planned before it becomes a promise.
+    MUSTER_CHECK(r_.cluster->FindObstacle(operation.node, operation.cls) == Obstacle::kNone);
+    MUSTER_CHECK(!r_.cluster->ReservationsExceed(operation.node));
+  }
+  const std::vector<Statement::Operation> operations = statement.Commit();
+  const int64_t id = next_plan_++;
+  size_t begin = 0;
+  for (size_t i = 0; i < gangs.size(); ++i) {
+    r_.claims->Adopt(*gangs[i], id, absl::MakeConstSpan(operations).subspan(begin, ends[i] - begin), lowest[i], step);
+    begin = ends[i];
+    std::vector<std::string> mates;
+    for (const Gang* mate : gangs) {
+      if (mate != gangs[i]) mates.push_back(mate->key);
+    }
+    r_.plans->SetMates(*gangs[i], std::move(mates));
+    r_.gangs->Touch(*gangs[i]);
+  }
+  r_.nominations->Charge();
+  return {};
+}
+
+// What keeps the gangs from being planned whatever room there is on single nodes (K-4, P-10).
+Reason Planning::NoChance(const Group& gangs) const {
+  int32_t needed = 0;  // held binds
+  for (const Gang* each : gangs) needed += each->submitted ? 0 : r_.eligibility->Missing(*each);
+  if (needed > max_holds_) {
+    return {ReasonCode::kTooManyHolds,
+            absl::StrCat("needs ", needed, " held binds at once, the limit is ", max_holds_, " (max_holds)")};
+  }
+  if (r_.plans->promised_holds() + needed > max_holds_) {
+    return {ReasonCode::kTooManyHolds,
+            absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ", max_holds_, " there are")};
+  }
+  return LacksMinResources(gangs);
+}
+
+Reason Planning::LacksMinResources(const Group& gangs) const {
+  ResourceList wanted;
+  for (const Gang* gang : gangs) {
+    for (const auto& [name, amount] : gang->rules.min_resources) {
+      int64_t& sum = wanted[name];
+      sum = CheckedAdd(sum, amount).value_or(std::numeric_limits<int64_t>::max());
+    }
+  }
+  if (wanted.empty()) return {};
+  const ResourceVector free = r_.cluster->TotalFree();
+  for (const auto& [name, amount] : wanted) {
+    const ResourceId id = r_.cluster->names().Intern(name);
+    const int64_t have = id < 0 ? 0 : free.Get(id);
+    if (amount <= have) continue;
+    return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
+                                                    FormatResources({{name, have}}), " is free in the cluster")};
+  }
+  return {};
+}
+
+void Planning::Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason) {
+  WaitFor wait_for{{}, holds};
+  if (!any_gain) {
+    for (const Gang* each : r_.eligibility->Unplaced(gang)) {
+      for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
+        if (!absl::c_linear_search(wait_for.classes, run.cls)) wait_for.classes.push_back(run.cls);
+      }
+    }
+  }
+  r_.backlog->Remove(gang.id);
+  r_.backlog->Block(gang.id, r_.eligibility->KeyOf(gang), std::move(needs), std::move(wait_for), std::move(reason));
+}
+
+}  // namespace muster

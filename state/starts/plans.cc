@@ -1,0 +1,178 @@
+#include "state/starts/plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "state/base/check.h"
+
+namespace muster {
+
+const Slot* Plans::SlotOf(const Pod& pod) const {
+  const int32_t index = SlotIndex(pod);
+  return index < 0 ? nullptr : &Of(*pod.gang)->slots[static_cast<size_t>(index)];
+}
+
+Group Plans::MatesOf(const Gang& gang) const {
+  Group out;
+  out.push_back(&gang);
+  for (const std::string& key : Of(gang)->mates) {
+    const Gang* mate = gangs_->FindGang(key);
+    if (mate == nullptr) continue;
+    if (const Plan* plan = Of(*mate); plan != nullptr && plan->id == Of(gang)->id) out.push_back(mate);
+  }
+  return out;
+}
+
+int32_t Plans::FindFree(const Plan& plan, ClassId cls, NodeId node) {
+  const auto open = std::find_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
+    return slot.state == SlotState::kFree && slot.cls == cls && slot.node == node;
+  });
+  return open == plan.slots.end() ? -1 : static_cast<int32_t>(open - plan.slots.begin());
+}
+
+void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
+                 int32_t lowest_priority, bool uses_holds) {
+  auto plan = std::make_unique<Plan>();
+  plan->id = id;
+  plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms;
+  plan->lowest_priority = lowest_priority;
+  plan->uses_holds = uses_holds;
+  for (const Statement::Operation& operation : operations) {
+    ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
+    for (int32_t i = 0; i < operation.pods; ++i) {
+      plan->slots.push_back({operation.cls, operation.node, SlotState::kFree});
+    }
+  }
+  if (uses_holds) promised_holds_ += plan->size();
+  plans_[gang.id] = std::move(plan);
+  ScheduleCall(gang, now_ms);
+}
+
+void Plans::Commit(const Gang& gang) {
+  Plan& plan = Mut(gang);
+  plan.committed = true;
+  plan.next_wake_ms = kNever;
+  plan.held = 0;
+}
+
+std::vector<Slot> Plans::TakeAll(const Gang& gang) {
+  std::vector<Slot> slots = std::move(Mut(gang).slots);
+  for (const Slot& slot : slots) slots_.Reset(slot.pod->id);
+  plans_[gang.id].reset();
+  return slots;
+}
+
+std::vector<Slot> Plans::DropOpen(const Gang& gang) {
+  Plan& plan = Mut(gang);
+  std::vector<Slot> open;
+  std::vector<Slot> kept;
+  for (const Slot& slot : plan.slots) (slot.state == SlotState::kCommitted ? kept : open).push_back(slot);
+  for (const Slot& slot : open) {
+    if (slot.pod != nullptr) slots_.Reset(slot.pod->id);
+  }
+  for (const Slot& slot : open) ledger_->GiveBackPlace(gang.id, slot.node, slot.cls, /*gained=*/true);
+  plan.slots = std::move(kept);
+  plan.held = 0;
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    if (plan.slots[i].pod != nullptr) slots_[plan.slots[i].pod->id].index = static_cast<int32_t>(i);
+  }
+  if (plan.uses_holds) promised_holds_ -= static_cast<int32_t>(open.size());
+  return open;
+}
+
+bool Plans::EndIfDone(const Gang& gang) {
+  const Plan* plan = Of(gang);
+  if (plan == nullptr || plan->bound < plan->size()) return false;
+  if (plan->uses_holds) promised_holds_ -= plan->size();
+  plans_[gang.id].reset();
+  return true;
+}
+
+void Plans::Offer(const Pod& pod, int32_t slot) {
+  Slot& taken = Mut(*pod.gang).slots[static_cast<size_t>(slot)];
+  if (taken.state == SlotState::kFree) taken.state = SlotState::kOffered;
+  taken.pod = &pod;
+  slots_[pod.id].index = slot;
+}
+
+void Plans::Hold(const Pod& pod) {
+  MutSlot(pod).state = SlotState::kHeld;
+  ++Mut(*pod.gang).held;
+}
+
+void Plans::Unhold(const Pod& pod) {
+  MUSTER_CHECK(MutSlot(pod).state == SlotState::kHeld);
+  MutSlot(pod).state = SlotState::kOffered;
+  --Mut(*pod.gang).held;
+}
+
+void Plans::CommitSlot(const Pod& pod) {
+  Slot& slot = MutSlot(pod);
+  ledger_->GiveBackPlace(pod.gang->id, slot.node, slot.cls, /*gained=*/false);
+  slot.state = SlotState::kCommitted;
+}
+
+void Plans::Move(const Gang& gang, int32_t slot, NodeId to) {
+  Slot& moved = Mut(gang).slots[static_cast<size_t>(slot)];
+  ledger_->GiveBackPlace(gang.id, moved.node, moved.cls, /*gained=*/true);
+  moved.node = to;
+  ledger_->AddPlace(gang.id, to, moved.cls);
+}
+
+bool Plans::Release(const Pod& pod) {
+  const int32_t index = SlotIndex(pod);
+  if (index < 0) return false;
+  Plan& plan = Mut(*pod.gang);
+  slots_.Reset(pod.id);
+  const auto at = static_cast<size_t>(index);
+  Slot& slot = plan.slots[at];
+  slot.pod = nullptr;
+  if (slot.state != SlotState::kCommitted) {
+    slot.state = SlotState::kFree;
+    return false;
+  }
+  // Nothing is charged for a committed slot any more: it goes with its pod.
+  slot = plan.slots.back();
+  plan.slots.pop_back();
+  if (at < plan.slots.size() && plan.slots[at].pod != nullptr) slots_[plan.slots[at].pod->id].index = index;
+  --promised_holds_;
+  return true;
+}
+
+void Plans::Reopen(const Pod& pod) {
+  Slot& slot = MutSlot(pod);
+  slot.state = SlotState::kFree;
+  slot.pod = nullptr;
+  slots_.Reset(pod.id);
+  ledger_->AddPlace(pod.gang->id, slot.node, slot.cls);
+}
+
+void Plans::NoteBound(const Pod& pod) {
+  ++Mut(*pod.gang).bound;
+  MutSlot(pod).pod = nullptr;
+  slots_.Reset(pod.id);
+}
+
+void Plans::NoteArrival(const Gang& gang, int64_t now_ms) { Mut(gang).last_arrival_ms = now_ms; }
+
+void Plans::CallSoon(const Gang& gang, int64_t at_ms) {
+  Plan& plan = Mut(gang);
+  plan.next_wake_ms = std::min(plan.next_wake_ms, at_ms);
+}
+
+void Plans::ScheduleCall(const Gang& gang, int64_t now_ms) {
+  Plan& plan = Mut(gang);
+  plan.next_wake_ms = kNever;
+  for (const int64_t delay_ms : {2'000, 4'000, 8'000}) {
+    if (plan.wake_base_ms + delay_ms <= now_ms) continue;
+    plan.next_wake_ms = plan.wake_base_ms + delay_ms;
+    return;
+  }
+}
+
+void Plans::RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms) {
+  Mut(gang).wake_base_ms = now_ms;
+  Mut(gang).next_wake_ms = first_ms;
+}
+
+}  // namespace muster

@@ -1,0 +1,126 @@
+// Plans: so many places of one class on a node for every member that a gang's minimum misses (SPEC P-11).
+//
+// Invariants: a slot that is free, offered or held is promised in the ledger, a committed slot's charge is its pod's; a
+// pod has a slot only in a plan of its own gang, and slot and pod name each other. Not thread-safe.
+#ifndef MUSTER_STATE_STARTS_PLANS_H_
+#define MUSTER_STATE_STARTS_PLANS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "state/base/by_id.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/placement/ledger.h"
+#include "state/placement/statement.h"
+
+namespace muster {
+
+enum class SlotState : uint8_t { kFree, kOffered, kHeld, kCommitted };
+
+// Room for one pod of a class on a node.
+struct Slot {
+  ClassId cls = kNoClass;
+  NodeId node = kNoNode;
+  SlotState state = SlotState::kFree;
+  const Pod* pod = nullptr;
+};
+
+struct Plan {
+  int64_t id = 0;
+  int64_t created_ms = 0;
+  int64_t last_arrival_ms = 0;
+  std::vector<Slot> slots;
+  int32_t lowest_priority = 0;  // of the members it was made for
+  int32_t held = 0;
+  int32_t bound = 0;  // committed slots whose binding succeeded
+  bool committed = false;
+  bool uses_holds = true;    // its members are held binds; a submitted gang's are not
+  int64_t wake_base_ms = 0;  // members that did not come are called again 2, 4 and 8 s after this (K-7)
+  int64_t next_wake_ms = kNever;
+  std::vector<std::string> mates;  // D-10: keys of the gangs planned with this one, under the same id
+  int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
+
+  [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
+};
+
+class Plans {
+ public:
+  Plans(Gangs* gangs, Ledger* ledger) : gangs_(gangs), ledger_(ledger) {}
+
+  // --- looking ---
+  // nullptr: the gang has none.
+  [[nodiscard]] const Plan* Of(const Gang& gang) const { return plans_.Of(gang.id).get(); }
+  // nullptr: the pod has no place.
+  [[nodiscard]] const Slot* SlotOf(const Pod& pod) const;
+  // Index into its gang's plan; -1: none.
+  [[nodiscard]] int32_t SlotIndex(const Pod& pod) const { return slots_.Of(pod.id).index; }
+  // The gangs that hold a plan together with this one, itself first. REQUIRES: a plan.
+  [[nodiscard]] Group MatesOf(const Gang& gang) const;
+  // The first free slot of the class on the node; -1: none.
+  [[nodiscard]] static int32_t FindFree(const Plan& plan, ClassId cls, NodeId node);
+  // Held binds that plans may need at once (K-4).
+  [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
+
+  // --- a plan's life ---
+  // Takes over what a statement reserved.
+  void Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
+            int32_t lowest_priority, bool uses_holds);
+  void SetMates(const Gang& gang, std::vector<std::string> mates) { Mut(gang).mates = std::move(mates); }
+  // The plan is committed as a whole: its slots' charges are their pods' from now on.
+  void Commit(const Gang& gang);
+  // The submitted gang's plan is taken by its caller: it ends, and its places are returned.
+  [[nodiscard]] std::vector<Slot> TakeAll(const Gang& gang);
+  // Gives back every slot that is not committed; returns them as they were, pods included.
+  [[nodiscard]] std::vector<Slot> DropOpen(const Gang& gang);
+  // Every slot that is left has been bound: the plan ends. Returns whether it did.
+  bool EndIfDone(const Gang& gang);
+
+  // --- slots ---
+  // The pod takes a free slot, or keeps the one it has.
+  void Offer(const Pod& pod, int32_t slot);
+  // The pod is at the barrier with its slot, or leaves it.
+  void Hold(const Pod& pod);
+  void Unhold(const Pod& pod);
+  // A repaired member's slot is committed like those of its gang (G-13).
+  void CommitSlot(const Pod& pod);
+  void Move(const Gang& gang, int32_t slot, NodeId to);
+  // The pod gives up its slot. A committed one goes with it, others are free again. Returns whether a slot is gone.
+  bool Release(const Pod& pod);
+  // G-13: the pod's committed slot becomes a promise again. REQUIRES: the pod is charged no more.
+  void Reopen(const Pod& pod);
+  // The pod of a committed slot is bound.
+  void NoteBound(const Pod& pod);
+
+  // --- times ---
+  void NoteArrival(const Gang& gang, int64_t now_ms);
+  void CallSoon(const Gang& gang, int64_t at_ms);
+  // The next of the calls after 2, 4 and 8 s.
+  void ScheduleCall(const Gang& gang, int64_t now_ms);
+  void NeverCall(const Gang& gang) { Mut(gang).next_wake_ms = kNever; }
+  void RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms);
+  // Returns how often that was so.
+  int32_t NoteAbsence(const Gang& gang) { return ++Mut(gang).absences; }
+
+ private:
+  struct PodSlot {
+    int32_t index = -1;
+  };
+  [[nodiscard]] Plan& Mut(const Gang& gang) { return *plans_[gang.id]; }
+  [[nodiscard]] Slot& MutSlot(const Pod& pod) {
+    return Mut(*pod.gang).slots[static_cast<size_t>(slots_.Of(pod.id).index)];
+  }
+
+  Gangs* gangs_;
+  Ledger* ledger_;
+  ById<std::unique_ptr<Plan>> plans_;
+  ById<PodSlot> slots_;
+  int32_t promised_holds_ = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_PLANS_H_

@@ -1,0 +1,68 @@
+#include "state/starts/repair.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kEvictAgainMs = 30'000;
+constexpr char kEvictedAnew[] = "its gang is being evicted so that it can start anew";
+
+}  // namespace
+
+void Repair::Begin(const Gang& gang, int64_t now_ms) {
+  states_[gang.id].repair_until_ms = now_ms + repair_ms_;
+  gangs_->Touch(gang);
+}
+
+void Repair::NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step) {
+  if (gang.rules.on_member_failure != OnMemberFailure::kAll || gang.evicting || !gang.kept.satisfied) return;
+  if (gang.active() == 0) return;
+  Evict(gang, absl::StrCat("member ", pod.facts.name, " failed and the gang's policy is all"), step);
+}
+
+void Repair::EndEviction(const Gang& gang) {
+  gangs_->SetEvicting(gang, false);
+  states_[gang.id].evict_again_ms = kNever;
+}
+
+void Repair::EvictLate(const Pod& pod, Step* step) const {
+  if (pod.gang != nullptr && pod.gang->evicting) step->Do(EvictPod{RefOf(pod), std::string(kEvictedAnew)});
+}
+
+void Repair::OnTime(const Gang& gang, Step* step) {
+  if (states_.Of(gang.id).repair_until_ms <= step->now_ms()) End(gang, step);
+  if (states_.Of(gang.id).evict_again_ms <= step->now_ms()) EvictMembers(gang, kEvictedAnew, step);
+}
+
+// Where a member is missing still, the gang's policy decides.
+void Repair::End(const Gang& gang, Step* step) {
+  Cancel(gang);
+  const std::string why = gang.root_cause;
+  const Plan* plan = plans_->Of(gang);
+  if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
+  const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
+  if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.evicting && !whole) {
+    Evict(gang, why, step);
+  }
+}
+
+void Repair::Evict(const Gang& gang, absl::string_view why, Step* step) {
+  gangs_->SetEvicting(gang, true);
+  Cancel(gang);
+  if (plans_->Of(gang) != nullptr) claims_->Withdraw(gang, ReasonCode::kEvicted, why, step);
+  EvictMembers(gang, why, step);
+}
+
+// An eviction may be refused for a while (a PodDisruptionBudget): who is still there is asked to go again.
+void Repair::EvictMembers(const Gang& gang, absl::string_view why, Step* step) {
+  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;
+  for (const MemberState state : {MemberState::kBound, MemberState::kRunning}) {
+    for (const Pod* pod : gang.in(state)) step->Do(EvictPod{RefOf(*pod), std::string(why)});
+  }
+  gangs_->Touch(gang);
+}
+
+}  // namespace muster

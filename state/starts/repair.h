@@ -1,0 +1,58 @@
+// What becomes of a start that did not wholly succeed, and of a gang that loses a member (SPEC G-13): its missing
+// members are tried again for a while; then its policy decides - keep what runs, or evict it all and start anew. Not
+// thread-safe.
+#ifndef MUSTER_STATE_STARTS_REPAIR_H_
+#define MUSTER_STATE_STARTS_REPAIR_H_
+
+#include <algorithm>
+#include <cstdint>
+
+#include "absl/strings/string_view.h"
+#include "state/base/by_id.h"
+#include "state/starts/claims.h"
+
+namespace muster {
+
+class Repair {
+ public:
+  // `repair_ms`: how long failed members are tried again.
+  Repair(Gangs* gangs, const Plans* plans, Claims* claims, int64_t repair_ms)
+      : gangs_(gangs), plans_(plans), claims_(claims), repair_ms_(repair_ms) {}
+
+  // A member could not be bound: its place is kept for a while.
+  void Begin(const Gang& gang, int64_t now_ms);
+  // A member that had started is gone.
+  void NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step);
+  // Nothing of the gang runs any more: there is nothing to repair.
+  void Cancel(const Gang& gang) { states_[gang.id].repair_until_ms = kNever; }
+  // Everybody who was to be evicted is gone.
+  void EndEviction(const Gang& gang);
+  // Evicts the pod if its gang is being evicted.
+  void EvictLate(const Pod& pod, Step* step) const;
+  // What is due is done.
+  void OnTime(const Gang& gang, Step* step);
+  // kNever: nothing is due.
+  [[nodiscard]] int64_t Deadline(const Gang& gang) const {
+    return std::min(states_.Of(gang.id).repair_until_ms, states_.Of(gang.id).evict_again_ms);
+  }
+  void Forget(const Gang& gang) { states_.Reset(gang.id); }
+
+ private:
+  struct State {
+    int64_t repair_until_ms = kNever;
+    int64_t evict_again_ms = kNever;  // when members that are still there are evicted once more
+  };
+  void End(const Gang& gang, Step* step);
+  void Evict(const Gang& gang, absl::string_view why, Step* step);
+  void EvictMembers(const Gang& gang, absl::string_view why, Step* step);
+
+  Gangs* gangs_;
+  const Plans* plans_;
+  Claims* claims_;
+  const int64_t repair_ms_;
+  ById<State> states_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_REPAIR_H_

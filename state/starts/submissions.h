@@ -1,0 +1,60 @@
+// Whole gangs that were submitted (SPEC S-1): their ids, how long they are kept, and what became of those that ended.
+// Not thread-safe.
+#ifndef MUSTER_STATE_STARTS_SUBMISSIONS_H_
+#define MUSTER_STATE_STARTS_SUBMISSIONS_H_
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "absl/container/btree_map.h"
+#include "state/base/by_id.h"
+#include "state/gangs/gangs.h"
+#include "state/messages/effects.h"
+
+namespace muster {
+
+// Not confirmed yet.
+struct Submission {
+  std::string id;
+  int64_t ttl_ms = 0;
+  int64_t expires_ms = kNever;
+  uint64_t fingerprint = 0;
+  bool confirmed = false;  // waits for the confirmation of the other gangs of its group (D-10)
+};
+
+class Submissions {
+ public:
+  explicit Submissions(Gangs* gangs) : gangs_(gangs) {}
+
+  // nullptr: the gang was not submitted, or is confirmed or over.
+  [[nodiscard]] const Submission* Of(const Gang& gang) const { return submissions_.Of(gang.id).get(); }
+  // The gang of a submission that is not over; nullptr: none.
+  [[nodiscard]] const Gang* Find(const std::string& id) const;
+  // What became of a submission that ended; nullptr: unknown, or too long ago.
+  [[nodiscard]] const SubmissionReply* FindFinished(const std::string& id) const;
+  [[nodiscard]] bool Expired(const Gang& gang, int64_t now_ms) const {
+    return Of(gang) != nullptr && Of(gang)->expires_ms <= now_ms;
+  }
+  [[nodiscard]] size_t size() const { return open_.size(); }
+
+  void Open(const Gang& gang, std::string id, int64_t ttl_ms, uint64_t fingerprint);
+  // Its time starts anew, and a confirmation is taken back: the plan that it was about is another or gone.
+  void Extend(const Gang& gang, int64_t now_ms);
+  void SetConfirmed(const Gang& gang) { submissions_[gang.id]->confirmed = true; }
+  // The submission is over; `reply` says how.
+  void Finish(const Gang& gang, SubmissionReply reply);
+
+ private:
+  Gangs* gangs_;
+  ById<std::unique_ptr<Submission>> submissions_;
+  absl::btree_map<std::string, GangId> open_;
+  // For callers that ask again; the oldest are forgotten first.
+  absl::btree_map<std::string, SubmissionReply> finished_;
+  std::deque<std::string> finished_order_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_SUBMISSIONS_H_

@@ -1,0 +1,51 @@
+#include "state/starts/wait_reasons.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+
+Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) {
+  const int32_t slots = plan.size();
+  if (plan.committed) {
+    return {ReasonCode::kBinding, absl::StrCat("permitted: ", plan.bound, " of ", slots, " members are bound")};
+  }
+  Reason reason;
+  if (plan.held > 0) {
+    reason = {ReasonCode::kBarrier, absl::StrCat(plan.held, " of ", slots, " members are at the barrier")};
+  } else {
+    reason = {ReasonCode::kPlanned,
+              absl::StrCat("room is reserved for ", slots, " members, ",
+                           gang.submitted ? "until the plan is confirmed" : "which are being called")};
+  }
+  if (!gang.root_cause.empty()) absl::StrAppend(&reason.text, "; ", gang.root_cause);
+  return reason;
+}
+
+Reason WaitReasons::Placed(const Gang& gang) const {
+  if (gang.rules.min_member == 0) return {};
+  if (eligibility_->Missing(gang) == 0) return {ReasonCode::kSatisfied, "the minimum is placed"};
+  return {ReasonCode::kSatisfied, absl::StrCat("the minimum was placed once; ", gang.active(), " of ",
+                                               gang.rules.min_member, " members have a node now")};
+}
+
+Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
+  if (const Plan* plan = plans_->Of(gang); plan != nullptr) return PlanStands(gang, *plan);
+  if (Reason gate = eligibility_->GateReason(gang, now_ms); !gate.none()) return gate;
+  if (eligibility_->PassesOneByOne(gang)) return Placed(gang);
+  if (gang.count(MemberState::kWaiting) > 0) return eligibility_->BarrierReason(gang);
+  if (Reason plan = eligibility_->PlanReason(gang, now_ms); !plan.none()) {
+    // Of a gang that its scheduler places pod by pod, what its members met last says more.
+    if (plan.code == ReasonCode::kNotServed && !gang.root_cause.empty()) {
+      return {ReasonCode::kMemberUnschedulable, gang.root_cause};
+    }
+    return plan;
+  }
+  const Reason& blocked = backlog_->why(eligibility_->LeaderOf(gang).id);
+  if (!blocked.none()) return blocked;
+  if (!sources_->complete()) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
+  return {ReasonCode::kQueued, "about to be planned"};
+}
+
+}  // namespace muster
