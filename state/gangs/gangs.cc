@@ -261,7 +261,6 @@ void Gangs::Forget(const Gang& gang) {
   gangs_.erase(gang.key);
   gang_table_[static_cast<size_t>(id)].reset();
   free_gangs_.push_back(id);
-  retimed_.erase(std::remove(retimed_.begin(), retimed_.end(), id), retimed_.end());
 }
 
 void Gangs::HadTurn(const Pod& pod) {
@@ -339,15 +338,6 @@ const Gang* Gangs::TakeTouched() {
   touched_.pop_back();
   gang->touched = false;
   return gang;
-}
-
-void Gangs::Retime(const Gang& gang) {
-  if (!std::exchange(Mut(gang).retimed, true)) retimed_.push_back(gang.id);
-}
-
-std::vector<GangId> Gangs::TakeRetimed() {
-  for (const GangId id : retimed_) gang_table_[static_cast<size_t>(id)]->retimed = false;
-  return std::exchange(retimed_, {});
 }
 
 void Gangs::MarkChanged(const Gang& gang) {

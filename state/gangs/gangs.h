@@ -120,10 +120,6 @@ class Gangs {
   void Untouch(const Gang& gang);
   // The first touched gang in order of keys, which is touched no more; nullptr: none.
   [[nodiscard]] const Gang* TakeTouched();
-  // Its deadline is to be looked at again, nothing that readers see has changed.
-  void Retime(const Gang& gang);
-  // Ids; a gang that went meanwhile is left out.
-  [[nodiscard]] std::vector<GangId> TakeRetimed();
   void MarkChanged(const Gang& gang);
   // Keys in order, of gangs that changed or went since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
@@ -144,7 +140,6 @@ class Gangs {
   std::vector<GangId> free_gangs_;
   absl::btree_map<std::string, Gang*> gangs_;
   std::vector<Gang*> touched_;  // a heap, the first key on top
-  std::vector<GangId> retimed_;
   std::vector<std::string> changed_;  // keys; a gang that went and came may be there twice
 };
 

@@ -138,7 +138,6 @@ struct Gang {
   uint64_t group_state = 0;                   // what its group was told of it last (D-10)
   std::vector<std::string> registered_group;  // as last noted in the register of who names whom (D-10)
   bool touched = false;                       // is to be settled at the end of the command
-  bool retimed = false;                       // its deadline is to be looked at
   bool changed = false;                       // readers have not been told yet
 
   [[nodiscard]] const MemberSet& in(MemberState state) const { return members[static_cast<size_t>(state)]; }

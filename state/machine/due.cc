@@ -20,10 +20,10 @@ int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
 }
 
 void Settling::SettleDeadlines(int64_t now_ms) {
-  for (const GangId id : r_.gangs->TakeRetimed()) {
+  r_.deadlines->TakeLooks([&](GangId id) {
     const Gang& gang = r_.gangs->gang(id);
     r_.deadlines->Set(id, gang.key, Deadline(gang, now_ms));
-  }
+  });
 }
 
 void Settling::OnTime(const Gang& gang, Step* step) {

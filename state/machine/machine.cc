@@ -37,7 +37,7 @@ Machine::Machine(const MachineSettings& s)
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
       nominations_(&gangs_, &cluster_, &ledger_),
       clock_(&gangs_),
-      submissions_(&gangs_),
+      submissions_(&gangs_, &gang_deadlines_),
       reasons_(&eligibility_, &backlog_, &plans_, &sources_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                &clock_, &submissions_}),
@@ -71,10 +71,10 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
 
 void Machine::SettleDeadlines(int64_t now_ms) {
   settling_.SettleDeadlines(now_ms);
-  for (const PodId id : pod_deadlines_.TakeLooks()) {
+  pod_deadlines_.TakeLooks([this](PodId id) {
     const Pod& pod = gangs_.pod(id);
     pod_deadlines_.Set(id, pod.facts.uid, bindings_.Deadline(pod));
-  }
+  });
 }
 
 int64_t Machine::NextDeadline() const {

@@ -32,7 +32,7 @@ void Settling::Settle(const Gang& gang, Step* step) {
   if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
   SettleQueue(gang, step->now_ms());
   SettleReason(gang, step->now_ms());
-  r_.gangs->Retime(gang);
+  r_.deadlines->Look(gang.id);
   SettleRecord(gang, step);
   r_.gangs->MarkChanged(gang);
   TellGroup(gang, step->now_ms());

@@ -51,7 +51,7 @@ void Submissions::Extend(const Gang& gang, int64_t now_ms) {
   Submission& submission = *submissions_[gang.id];
   submission.confirmed = false;
   submission.expires_ms = now_ms + submission.ttl_ms;
-  gangs_->Retime(gang);  // nothing that readers see has changed
+  deadlines_->Look(gang.id);  // nothing that readers see has changed
 }
 
 void Submissions::Finish(const Gang& gang, SubmissionReply reply) {

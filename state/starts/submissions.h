@@ -12,6 +12,7 @@
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
 #include "state/messages/effects.h"
+#include "state/starts/deadlines.h"
 
 namespace muster {
 
@@ -26,7 +27,8 @@ struct Submission {
 
 class Submissions {
  public:
-  explicit Submissions(Gangs* gangs) : gangs_(gangs) {}
+  // `deadlines`: of gangs.
+  Submissions(Gangs* gangs, Deadlines* deadlines) : gangs_(gangs), deadlines_(deadlines) {}
 
   // nullptr: the gang was not submitted, or is confirmed or over.
   [[nodiscard]] const Submission* Of(const Gang& gang) const { return submissions_.Of(gang.id).get(); }
@@ -48,6 +50,7 @@ class Submissions {
 
  private:
   Gangs* gangs_;
+  Deadlines* deadlines_;
   ById<std::unique_ptr<Submission>> submissions_;
   absl::btree_map<std::string, GangId> open_;
   // For callers that ask again; the oldest are forgotten first.
