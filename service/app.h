@@ -18,7 +18,7 @@
 #include "service/security/access.h"
 #include "service/security/tls_context.h"
 #include "service/store/store.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "service/telemetry/metrics.h"
 
 namespace muster {

@@ -13,7 +13,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/kube_config.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace httplib {
 class ClientImpl;

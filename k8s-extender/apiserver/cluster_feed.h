@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "k8s-extender/apiserver/informer.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "state/messages/port.h"
 
 namespace muster {

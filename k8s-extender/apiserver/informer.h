@@ -11,7 +11,7 @@
 
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/dialects/json.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 

@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/webhook/extender_json.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "k8s-extender/dialects/json.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "state/messages/port.h"
 
 namespace muster {

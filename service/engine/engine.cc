@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 

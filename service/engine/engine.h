@@ -15,7 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "service/engine/read_view.h"
 #include "service/store/store.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "state/machine/machine.h"
 #include "state/messages/port.h"
 

@@ -12,7 +12,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "state/messages/port.h"
 
 namespace muster {

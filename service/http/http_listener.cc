@@ -19,7 +19,7 @@
 #include "service/http/door_stream.h"
 #include "service/security/access.h"
 #include "service/security/tls_context.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 namespace {

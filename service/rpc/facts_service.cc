@@ -9,7 +9,7 @@
 #include "service/rpc/door.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 namespace {

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 

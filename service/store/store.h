@@ -7,7 +7,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "state/messages/effects.h"
 
 namespace muster {

@@ -13,7 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "clients/cpp/muster_client.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "tests/contract/running_musterd.h"
 #include "tests/scenario/language.h"
 

@@ -11,7 +11,7 @@
 #include "k8s-extender/webhook/extender.h"
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 
 namespace muster {
 namespace {

@@ -14,7 +14,7 @@
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/rpc/request_log.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "tests/contract/rpc_fixture.h"
 
 namespace muster {

@@ -20,7 +20,7 @@
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/security/access.h"
 #include "service/security/limits.h"
-#include "service/sync/sync.h"
+#include "service/support/sync.h"
 #include "tests/contract/certificates.h"
 #include "tests/contract/loopback.h"
 #include "tests/contract/running_musterd.h"

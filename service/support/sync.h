@@ -4,8 +4,8 @@
 // hides every lock from it (docs/decisions/0005). Clang's -Wthread-safety checks what is declared ABSL_GUARDED_BY.
 // Everything here is thread-safe. No dependency but the standard library and Abseil's headers: any folder around the
 // core may use it.
-#ifndef MUSTER_SERVICE_SYNC_SYNC_H_
-#define MUSTER_SERVICE_SYNC_SYNC_H_
+#ifndef MUSTER_SERVICE_SUPPORT_SYNC_H_
+#define MUSTER_SERVICE_SUPPORT_SYNC_H_
 
 #include <algorithm>
 #include <chrono>
@@ -115,4 +115,4 @@ class Notification {
 
 }  // namespace muster
 
-#endif  // MUSTER_SERVICE_SYNC_SYNC_H_
+#endif  // MUSTER_SERVICE_SUPPORT_SYNC_H_
