@@ -13,7 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "k8s-extender/apiserver/client.h"
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 #include "service/support/sync.h"
 #include "state/messages/port.h"
 #include "state/machine/view.h"

@@ -12,7 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 #include "state/base/text.h"
 
 namespace muster {

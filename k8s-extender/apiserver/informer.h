@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "k8s-extender/apiserver/client.h"
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 #include "service/support/sync.h"
 
 namespace muster {

@@ -8,7 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 #include "state/base/names.h"
 #include "state/model/facts.h"
 #include "state/model/gang.h"

@@ -10,6 +10,7 @@
 #include "absl/time/time.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
+#include "k8s-extender/dialects/metadata.h"
 
 namespace muster {
 namespace {

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
+#include "k8s-extender/dialects/metadata.h"
 #include "state/base/checked.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"

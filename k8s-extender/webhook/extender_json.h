@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 #include "state/messages/commands.h"
 #include "state/messages/effects.h"
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 #include "service/support/sync.h"
 #include "state/messages/port.h"
 

@@ -13,10 +13,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "k8s-extender/dialects/json.h"
 #include "k8s-extender/webhook/extender.h"
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
+#include "service/support/json.h"
 #include "tests/contract/loopback.h"
 
 namespace muster {

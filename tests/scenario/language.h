@@ -23,7 +23,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 
 namespace muster {
 

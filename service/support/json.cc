@@ -1,7 +1,6 @@
-#include "k8s-extender/dialects/json.h"
+#include "service/support/json.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
 
 namespace muster {
 
@@ -76,29 +75,6 @@ std::optional<int64_t> IntAt(const Json& object, const char* key) {
   }
   if (const auto* number = value.get_ptr<const int64_t*>(); number != nullptr) return *number;
   return std::nullopt;
-}
-
-Labels StringMapAt(const Json& object, const char* key) {
-  Labels out;
-  const Json& map = Child(object, key);
-  if (!map.is_object()) return out;
-  for (const auto& [name, value] : map.items()) {
-    if (value.is_null()) continue;
-    if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) {
-      out.emplace(name, *text);
-    } else {
-      out.emplace(name, value.dump(-1, ' ', false, Json::error_handler_t::replace));
-    }
-  }
-  return out;
-}
-
-int64_t TimeAt(const Json& object, const char* key) {
-  absl::Time time;
-  std::string error;
-  const std::string text = StringOrEmpty(object, key);
-  if (text.empty() || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return 0;
-  return absl::ToUnixMillis(time);
 }
 
 }  // namespace muster

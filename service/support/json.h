@@ -1,6 +1,6 @@
-// Reading untrusted JSON: look-ups that never throw and errors that name the field.
-#ifndef MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_
-#define MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_
+// Reading untrusted JSON: look-ups that never throw and errors that name the field. Pure functions.
+#ifndef MUSTER_SERVICE_SUPPORT_JSON_H_
+#define MUSTER_SERVICE_SUPPORT_JSON_H_
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -10,7 +10,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "state/model/constraints.h"
 
 namespace muster {
 
@@ -31,15 +30,9 @@ using Json = nlohmann::json;
 // An integer that fits; nullopt otherwise.
 [[nodiscard]] std::optional<int64_t> IntAt(const Json& object, const char* key);
 
-// A map of strings at object[key]. Values of another type are read as a person would (5 is "5", a list is its JSON), as
-// real manifests have them (D-12).
-[[nodiscard]] Labels StringMapAt(const Json& object, const char* key);
-
-// RFC 3339 as the API server writes it -> milliseconds since 1970; 0 when absent or unreadable.
-[[nodiscard]] int64_t TimeAt(const Json& object, const char* key);
-
+// "string", "object", ...: for messages.
 [[nodiscard]] std::string TypeName(const Json& value);
 
 }  // namespace muster
 
-#endif  // MUSTER_K8S_EXTENDER_DIALECTS_JSON_H_
+#endif  // MUSTER_SERVICE_SUPPORT_JSON_H_
