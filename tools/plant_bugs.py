@@ -105,8 +105,9 @@ BUGS = {
     "name-cut-at-nul": ("service/http/door_stream.cc", "std::string name(reinterpret_cast<const char*>(text), static_cast<size_t>(length));",
                         "std::string name(reinterpret_cast<const char*>(text));"),
     "unchecked-certificate": ("service/security/tls_context.cc", "  Look();\n  return pem_;",
-                              "  Look();\n  auto raw = std::make_shared<TlsPem>(*pem_);\n  raw->certificate = Text(files_.certificate);\n"
+                              "  Look();\n  auto raw = std::make_shared<TlsPem>(*pem_);\n  raw->certificate = *ReadFile(files_.certificate);\n"
                               "  raw->generation = FileStamp(files_.certificate);\n  return raw;"),
+    "devices-read": ("service/support/file.cc", "  if (!S_ISREG(info.st_mode)) return Refused(path, \"it is not a regular file\");\n", ""),
     "deleted-group-holds": ("state/machine/facts.cc", "  for (Pod* pod : waiting) {\n    EndPodHold(pod, {ReasonCode::kUnknownGang",
                             "  for (Pod* pod : MemberSet()) {\n    EndPodHold(pod, {ReasonCode::kUnknownGang"),
     "invalid-has-no-turn": ("state/machine/verbs.cc", "Reason turn = gate.none() ? TakeTurn(pod)", "Reason turn = gate.none() && reply.reason.none() ? TakeTurn(pod)"),

@@ -5,13 +5,12 @@
 #include <openssl/x509.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
+#include "service/support/file.h"
 #include "service/support/json.h"
 #include "state/base/text.h"
 
@@ -117,11 +116,9 @@ std::string KubeClient::Token() {
   MutexLock lock(&mutex_);
   const absl::Time now = absl::Now();
   if (now - token_read_ > kTokenAge) {
-    std::ifstream in(config_.token_file);
-    std::ostringstream text;
-    text << in.rdbuf();
-    const std::string token(absl::StripAsciiWhitespace(text.str()));
-    if (!token.empty()) token_ = token;  // an unreadable file leaves the last token in use
+    const absl::StatusOr<std::string> text = ReadFile(config_.token_file);
+    const absl::string_view token = absl::StripAsciiWhitespace(text.ok() ? *text : absl::string_view());
+    if (!token.empty()) token_ = std::string(token);  // an unreadable file leaves the last token in use
     token_read_ = now;
   }
   return token_;

@@ -4,8 +4,6 @@
 #include <spdlog/spdlog.h>
 
 #include <algorithm>
-#include <fstream>
-#include <sstream>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -14,6 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "service/security/file_stamp.h"
+#include "service/support/file.h"
 
 namespace muster {
 namespace {
@@ -94,11 +93,9 @@ absl::Status Access::ReadTokens() {
   tokens_looked_at_ = SteadyNow();
   const uint64_t stamp = FileStamp(options_.tokens_file);
   if (stamp == tokens_stamp_ && stamp != 0) return absl::OkStatus();
-  std::ifstream in(options_.tokens_file);
-  if (!in) return absl::NotFoundError(absl::StrCat("auth.tokensFile: cannot read ", options_.tokens_file));
-  std::ostringstream text;
-  text << in.rdbuf();
-  absl::StatusOr<absl::flat_hash_map<std::string, Identity>> tokens = ParseTokens(text.str());
+  const absl::StatusOr<std::string> text = ReadFile(options_.tokens_file);
+  if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat("auth.tokensFile: ", text.status().message()));
+  absl::StatusOr<absl::flat_hash_map<std::string, Identity>> tokens = ParseTokens(*text);
   if (!tokens.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat("auth.tokensFile ", options_.tokens_file, ": ", tokens.status().message()));

@@ -56,7 +56,7 @@ class Access {
 
   Access(AccessOptions options, TokenReviewer reviewer);
   ~Access();
-  // InvalidArgument or NotFound when the token file cannot be used.
+  // InvalidArgument when the token file cannot be used.
   [[nodiscard]] absl::Status Start();
   void Stop();
 

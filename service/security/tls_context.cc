@@ -4,11 +4,12 @@
 #include <openssl/ssl.h>
 #include <spdlog/spdlog.h>
 
-#include <fstream>
-#include <sstream>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "service/security/file_stamp.h"
+#include "service/support/file.h"
 
 namespace muster {
 namespace {
@@ -18,13 +19,6 @@ std::string LastError() {
   ERR_error_string_n(ERR_get_error(), text, sizeof(text));
   ERR_clear_error();
   return text;
-}
-
-std::string Text(const std::string& path) {
-  if (path.empty()) return "";
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 }  // namespace
@@ -64,13 +58,18 @@ void TlsContext::Look() {
 
 absl::Status TlsContext::Read() {
   const uint64_t stamp = Stamp();
+  auto pem = std::make_shared<TlsPem>();
+  pem->generation = pem_->generation + 1;
+  for (const auto& [field, path, out] : {std::tuple{"tls.certFile", &files_.certificate, &pem->certificate},
+                                         std::tuple{"tls.keyFile", &files_.key, &pem->key},
+                                         std::tuple{"tls.clientCaFile", &files_.client_ca, &pem->client_ca}}) {
+    if (path->empty()) continue;
+    absl::StatusOr<std::string> text = ReadFile(*path);
+    if (!text.ok()) return absl::InvalidArgumentError(absl::StrCat(field, ": ", text.status().message()));
+    *out = *std::move(text);
+  }
   absl::StatusOr<std::shared_ptr<SSL_CTX>> built = Build();
   if (!built.ok()) return built.status();
-  auto pem = std::make_shared<TlsPem>();
-  pem->certificate = Text(files_.certificate);
-  pem->key = Text(files_.key);
-  pem->client_ca = Text(files_.client_ca);
-  pem->generation = pem_->generation + 1;
   if (Stamp() != stamp) {
     return absl::InvalidArgumentError(
         absl::StrCat("tls.certFile ", files_.certificate, ": the files are being changed"));

@@ -44,6 +44,8 @@ BANS = [
     (r"std::thread|std::mutex|service/support|sleep_for|SleepFor", "state/", "the core has no threads"),
     (r"std::ifstream|std::ofstream|std::cout|<iostream>|socket\(", "state/", "the core does no I/O"),
     (r"absl::(Mutex|CondVar|Notification)\b", "", "use service/support/sync.h: ThreadSanitizer cannot see Debian's absl::Mutex"),
+    *[(r"std::ifstream|\bfopen\(|YAML::LoadFile", side, "use ReadFile of service/support/file.h: a bound, and directories refused")
+      for side in ("service/", "k8s-extender/")],
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
 ]
@@ -90,6 +92,8 @@ def self_test():
         "service/a.cc": "\n" * (MAX_LINES + 1),
         "service/b.cc": "assert(x);",
         "service/d.cc": "absl::Mutex m;",
+        "service/config/a.cc": "std::ifstream in(path);",
+        "k8s-extender/apiserver/a.cc": "YAML::LoadFile(path);",
         "service/c.h": '#include "tests/x.h"',
     }
     with tempfile.TemporaryDirectory() as folder:
