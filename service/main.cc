@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <iostream>
 
+#include "k8s-extender/dialects/dialects.h"
 #include "service/app.h"
 #include "service/config/config.h"
 #include "service/demo/demo.h"
@@ -39,7 +40,7 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
   signal(SIGPIPE, SIG_IGN);
   muster::StartLogging(config.log_level, config.log_format);
 
-  muster::DemoCluster cluster;
+  muster::DemoCluster cluster(&muster::ReadManifest);
   muster::App app(config, demo ? &cluster : nullptr);
   const absl::Status status = app.Start();
   if (!status.ok()) {
@@ -50,7 +51,7 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
   spdlog::info("musterd serves: extender {}, bind {}, gRPC {}, admin {}", app.extender_port(), app.bind_port(),
                app.grpc_port(), app.admin_port());
   if (demo) {
-    muster::RunDemo(&app, &cluster);
+    muster::RunDemo(&app.engine(), {app.extender_port(), app.bind_port(), app.admin_port()}, &cluster);
     if (demo_once) {
       app.Stop();
       return 0;

@@ -8,8 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
-#include "k8s-extender/dialects/dialects.h"
-#include "service/app.h"
+#include "service/engine/engine.h"
 #include "service/rpc/mapping.h"
 
 namespace muster {
@@ -30,10 +29,9 @@ DemoCluster::~DemoCluster() {
   for (std::thread& bind : binds) bind.join();
 }
 
-void DemoCluster::Start(DecisionPort* port, int extender_port, int bind_port) {
+void DemoCluster::Start(DecisionPort* port, const DemoDoors& doors) {
   port_ = port;
-  extender_port_ = extender_port;
-  bind_port_ = bind_port;
+  doors_ = doors;
   scheduler_ = std::thread([this] { RunScheduler(); });
   carrier_ = std::thread([this] { RunEffects(); });
 }
@@ -43,15 +41,16 @@ void DemoCluster::AddNode(const std::string& name, int gpus) {
     MutexLock lock(&mutex_);
     nodes_.push_back(name);
   }
-  const Json node = {
-      {"metadata", {{"name", name}}},
-      {"status", {{"allocatable", {{"cpu", "64"}, {"memory", "512Gi"}, {"pods", "110"}, {"nvidia.com/gpu", gpus}}}}}};
-  port_->Announce(UpsertNode{*ParseNode(node)}).IgnoreError();
+  Announce(
+      {{"kind", "Node"},
+       {"metadata", {{"name", name}}},
+       {"status", {{"allocatable", {{"cpu", "64"}, {"memory", "512Gi"}, {"pods", "110"}, {"nvidia.com/gpu", gpus}}}}}});
 }
 
 void DemoCluster::AddPod(const std::string& name, const std::string& gang, int min, int gpus) {
   MutexLock lock(&mutex_);
   pods_[name] = {
+      {"kind", "Pod"},
       {"metadata",
        {{"name", name},
         {"namespace", "default"},
@@ -65,7 +64,7 @@ void DemoCluster::AddPod(const std::string& name, const std::string& gang, int m
         {"containers",
          {{{"name", "main"}, {"resources", {{"requests", {{"nvidia.com/gpu", absl::StrCat(gpus)}, {"cpu", "1"}}}}}}}}}},
       {"status", {{"phase", "Pending"}}}};
-  AnnouncePod(name);
+  Announce(pods_[name]);
   queue_.push_back(name);
   changed_.SignalAll();
 }
@@ -76,9 +75,11 @@ void DemoCluster::DeletePod(const std::string& name) {
   port_->Announce(RemovePod{absl::StrCat("uid-", name)}).IgnoreError();
 }
 
-void DemoCluster::AnnouncePod(const std::string& name) {
-  const absl::StatusOr<PodDescription> pod = ParsePod(pods_[name]);
-  if (pod.ok()) port_->Announce(UpsertPod{*pod}).IgnoreError();
+void DemoCluster::Announce(const Json& object) {
+  Facts facts;
+  read_(object.dump(), absl::ToUnixMillis(absl::Now()), &facts).IgnoreError();
+  for (NodeDescription& node : facts.nodes) port_->Announce(UpsertNode{std::move(node)}).IgnoreError();
+  for (PodDescription& pod : facts.pods) port_->Announce(UpsertPod{std::move(pod)}).IgnoreError();
 }
 
 // The engine's thread must not wait: what is announced back goes through a thread of its own.
@@ -99,7 +100,7 @@ void DemoCluster::RunEffects() {
       pods_[bind->pod.name]["spec"]["nodeName"] = bind->node;
       pods_[bind->pod.name]["status"]["phase"] = "Running";
       port_->Announce(BindingOutcome{bind->pod.uid, bind->node, BindingResult::kBound, ""}).IgnoreError();
-      AnnouncePod(bind->pod.name);
+      Announce(pods_[bind->pod.name]);
     } else if (const auto* call = std::get_if<CallPod>(&effect)) {
       queue_.push_back(call->pod.name);
       changed_.SignalAll();
@@ -131,7 +132,7 @@ void DemoCluster::Schedule(const std::string& name) {
     MutexLock lock(&mutex_);
     args = {{"Pod", pods_[name]}, {"Nodes", nullptr}, {"NodeNames", nodes_}};
   }
-  httplib::Client client("127.0.0.1", extender_port_);
+  httplib::Client client("127.0.0.1", doors_.extender);
   const httplib::Result result = client.Post("/filter", args.dump(), "application/json");
   if (!result || result->status != 200) return;
   const absl::StatusOr<Json> answer = ParseJson(result->body, "answer");
@@ -153,7 +154,7 @@ void DemoCluster::BindPodOver(const std::string& name, const std::string& node) 
     MutexLock lock(&mutex_);
     log_.push_back(absl::StrCat("bind   ", name, " on ", node, " ... held at the barrier"));
   }
-  httplib::Client client("127.0.0.1", bind_port_);
+  httplib::Client client("127.0.0.1", doors_.bind);
   client.set_read_timeout(60);
   const Json args = {
       {"PodName", name}, {"PodNamespace", "default"}, {"PodUID", absl::StrCat("uid-", name)}, {"Node", node}};
@@ -186,10 +187,10 @@ std::vector<std::string> DemoCluster::TakeLog() {
 
 namespace {
 
-void Explain(App* app, const std::string& gang) {
+void Explain(Engine* engine, const std::string& gang) {
   std::string text = "unknown";
-  app->engine()
-      .Query([&](const Machine& machine) {
+  engine
+      ->Query([&](const Machine& machine) {
         const Gang* found = machine.FindGang("default/" + gang);
         if (found != nullptr) text = ExplainText(machine.ViewGang(*found, false), absl::ToUnixMillis(absl::Now()));
       })
@@ -206,24 +207,24 @@ void Step(DemoCluster* cluster, const char* title) {
 
 }  // namespace
 
-void RunDemo(App* app, DemoCluster* cluster) {
-  cluster->Start(&app->engine(), app->extender_port(), app->bind_port());
+void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster) {
+  cluster->Start(engine, doors);
   for (const char* name : {"gpu-a", "gpu-b", "gpu-c"}) cluster->AddNode(name, 8);
-  app->engine().Announce(FactsRead{}).IgnoreError();
+  engine->Announce(FactsRead{}).IgnoreError();
   std::printf("A cluster of 3 nodes with 8 GPUs each, and a scheduler that asks Muster as kube-scheduler does.\n");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("train-", i), "train", 4, 4);
   Step(cluster, "1. Three of the four pods of gang \"train\" (4 GPUs each) arrive: the gang WAITS, nothing is held.");
-  Explain(app, "train");
+  Explain(engine, "train");
 
   cluster->AddPod("train-3", "train", 4, 4);
   Step(cluster,
        "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
-  Explain(app, "train");
+  Explain(engine, "train");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("large-", i), "large", 3, 8);
   Step(cluster, "3. Gang \"large\" needs three whole nodes, one is free: it WAITS and takes none of them.");
-  Explain(app, "large");
+  Explain(engine, "large");
 
   std::printf(
       "\nTry, in another terminal:\n"
@@ -233,7 +234,7 @@ void RunDemo(App* app, DemoCluster* cluster) {
       "    build/release/musterctl get nodes\n"
       "    curl http://127.0.0.1:%d/metrics\n"
       "Ctrl-C ends it.\n",
-      app->admin_port());
+      doors.admin);
   std::fflush(stdout);
 }
 

@@ -7,24 +7,34 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "service/rpc/rpc_server.h"
 #include "service/support/json.h"
 #include "service/support/sync.h"
 #include "state/messages/port.h"
 
 namespace muster {
 
-class App;
+class Engine;
+
+// The ports of Muster's doors.
+struct DemoDoors {
+  int extender = 0;
+  int bind = 0;
+  int admin = 0;
+};
 
 // Thread-safe. Plays the API server and kube-scheduler.
 class DemoCluster : public EffectSink {
  public:
-  DemoCluster() = default;
+  // `read`: how Muster takes in Kubernetes' objects.
+  explicit DemoCluster(ManifestReader read) : read_(std::move(read)) {}
   ~DemoCluster() override;
 
-  // Starts the scheduler against the extender's and bind's ports.
-  void Start(DecisionPort* port, int extender_port, int bind_port);
+  // Starts the scheduler, which calls the doors of the extender and of bind.
+  void Start(DecisionPort* port, const DemoDoors& doors);
   void AddNode(const std::string& name, int gpus);
   // A pod of gang `gang` (minimum `min`) that wants `gpus`.
   void AddPod(const std::string& name, const std::string& gang, int min, int gpus);
@@ -41,11 +51,11 @@ class DemoCluster : public EffectSink {
   void RunEffects();
   void Schedule(const std::string& name);
   void BindPodOver(const std::string& name, const std::string& node);
-  void AnnouncePod(const std::string& name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Announce(const Json& object);
 
+  const ManifestReader read_;
   DecisionPort* port_ = nullptr;
-  int extender_port_ = 0;
-  int bind_port_ = 0;
+  DemoDoors doors_;
   mutable Mutex mutex_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::map<std::string, Json> pods_ ABSL_GUARDED_BY(mutex_);
@@ -60,8 +70,8 @@ class DemoCluster : public EffectSink {
   std::vector<std::thread> binds_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Plays the story on a started App and prints it.
-void RunDemo(App* app, DemoCluster* cluster);
+// Plays the story on what was started and prints it.
+void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster);
 
 }  // namespace muster
 
