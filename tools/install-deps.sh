@@ -11,7 +11,7 @@ packages=(
   libyaml-cpp-dev libspdlog-dev prometheus-cpp-dev libcli11-dev
   libgtest-dev libgmock-dev
   clang clang-format clang-tidy lld libclang-rt-14-dev
-  python3 python3-venv curl
+  python3 python3-venv curl openssl
 )
 
 missing=()
