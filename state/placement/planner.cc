@@ -2,15 +2,16 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
+#include "state/placement/second_try.h"
 
 namespace muster {
-namespace {
 
-// Up to `wanted` pods of `cls`, each on its best node. A pod makes its node score higher, so the best node stays the
-// best until it is full: filling nodes in order is the same as asking anew for every pod.
+// A pod makes its node score higher, so the best node stays the best until it is full: filling nodes in order is the
+// same as asking anew for every pod.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement) {
   int32_t placed = 0;
   for (const ClassIndex::Entry& entry : index->Best(cls)) {
@@ -21,8 +22,6 @@ int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& 
   }
   return placed;
 }
-
-}  // namespace
 
 PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
                           const Cluster& cluster, Statement* statement) {
@@ -47,6 +46,30 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
     statement->Rollback(start);
   }
   return result;
+}
+
+GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
+                             const Cluster& cluster, Statement* statement) {
+  const Statement::Checkpoint start = statement->Mark();
+  GroupPlacement out;
+  out.tries = 1;
+  for (size_t i = 0; i < demands.size(); ++i) {
+    PlacementResult result = PlaceGang(demands[i].candidates, demands[i].needed, index, cluster, statement);
+    if (result.placed) {
+      out.parts.push_back({statement->Mark(), result.lowest_priority});
+      continue;
+    }
+    statement->Rollback(start);
+    out.parts.clear();
+    out.failed_demand = i;
+    out.placed_pods = result.placed_pods;
+    out.lacking = result.lacking;
+    out.explanation = std::move(result.explanation);
+    SecondTry(demands, max_tries, index, cluster, statement).Run(&out);
+    return out;
+  }
+  out.placed = true;
+  return out;
 }
 
 std::string ExplainNoRoom(const Cluster& cluster, ClassId cls) {

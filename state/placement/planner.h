@@ -2,10 +2,12 @@
 #ifndef MUSTER_STATE_PLACEMENT_PLANNER_H_
 #define MUSTER_STATE_PLACEMENT_PLANNER_H_
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "state/placement/class_index.h"
 #include "state/placement/cluster.h"
 #include "state/placement/statement.h"
@@ -32,6 +34,43 @@ struct PlacementResult {
 // executors. Not placed: `statement` is as it was.
 [[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
                                         const Cluster& cluster, Statement* statement);
+
+// What one gang asks for: `needed` pods out of `candidates`. REQUIRES: candidates of higher priority come first.
+struct Demand {
+  std::vector<Candidates> candidates;
+  int32_t needed = 0;
+};
+
+struct GroupPlacement {
+  struct Part {
+    size_t end = 0;               // of this demand's operations on the statement; they begin where the last part ends
+    int32_t lowest_priority = 0;  // of the pods it was placed for
+  };
+  bool placed = false;
+  std::vector<Part> parts;  // placed: one for each demand
+  // Not placed: what the first, greedy try could not place, as PlaceGang has it.
+  size_t failed_demand = 0;
+  int32_t placed_pods = 0;
+  ClassId lacking = kNoClass;
+  std::string explanation;
+
+  int32_t tries = 0;          // how many were used, at most max_tries
+  bool out_of_tries = false;  // not placed, though more tries might have; false: it is proven that it does not fit
+};
+
+// One greedy pass and up to 63 passes' worth of search places what fits of small gangs but for a few in a thousand
+// (tests/simulation/instances_test.cc prints the figures).
+inline constexpr int32_t kDefaultTries = 64;
+
+// Reserves room for all of `demands` together (D-10), or for none. The first try places one demand after the other as
+// PlaceGang does. When that fails and `max_tries` allows, other tries follow: scarce classes first whoever asks for
+// them, other candidates of equal priority, other nodes (P-6: "within the planner's budget"). One try is the work of
+// one greedy pass; all later ones together are bounded by a constant besides. Not placed: `statement` is as it was.
+[[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
+                                           const Cluster& cluster, Statement* statement);
+
+// Reserves up to `wanted` pods of `cls`, each on its best node; returns how many.
+int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement);
 
 // Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
 // selector". Looks at every node: for explanations, not for decisions.

@@ -1,0 +1,276 @@
+#include "state/placement/second_try.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <numeric>
+#include <string>
+
+#include "absl/container/flat_hash_map.h"
+#include "state/base/check.h"
+
+namespace muster {
+namespace {
+
+// The search copies at most so many nodes, and looks at a node for an item at most so often: some milliseconds.
+constexpr size_t kMaxNodes = 2048;
+constexpr int64_t kMaxSteps = 1'000'000;
+// One pod at a time finds what filling nodes does not, but goes as deep as there are pods.
+constexpr int64_t kMaxPodsOneByOne = 256;
+
+}  // namespace
+
+void SecondTry::Run(GroupPlacement* out) {
+  if (!ReadDemands()) return;
+  // Pods of one class are placed wherever they fit: if greed failed, they do not.
+  if (items_.size() == 1 || !MeasureRoom()) return;
+  out->out_of_tries = true;
+  if (out->tries >= max_tries_) return;
+  ++out->tries;
+  if (PlaceScarceFirst()) {
+    Adopt(out);
+  } else if (out->tries < max_tries_) {
+    SearchFurther(out);
+  }
+}
+
+bool SecondTry::ReadDemands() {
+  for (const Demand& demand : demands_) {
+    if (!ReadDemand(demand, &parts_.emplace_back())) return false;
+  }
+  for (const Item& item : items_) {
+    const ResourceVector& request = cluster_.pod_class(item.cls).request;
+    for (ResourceId id = 0; id < request.size(); ++id) {
+      if (request.Get(id) > 0) resources_.push_back(id);
+    }
+  }
+  std::sort(resources_.begin(), resources_.end());
+  resources_.erase(std::unique(resources_.begin(), resources_.end()), resources_.end());
+  return true;
+}
+
+// Whoever has a higher priority than the last that is needed must be placed; among its equals there is a choice (D-11).
+bool SecondTry::ReadDemand(const Demand& demand, Parts* parts) {
+  int64_t before = 0;  // candidates of higher priority
+  auto level = demand.candidates.begin();
+  while (before < demand.needed && level != demand.candidates.end()) {
+    const auto end = std::find_if(level, demand.candidates.end(),
+                                  [&](const Candidates& run) { return run.priority != level->priority; });
+    const int64_t pods =
+        std::accumulate(level, end, int64_t{0}, [](int64_t sum, const Candidates& run) { return sum + run.pods; });
+    const auto wanted = static_cast<int32_t>(std::min<int64_t>(pods, demand.needed - before));
+    const bool alike = std::all_of(level, end, [&](const Candidates& run) { return run.cls == level->cls; });
+    parts->lowest_priority = level->priority;
+    if (alike) {
+      const size_t item = ItemOf(level->cls, kMandatory);
+      items_[item].pods += wanted;
+      parts->mandatory.push_back({item, wanted});
+    } else {
+      const int32_t choice = wanted == pods ? kMandatory : static_cast<int32_t>(needed_.size());
+      if (choice != kMandatory) needed_.push_back(wanted);
+      for (auto run = level; run != end; ++run) {
+        const size_t item = ItemOf(run->cls, choice);
+        items_[item].pods += run->pods;
+        if (choice == kMandatory) {
+          parts->mandatory.push_back({item, run->pods});
+        } else if (std::find(parts->choice.begin(), parts->choice.end(), item) == parts->choice.end()) {
+          parts->choice.push_back(item);
+        }
+      }
+    }
+    before += wanted;
+    level = end;
+  }
+  return before >= demand.needed;
+}
+
+size_t SecondTry::ItemOf(ClassId cls, int32_t choice) {
+  const auto found = std::find_if(items_.begin(), items_.end(),
+                                  [&](const Item& item) { return item.cls == cls && item.choice == choice; });
+  if (found != items_.end()) return static_cast<size_t>(found - items_.begin());
+  items_.push_back(Item{.cls = cls, .choice = choice});
+  return items_.size() - 1;
+}
+
+bool SecondTry::Lists(NodeId node, size_t item) const { return lists_[item][static_cast<size_t>(node)] != 0; }
+
+bool SecondTry::MeasureRoom() {
+  const auto limit = static_cast<size_t>(cluster_.node_limit());
+  std::vector<uint8_t> seen(limit, 0);
+  std::vector<int64_t> choice_room(needed_.size(), 0);
+  lists_.assign(items_.size(), std::vector<uint8_t>(limit, 0));
+  for (size_t i = 0; i < items_.size(); ++i) {
+    Item& item = items_[i];
+    for (const ClassIndex::Entry& entry : index_->Best(item.cls)) {
+      const auto node = static_cast<size_t>(entry.node);
+      item.room += cluster_.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
+      lists_[i][node] = 1;
+      if (seen[node] == 0) nodes_.push_back(entry.node);
+      seen[node] = 1;
+    }
+    if (item.choice == kMandatory && item.room < item.pods) return false;
+    if (item.choice != kMandatory) {
+      choice_room[static_cast<size_t>(item.choice)] += std::min<int64_t>(item.room, item.pods);
+    }
+  }
+  return std::equal(needed_.begin(), needed_.end(), choice_room.begin(),
+                    [](int32_t needed, int64_t room) { return needed <= room; });
+}
+
+bool SecondTry::PlaceScarceFirst() {
+  const Statement::Checkpoint start = statement_->Mark();
+  std::vector<size_t> order(items_.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  // What must be placed before what may, the least room for what is needed first; of a choice the most room first: that
+  // takes the small and the undemanding.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    const Item& x = items_[a];
+    const Item& y = items_[b];
+    if (x.choice != y.choice) return x.choice < y.choice;
+    if (x.choice != kMandatory) return x.room > y.room;
+    return static_cast<__int128>(x.room) * y.pods < static_cast<__int128>(y.room) * x.pods;
+  });
+  std::vector<int32_t> open = needed_;
+  for (const size_t i : order) {
+    const Item& item = items_[i];
+    int32_t* const left = item.choice == kMandatory ? nullptr : &open[static_cast<size_t>(item.choice)];
+    const int32_t wanted = left == nullptr ? item.pods : std::min(item.pods, *left);
+    const size_t begin = statement_->Mark();
+    const int32_t placed = wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_);
+    for (size_t at = begin; at < statement_->Mark(); ++at) {
+      const Statement::Operation& operation = statement_->operations()[at];
+      places_.push_back({operation.node, i, operation.pods});
+    }
+    if (left != nullptr) *left -= placed;
+    if (left == nullptr && placed < wanted) {
+      open.push_back(wanted - placed);
+      break;
+    }
+  }
+  statement_->Rollback(start);
+  const bool placed = std::all_of(open.begin(), open.end(), [](int32_t pods) { return pods == 0; });
+  if (!placed) places_.clear();
+  return placed;
+}
+
+std::vector<NodeId> SecondTry::DistinctNodes(int64_t pods) const {
+  absl::flat_hash_map<std::string, int64_t> alike;  // looked up only
+  std::vector<NodeId> out;
+  std::string key;
+  for (const NodeId node : nodes_) {
+    key.clear();
+    for (const ResourceId id : resources_) {
+      const int64_t free = cluster_.node(node).free.Get(id);
+      key.append(reinterpret_cast<const char*>(&free), sizeof(free));
+    }
+    for (size_t i = 0; i < items_.size(); ++i) key.push_back(Lists(node, i) ? '1' : '0');
+    if (++alike[key] <= pods) out.push_back(node);
+  }
+  std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return cluster_.node(a).rank < cluster_.node(b).rank; });
+  return out;
+}
+
+std::optional<Packing> SecondTry::MakePacking() {
+  Packing packing;
+  packing.resources = static_cast<int32_t>(resources_.size());
+  packing.needed = needed_;
+  for (const Item& item : items_) {
+    Packing::Item& made = packing.items.emplace_back();
+    made.pods = item.pods;
+    made.choice = item.choice;
+    for (const ResourceId id : resources_) made.request.push_back(cluster_.pod_class(item.cls).request.Get(id));
+    for (const Item& other : items_) {
+      const std::vector<HostPort>& ports = cluster_.pod_class(item.cls).shape.host_ports;
+      const std::vector<HostPort>& others = cluster_.pod_class(other.cls).shape.host_ports;
+      packing.conflicts.push_back(std::any_of(ports.begin(), ports.end(), [&](const HostPort& port) {
+        return std::any_of(others.begin(), others.end(), [&](const HostPort& held) { return Conflicts(port, held); });
+      }));
+    }
+  }
+  nodes_ = DistinctNodes(packing.pods());
+  if (nodes_.size() > kMaxNodes) return std::nullopt;
+  packing.nodes = static_cast<int32_t>(nodes_.size());
+  for (const NodeId node : nodes_) {
+    for (const ResourceId id : resources_) {
+      packing.free.push_back(std::max<int64_t>(0, cluster_.node(node).free.Get(id)));
+    }
+    for (size_t i = 0; i < items_.size(); ++i) {
+      const bool once = !cluster_.pod_class(items_[i].cls).shape.host_ports.empty();
+      packing.most.push_back(!Lists(node, i) ? 0 : once ? 1 : items_[i].pods);
+    }
+  }
+  return packing;
+}
+
+void SecondTry::SearchFurther(GroupPlacement* out) {
+  const std::optional<Packing> packing = MakePacking();
+  if (!packing.has_value()) return;
+  struct Round {
+    PackingStrategy strategy;
+    int32_t tries;
+  };
+  static constexpr std::array<Round, 3> kRounds = {
+      {{{.fill = true}, 4}, {{.spread = true}, 4}, {{}, std::numeric_limits<int32_t>::max()}}};
+  const int64_t pass = packing->pass_steps();
+  const int32_t tries_before = out->tries;
+  const int64_t budget = std::min(kMaxSteps, (max_tries_ - tries_before) * pass);
+  int64_t used = 0;
+  for (const Round& round : kRounds) {
+    if (used >= budget) break;
+    if (!round.strategy.fill && packing->pods() > kMaxPodsOneByOne) continue;
+    const int64_t given = std::min(budget - used, round.tries * pass);
+    int64_t steps = given;
+    std::vector<PackingPlace> found;
+    const PackingOutcome outcome = SearchPacking(*packing, round.strategy, &steps, &found);
+    used += std::min(given, given - steps);
+    out->tries = tries_before + static_cast<int32_t>((used + pass - 1) / pass);
+    if (outcome == PackingOutcome::kImpossible) out->out_of_tries = false;
+    if (outcome == PackingOutcome::kPlaced) {
+      std::sort(found.begin(), found.end(),
+                [](const PackingPlace& a, const PackingPlace& b) { return a.node < b.node; });
+      for (const PackingPlace& place : found) {
+        places_.push_back({nodes_[static_cast<size_t>(place.node)], static_cast<size_t>(place.item), place.pods});
+      }
+      Adopt(out);
+    }
+    if (outcome != PackingOutcome::kOutOfSteps) return;
+  }
+}
+
+void SecondTry::Adopt(GroupPlacement* out) {
+  std::vector<std::vector<Place>> by_item(items_.size());
+  for (const Place& place : places_) {
+    std::vector<Place>& same = by_item[place.item];
+    if (!same.empty() && same.back().node == place.node) {
+      same.back().pods += place.pods;
+    } else {
+      same.push_back(place);
+    }
+  }
+  std::vector<size_t> next(items_.size(), 0);
+  // Pods of one class are the same wherever they are: who comes first takes what is left of it.
+  const auto take = [&](size_t item, int32_t wanted) {
+    for (; wanted > 0 && next[item] < by_item[item].size();) {
+      Place& place = by_item[item][next[item]];
+      const int32_t pods = std::min(wanted, place.pods);
+      statement_->Allocate(place.node, items_[item].cls, pods);
+      place.pods -= pods;
+      wanted -= pods;
+      if (place.pods == 0) ++next[item];
+    }
+    return wanted;
+  };
+  for (const Parts& parts : parts_) {
+    for (const Share& share : parts.mandatory) MUSTER_CHECK(take(share.item, share.pods) == 0);
+    for (const size_t item : parts.choice) static_cast<void>(take(item, items_[item].pods));
+    out->parts.push_back({statement_->Mark(), parts.lowest_priority});
+  }
+  for (size_t i = 0; i < items_.size(); ++i) MUSTER_CHECK(next[i] == by_item[i].size());
+  out->placed = true;
+  out->out_of_tries = false;
+  out->lacking = kNoClass;
+  out->placed_pods = 0;
+  out->explanation.clear();
+}
+
+}  // namespace muster
