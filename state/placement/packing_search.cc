@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <limits>
-#include <tuple>
+#include <numeric>
+#include <utility>
 
 #include "state/base/check.h"
 
@@ -10,6 +11,9 @@ namespace muster {
 namespace {
 
 using Wide = __int128;  // sums of amounts over nodes pass 2^63
+
+// More items than this are not compared with each other: that only saves steps.
+constexpr size_t kMaxCompared = 64;
 
 // Branches on "at least k pods of item i on node n" or not. After the first half was searched in vain, the second is
 // searched with the room of i capped at k - 1 there and on every node that is exactly like n (symmetry), so that no
@@ -31,10 +35,16 @@ class Search {
     }
     FindEasier();
     OrderChoices();
+    MeasureShares();
   }
 
   PackingOutcome Run() {
     places_->clear();
+    if (LeastSteps() > *steps_) {
+      // The first descent would not reach the end: what can be seen at once must do.
+      if (!Spend() || !Hopeless()) return PackingOutcome::kOutOfSteps;
+      return PackingOutcome::kImpossible;
+    }
     if (Solve()) return PackingOutcome::kPlaced;
     places_->clear();
     return out_of_steps_ ? PackingOutcome::kOutOfSteps : PackingOutcome::kImpossible;
@@ -91,6 +101,7 @@ class Search {
 
   void FindEasier() {
     easier_.assign(Items(), {});
+    if (Items() > kMaxCompared) return;
     for (size_t b = 0; b < Items(); ++b) {
       for (size_t a = 0; a < Items(); ++a) {
         if (a != b && Choice(a) != kMandatory && Choice(a) == Choice(b) && Easier(a, b)) easier_[b].push_back(a);
@@ -114,6 +125,22 @@ class Search {
     }
   }
 
+  void MeasureShares() {
+    largest_.assign(Resources(), 1);
+    for (size_t at = 0; at < free_.size(); ++at)
+      largest_[at % Resources()] = std::max(largest_[at % Resources()], free_[at]);
+    share_.resize(free_.size());
+    for (size_t n = 0; n < Nodes(); ++n) {
+      for (size_t r = 0; r < Resources(); ++r) RefreshShare(n, r);
+    }
+  }
+  // What is free of a resource on a node, in thousandths of the most that is free anywhere.
+  void RefreshShare(size_t node, size_t r) {
+    const size_t at = node * Resources() + r;
+    const int shift = largest_[r] > (int64_t{1} << 50) ? 10 : 0;  // amounts end at 2^53
+    share_[at] = static_cast<int32_t>((free_[at] >> shift) * 1000 / (largest_[r] >> shift));
+  }
+
   void SetRoom(size_t node, size_t item, int32_t room) {
     int32_t& now = room_[At(node, item)];
     if (now == room) return;
@@ -133,12 +160,26 @@ class Search {
   void Put(size_t node, size_t item, int32_t pods) {
     left_[item] -= pods;
     if (Choice(item) != kMandatory) choice_left_[static_cast<size_t>(Choice(item))] -= pods;
-    for (size_t r = 0; r < Resources(); ++r) free_[node * Resources() + r] -= pods * Request(item, r);
+    for (size_t r = 0; r < Resources(); ++r) {
+      if (Request(item, r) == 0) continue;
+      free_[node * Resources() + r] -= pods * Request(item, r);
+      RefreshShare(node, r);
+    }
+    if (Open(item) == 0 || pods < 0) units_current_ = false;
     if (pods < 0) return;  // rooms come back by Undo
     for (size_t i = 0; i < Items(); ++i) {
       int32_t room = room_[At(node, i)] - (i == item ? pods : 0);
       if (room > 0) room = Conflict(item, i) ? 0 : std::min(room, Times(node, i));
       SetRoom(node, i, room);
+    }
+  }
+
+  // By resource: what is asked for from now on comes in multiples of this.
+  void MeasureUnits() {
+    units_.assign(Resources(), 0);
+    for (size_t i = 0; i < Items(); ++i) {
+      if (Open(i) == 0) continue;
+      for (size_t r = 0; r < Resources(); ++r) units_[r] = std::gcd(units_[r], Request(i, r));
     }
   }
 
@@ -151,17 +192,26 @@ class Search {
     for (size_t c = 0; c < choice_left_.size(); ++c) {
       if (ChoiceRoom(c) < choice_left_[c]) return true;
     }
+    if (!std::exchange(units_current_, true)) MeasureUnits();
+    open_.resize(Items());
+    for (size_t i = 0; i < Items(); ++i) open_[i] = Open(i);
     for (size_t r = 0; r < Resources(); ++r) {
       const Wide wanted = Wanted(r);
       Wide usable = 0;
-      for (size_t n = 0; n < Nodes() && usable < wanted; ++n) {
-        Wide most = 0;
-        for (size_t i = 0; i < Items(); ++i) most += Wide{std::min(room_[At(n, i)], Open(i))} * Request(i, r);
-        usable += std::min<Wide>(most, free_[n * Resources() + r]);
-      }
+      for (size_t n = 0; n < Nodes() && usable < wanted; ++n) usable += Usable(n, r);
       if (usable < wanted) return true;
     }
     return false;
+  }
+
+  [[nodiscard]] int64_t Usable(size_t node, size_t r) const {
+    const int64_t free = free_[node * Resources() + r];
+    const int64_t whole = units_[r] > 1 ? free - free % units_[r] : free;
+    int64_t most = 0;  // a room times its request is at most what is free: no overflow
+    for (size_t i = 0; i < Items() && most < whole; ++i) {
+      most += std::min(room_[At(node, i)], open_[i]) * Request(i, r);
+    }
+    return std::min(most, whole);
   }
 
   [[nodiscard]] int64_t ChoiceRoom(size_t choice) const {
@@ -232,29 +282,24 @@ class Search {
   // first. REQUIRES: there is room.
   [[nodiscard]] size_t BestNode(size_t item) const {
     size_t best = kNone;
-    std::tuple<int32_t, int64_t> best_score;
+    std::pair<int32_t, int32_t> best_score;
     for (size_t n = 0; n < Nodes(); ++n) {
       if (room_[At(n, item)] <= 0) continue;
       int32_t others = 0;
       for (size_t i = 0; i < Items(); ++i) {
-        if (i != item && room_[At(n, i)] > 0 && Open(i) > 0) ++others;
+        if (i != item && room_[At(n, i)] > 0 && open_[i] > 0) ++others;
       }
-      int64_t left_over = 0;
+      int32_t left_over = 0;
       for (size_t r = 0; r < Resources(); ++r) {
-        if (Request(item, r) > 0) left_over += Share(free_[n * Resources() + r], Request(item, r));
+        if (Request(item, r) > 0) left_over += share_[n * Resources() + r];
       }
-      const std::tuple<int32_t, int64_t> score = {others, strategy_.spread ? -left_over : left_over};
+      const std::pair<int32_t, int32_t> score = {others, strategy_.spread ? -left_over : left_over};
       if (best == kNone || score < best_score) {
         best = n;
         best_score = score;
       }
     }
     return best;
-  }
-
-  // How often `part` goes into `whole`, in thousandths, within what may be added up.
-  static int64_t Share(int64_t whole, int64_t part) {
-    return static_cast<int64_t>(std::min<Wide>(Wide{whole} * 1000 / part, int64_t{1} << 50));
   }
 
   // `item` at most `cap` times on `node`, and on every node like it.
@@ -270,6 +315,17 @@ class Search {
       if (other != node && room_[At(other, item)] > cap && same(other)) SetRoom(other, item, cap);
     }
     SetRoom(node, item, cap);
+  }
+
+  // A descent takes one look at everything for each place it finds.
+  [[nodiscard]] int64_t LeastSteps() const {
+    int64_t places = 1;
+    for (size_t i = 0; i < Items(); ++i) {
+      int32_t most = 1;
+      for (size_t n = 0; n < Nodes() && strategy_.fill; ++n) most = std::max(most, room_[At(n, i)]);
+      if (Choice(i) == kMandatory) places += (left_[i] + most - 1) / most;
+    }
+    return places * static_cast<int64_t>(Nodes() * Items());
   }
 
   bool Spend() {
@@ -313,6 +369,11 @@ class Search {
   std::vector<int32_t> choice_left_;
   std::vector<std::vector<size_t>> easier_;    // by item: items of the same choice that are taken before it
   std::vector<std::vector<size_t>> cheapest_;  // by choice and resource
+  std::vector<int64_t> largest_;               // by resource: the most that is free on one node at the start
+  std::vector<int32_t> share_;                 // node x resource
+  std::vector<int64_t> units_;                 // by resource
+  bool units_current_ = false;
+  std::vector<int32_t> open_;  // by item: Open(), as of the last look
   std::vector<Change> trail_;
 };
 

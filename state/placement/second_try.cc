@@ -12,9 +12,10 @@
 namespace muster {
 namespace {
 
-// The search copies at most so many nodes, and looks at a node for an item at most so often: some milliseconds.
-constexpr size_t kMaxNodes = 2048;
-constexpr int64_t kMaxSteps = 1'000'000;
+// However many tries are left, the search looks at a node for an item at most so often (about 2 ms), and is not begun
+// where that would place a few pods only.
+constexpr int64_t kMaxSteps = 250'000;
+constexpr int64_t kMaxStepsAPod = kMaxSteps / 8;
 // One pod at a time finds what filling nodes does not, but goes as deep as there are pods.
 constexpr int64_t kMaxPodsOneByOne = 256;
 
@@ -188,7 +189,7 @@ std::optional<Packing> SecondTry::MakePacking() {
     }
   }
   nodes_ = DistinctNodes(packing.pods());
-  if (nodes_.size() > kMaxNodes) return std::nullopt;
+  if (static_cast<int64_t>(nodes_.size() * items_.size()) > kMaxStepsAPod) return std::nullopt;
   packing.nodes = static_cast<int32_t>(nodes_.size());
   for (const NodeId node : nodes_) {
     for (const ResourceId id : resources_) {

@@ -1,0 +1,167 @@
+// The planner beside the exact search on 10,000 small instances (SPEC P-2, P-6): what share of those that fit an idle
+// cluster does it place, within which budget, and is what it says it has proven true?
+//
+// Prints the figures. A failure prints the seed and the instance; MUSTER_SEED=n runs only that one.
+#include "tests/simulation/instances.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <memory>
+
+#include "absl/strings/numbers.h"
+#include "state/placement/planner.h"
+
+namespace muster {
+namespace {
+
+constexpr uint64_t kSeeds = 10'000;
+constexpr std::array<int32_t, 6> kBudgets = {1, 8, 32, 64, 128, 256};
+
+// An idle cluster, and the gangs as demands on it.
+struct World {
+  explicit World(const Instance& instance) {
+    for (const NodeDescription& node : instance.nodes) EXPECT_TRUE(cluster.UpsertNode(node).ok());
+    for (const Instance::Gang& gang : instance.gangs) {
+      Demand& demand = demands.emplace_back();
+      demand.needed = gang.minimum;
+      for (const Instance::Pod& pod : gang.pods) {
+        const ClassId cls = *cluster.AcquireClass(pod.shape);
+        std::vector<Candidates>& runs = demand.candidates;
+        if (runs.empty() || runs.back().cls != cls || runs.back().priority != pod.priority) {
+          runs.push_back({cls, pod.priority, 0});
+        }
+        ++runs.back().pods;
+      }
+    }
+  }
+  [[nodiscard]] uint64_t Hash() const {
+    StateHasher hasher;
+    cluster.Hash(&hasher);
+    return hasher.value();
+  }
+  Cluster cluster;
+  ClassIndex index{&cluster};
+  std::vector<Demand> demands;
+};
+
+// Every demand has what it needs, of classes that it offers, nobody in place of a pod of higher priority.
+void CheckPlacement(const World& world, const GroupPlacement& result, const Statement& statement) {
+  ASSERT_EQ(result.parts.size(), world.demands.size());
+  size_t at = 0;
+  for (size_t i = 0; i < world.demands.size(); ++i) {
+    std::map<ClassId, int32_t> placed;
+    int32_t pods = 0;
+    for (; at < result.parts[i].end; ++at) {
+      const Statement::Operation& operation = statement.operations()[at];
+      placed[operation.cls] += operation.pods;
+      pods += operation.pods;
+      ASSERT_EQ(world.cluster.FindObstacle(operation.node, operation.cls), Obstacle::kNone);
+      ASSERT_FALSE(world.cluster.ReservationsExceed(operation.node));
+    }
+    ASSERT_EQ(pods, world.demands[i].needed);
+    std::map<ClassId, int32_t> offered;
+    std::map<ClassId, int32_t> first;  // of higher priority than the lowest that was placed
+    for (const Candidates& run : world.demands[i].candidates) {
+      if (run.priority > result.parts[i].lowest_priority) first[run.cls] += run.pods;
+      if (run.priority >= result.parts[i].lowest_priority) offered[run.cls] += run.pods;
+    }
+    for (const auto& [cls, count] : placed) ASSERT_LE(count, offered[cls]);
+    for (const auto& [cls, count] : first) ASSERT_GE(placed[cls], count);
+  }
+  ASSERT_EQ(at, statement.operations().size());
+}
+
+struct Figures {
+  int placed = 0;
+  int gave_up = 0;  // out of tries, though it fits
+  int proven = 0;   // does not fit, and said so
+  int64_t tries = 0;
+};
+
+void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) {
+  World world(instance);
+  const uint64_t before = world.Hash();
+  {
+    Statement statement(&world.cluster);
+    const GroupPlacement result = PlaceTogether(world.demands, budget, &world.index, world.cluster, &statement);
+    figures->tries += result.tries;
+    ASSERT_LE(result.tries, budget);
+    if (result.placed) {
+      ASSERT_TRUE(fits) << "was placed, though the exact search says that it does not fit";
+      CheckPlacement(world, result, statement);
+      ++figures->placed;
+    } else {
+      ASSERT_TRUE(result.out_of_tries || !fits) << "it is said to be proven that it does not fit, but it does";
+      ASSERT_FALSE(result.explanation.empty());
+      ASSERT_EQ(world.Hash(), before) << "not placed: nothing is left behind (P-1)";
+      ++(fits ? figures->gave_up : figures->proven);
+      if (result.out_of_tries && !fits) --figures->proven;
+    }
+  }
+  ASSERT_EQ(world.Hash(), before);
+}
+
+TEST(Instances, AlmostAllThatFitIsPlaced) {
+  uint64_t only = 0;
+  const char* text = std::getenv("MUSTER_SEED");
+  ASSERT_TRUE(text == nullptr || absl::SimpleAtoi(text, &only));
+  int fitting = 0;
+  int not_fitting = 0;
+  std::array<Figures, kBudgets.size()> figures;
+  for (uint64_t seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
+    const RandomInstance made = MakeInstance(seed);
+    SCOPED_TRACE(absl::StrCat("replay: MUSTER_SEED=", seed, "\n", Describe(made.instance)));
+    ASSERT_LE(made.offered_cpu * 10, made.asked_cpu * 11) << "at most a tenth to spare";
+    const bool fits = FitsIdleCluster(made.instance);
+    ASSERT_TRUE(fits || made.changed) << "it was made from an answer";
+    ++(fits ? fitting : not_fitting);
+    for (size_t i = 0; i < kBudgets.size(); ++i) {
+      ASSERT_NO_FATAL_FAILURE(Try(made.instance, fits, kBudgets[i], &figures[i]));
+    }
+  }
+  std::printf("seeds 1 to %d: %d fit an idle cluster, %d do not\n", static_cast<int>(kSeeds), fitting, not_fitting);
+  for (size_t i = 0; i < kBudgets.size(); ++i) {
+    const Figures& f = figures[i];
+    std::printf(
+        "%3d tries: %.2f%% of what fits is placed, %d were given up; %.2f%% of the others proven; %.1f tries used\n",
+        kBudgets[i], 100.0 * f.placed / std::max(fitting, 1), f.gave_up, 100.0 * f.proven / std::max(not_fitting, 1),
+        static_cast<double>(f.tries) / std::max(fitting + not_fitting, 1));
+  }
+  if (only > 0) return;
+  EXPECT_GE(fitting, 5'000) << "too few instances with an answer";
+  EXPECT_GE(not_fitting, 500) << "too few instances without an answer";
+  EXPECT_LE(figures[0].placed * 10, fitting * 9) << "one greedy pass places nearly all: the instances prove nothing";
+  const auto by_default = std::find(kBudgets.begin(), kBudgets.end(), kDefaultTries) - kBudgets.begin();
+  ASSERT_LT(static_cast<size_t>(by_default), kBudgets.size());
+  EXPECT_GE(figures[static_cast<size_t>(by_default)].placed * 100, fitting * 99);
+}
+
+// Too large to decide exactly, but made from an answer. One number for each size is all there is to hold on to.
+TEST(Instances, LargerOnesMostly) {
+  for (const int size : {2, 4, 8, 16}) {
+    std::array<Figures, kBudgets.size()> figures;
+    int fitting = 0;
+    for (uint64_t seed = 1; seed <= 400; ++seed) {
+      const RandomInstance made = MakeInstance(seed, size);
+      if (made.changed) continue;
+      SCOPED_TRACE(absl::StrCat("seed ", seed, " size ", size));
+      ++fitting;
+      for (size_t i = 0; i < kBudgets.size(); ++i) {
+        ASSERT_NO_FATAL_FAILURE(Try(made.instance, true, kBudgets[i], &figures[i]));
+      }
+    }
+    std::printf("%2d times the size, %d instances:", size, fitting);
+    for (size_t i = 0; i < kBudgets.size(); ++i) {
+      std::printf(" %d tries %.1f%%%s", kBudgets[i], 100.0 * figures[i].placed / fitting,
+                  i + 1 < kBudgets.size() ? "," : "\n");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster
