@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace muster {
@@ -47,6 +48,10 @@ enum class PackingOutcome : uint8_t { kPlaced, kImpossible, kOutOfSteps };
 struct PackingStrategy {
   bool fill = false;    // as many pods of an item as a node takes, rather than one
   bool spread = false;  // the emptiest node first, rather than the one that is left fullest
+  // One node after the other, large pods first, rather than the scarcest item first: leaves the least unused.
+  bool node_by_node = false;
+  // How often a descent may go against what it would do first. Where that cut something off, nothing is proven.
+  int32_t detours = std::numeric_limits<int32_t>::max();
 };
 
 // A place for all pods, in `places`, or that there is none, or that `*steps` (a look at one node for one item is one)

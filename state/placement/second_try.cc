@@ -16,6 +16,19 @@ namespace {
 // where that would place a few pods only.
 constexpr int64_t kMaxSteps = 250'000;
 constexpr int64_t kMaxStepsAPod = kMaxSteps / 8;
+struct Round {
+  PackingStrategy strategy;
+  int32_t tries = 0;
+};
+// Different first choices find more than one of them searched to the end, and a search that goes against each of them
+// once at most finds more than one that keeps to the first ones. What is left then goes to one that can prove.
+constexpr int32_t kTheRest = std::numeric_limits<int32_t>::max();
+constexpr std::array<Round, 5> kRounds = {{{{.fill = true, .detours = 1}, 9},
+                                           {{.node_by_node = true, .detours = 1}, 9},
+                                           {{.spread = true, .detours = 1}, 9},
+                                           {{}, kTheRest},
+                                           {{.fill = true}, kTheRest}}};
+
 // One pod at a time finds what filling nodes does not, but goes as deep as there are pods.
 constexpr int64_t kMaxPodsOneByOne = 256;
 
@@ -206,12 +219,6 @@ std::optional<Packing> SecondTry::MakePacking() {
 void SecondTry::SearchFurther(GroupPlacement* out) {
   const std::optional<Packing> packing = MakePacking();
   if (!packing.has_value()) return;
-  struct Round {
-    PackingStrategy strategy;
-    int32_t tries;
-  };
-  static constexpr std::array<Round, 3> kRounds = {
-      {{{.fill = true}, 4}, {{.spread = true}, 4}, {{}, std::numeric_limits<int32_t>::max()}}};
   const int64_t pass = packing->pass_steps();
   const int32_t tries_before = out->tries;
   const int64_t budget = std::min(kMaxSteps, (max_tries_ - tries_before) * pass);
