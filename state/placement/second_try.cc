@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "absl/container/flat_hash_map.h"
 #include "state/base/check.h"
@@ -14,8 +15,9 @@ namespace {
 
 // However many tries are left, the search looks at a node for an item at most so often (about 2 ms), and is not begun
 // where that would place a few pods only.
-constexpr int64_t kMaxSteps = 250'000;
-constexpr int64_t kMaxStepsAPod = kMaxSteps / 8;
+constexpr int64_t kMaxSteps = 200'000;
+constexpr int64_t kMaxStepsAPod = kMaxSteps / 64;
+
 struct Round {
   PackingStrategy strategy;
   int32_t tries = 0;
@@ -41,7 +43,7 @@ void SecondTry::Run(GroupPlacement* out) {
   out->out_of_tries = true;
   if (out->tries >= max_tries_) return;
   ++out->tries;
-  if (PlaceScarceFirst()) {
+  if (PlaceInOrder(ScarceFirst())) {
     Adopt(out);
   } else if (out->tries < max_tries_) {
     SearchFurther(out);
@@ -110,7 +112,7 @@ bool SecondTry::Lists(NodeId node, size_t item) const { return lists_[item][stat
 
 bool SecondTry::MeasureRoom() {
   const auto limit = static_cast<size_t>(cluster_.node_limit());
-  std::vector<uint8_t> seen(limit, 0);
+  listed_.resize(items_.size());
   std::vector<int64_t> choice_room(needed_.size(), 0);
   lists_.assign(items_.size(), std::vector<uint8_t>(limit, 0));
   for (size_t i = 0; i < items_.size(); ++i) {
@@ -119,8 +121,7 @@ bool SecondTry::MeasureRoom() {
       const auto node = static_cast<size_t>(entry.node);
       item.room += cluster_.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
       lists_[i][node] = 1;
-      if (seen[node] == 0) nodes_.push_back(entry.node);
-      seen[node] = 1;
+      listed_[i].push_back(entry.node);
     }
     if (item.choice == kMandatory && item.room < item.pods) return false;
     if (item.choice != kMandatory) {
@@ -131,12 +132,9 @@ bool SecondTry::MeasureRoom() {
                     [](int32_t needed, int64_t room) { return needed <= room; });
 }
 
-bool SecondTry::PlaceScarceFirst() {
-  const Statement::Checkpoint start = statement_->Mark();
+std::vector<size_t> SecondTry::ScarceFirst() const {
   std::vector<size_t> order(items_.size());
   std::iota(order.begin(), order.end(), size_t{0});
-  // What must be placed before what may, the least room for what is needed first; of a choice the most room first: that
-  // takes the small and the undemanding.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     const Item& x = items_[a];
     const Item& y = items_[b];
@@ -144,105 +142,143 @@ bool SecondTry::PlaceScarceFirst() {
     if (x.choice != kMandatory) return x.room > y.room;
     return static_cast<__int128>(x.room) * y.pods < static_cast<__int128>(y.room) * x.pods;
   });
+  return order;
+}
+
+bool SecondTry::PlaceInOrder(const std::vector<size_t>& order) {
+  const Statement::Checkpoint start = statement_->Mark();
+  std::vector<uint8_t> done(items_.size(), 0);
+  for (const Place& place : places_) {
+    done[place.item] = 1;
+    statement_->Allocate(place.node, items_[place.item].cls, place.pods);
+  }
   std::vector<int32_t> open = needed_;
-  for (const size_t i : order) {
-    const Item& item = items_[i];
+  bool fits = true;
+  for (size_t at = 0; at < order.size() && fits; ++at) {
+    const Item& item = items_[order[at]];
+    if (done[order[at]] != 0) continue;
     int32_t* const left = item.choice == kMandatory ? nullptr : &open[static_cast<size_t>(item.choice)];
     const int32_t wanted = left == nullptr ? item.pods : std::min(item.pods, *left);
     const size_t begin = statement_->Mark();
     const int32_t placed = wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_);
-    for (size_t at = begin; at < statement_->Mark(); ++at) {
-      const Statement::Operation& operation = statement_->operations()[at];
-      places_.push_back({operation.node, i, operation.pods});
+    for (size_t i = begin; i < statement_->Mark(); ++i) {
+      const Statement::Operation& operation = statement_->operations()[i];
+      places_.push_back({operation.node, order[at], operation.pods});
     }
     if (left != nullptr) *left -= placed;
-    if (left == nullptr && placed < wanted) {
-      open.push_back(wanted - placed);
-      break;
-    }
+    fits = left != nullptr || placed == wanted;
   }
   statement_->Rollback(start);
-  const bool placed = std::all_of(open.begin(), open.end(), [](int32_t pods) { return pods == 0; });
-  if (!placed) places_.clear();
-  return placed;
+  fits = fits && std::all_of(open.begin(), open.end(), [](int32_t pods) { return pods == 0; });
+  if (!fits) places_.clear();
+  return fits;
 }
 
-std::vector<NodeId> SecondTry::DistinctNodes(int64_t pods) const {
+std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, int64_t pods, size_t limit) const {
   absl::flat_hash_map<std::string, int64_t> alike;  // looked up only
   std::vector<NodeId> out;
   std::string key;
-  for (const NodeId node : nodes_) {
-    key.clear();
-    for (const ResourceId id : resources_) {
-      const int64_t free = cluster_.node(node).free.Get(id);
-      key.append(reinterpret_cast<const char*>(&free), sizeof(free));
+  for (auto item = items.begin(); item != items.end(); ++item) {
+    for (const NodeId node : listed_[*item]) {
+      if (out.size() > limit) return out;
+      if (std::any_of(items.begin(), item, [&](size_t before) { return Lists(node, before); })) continue;
+      key.clear();
+      for (const ResourceId id : resources_) {
+        const int64_t free = cluster_.node(node).free.Get(id);
+        key.append(reinterpret_cast<const char*>(&free), sizeof(free));
+      }
+      for (const size_t i : items) key.push_back(Lists(node, i) ? '1' : '0');
+      if (++alike[key] <= pods) out.push_back(node);
     }
-    for (size_t i = 0; i < items_.size(); ++i) key.push_back(Lists(node, i) ? '1' : '0');
-    if (++alike[key] <= pods) out.push_back(node);
   }
   std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return cluster_.node(a).rank < cluster_.node(b).rank; });
   return out;
 }
 
-std::optional<Packing> SecondTry::MakePacking() {
-  Packing packing;
+std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& items) const {
+  Model out;
+  out.items = items;
+  Packing& packing = out.packing;
   packing.resources = static_cast<int32_t>(resources_.size());
-  packing.needed = needed_;
-  for (const Item& item : items_) {
+  const bool all = items.size() == items_.size();
+  if (all) packing.needed = needed_;
+  for (const size_t i : items) {
+    const PodClass& cls = cluster_.pod_class(items_[i].cls);
     Packing::Item& made = packing.items.emplace_back();
-    made.pods = item.pods;
-    made.choice = item.choice;
-    for (const ResourceId id : resources_) made.request.push_back(cluster_.pod_class(item.cls).request.Get(id));
-    for (const Item& other : items_) {
-      const std::vector<HostPort>& ports = cluster_.pod_class(item.cls).shape.host_ports;
-      const std::vector<HostPort>& others = cluster_.pod_class(other.cls).shape.host_ports;
-      packing.conflicts.push_back(std::any_of(ports.begin(), ports.end(), [&](const HostPort& port) {
-        return std::any_of(others.begin(), others.end(), [&](const HostPort& held) { return Conflicts(port, held); });
-      }));
+    made.pods = items_[i].pods;
+    made.choice = items_[i].choice;
+    for (const ResourceId id : resources_) made.request.push_back(cls.request.Get(id));
+    for (const size_t other : items) {
+      const std::vector<HostPort>& others = cluster_.pod_class(items_[other].cls).shape.host_ports;
+      packing.conflicts.push_back(
+          std::any_of(cls.shape.host_ports.begin(), cls.shape.host_ports.end(), [&](const HostPort& port) {
+            return std::any_of(others.begin(), others.end(),
+                               [&](const HostPort& held) { return Conflicts(port, held); });
+          }));
     }
   }
-  nodes_ = DistinctNodes(packing.pods());
-  if (static_cast<int64_t>(nodes_.size() * items_.size()) > kMaxStepsAPod) return std::nullopt;
-  packing.nodes = static_cast<int32_t>(nodes_.size());
-  for (const NodeId node : nodes_) {
-    for (const ResourceId id : resources_) {
+  const size_t limit = static_cast<size_t>(kMaxStepsAPod) / items.size();
+  out.nodes = DistinctNodes(items, packing.pods(), limit);
+  if (out.nodes.size() > limit) return std::nullopt;
+  packing.nodes = static_cast<int32_t>(out.nodes.size());
+  for (const NodeId node : out.nodes) {
+    for (const ResourceId id : resources_)
       packing.free.push_back(std::max<int64_t>(0, cluster_.node(node).free.Get(id)));
-    }
-    for (size_t i = 0; i < items_.size(); ++i) {
+    for (const size_t i : items) {
       const bool once = !cluster_.pod_class(items_[i].cls).shape.host_ports.empty();
       packing.most.push_back(!Lists(node, i) ? 0 : once ? 1 : items_[i].pods);
     }
   }
-  return packing;
+  return out;
 }
 
 void SecondTry::SearchFurther(GroupPlacement* out) {
-  const std::optional<Packing> packing = MakePacking();
-  if (!packing.has_value()) return;
-  const int64_t pass = packing->pass_steps();
-  const int32_t tries_before = out->tries;
-  const int64_t budget = std::min(kMaxSteps, (max_tries_ - tries_before) * pass);
+  const std::vector<size_t> order = ScarceFirst();
+  const std::optional<Model> model = MakeModel(order);
+  const int64_t pass = model.has_value() ? model->packing.pass_steps() : kMaxSteps;
+  const int64_t budget = std::min(kMaxSteps, (max_tries_ - out->tries) * pass);
   int64_t used = 0;
+  PackingOutcome outcome = PackingOutcome::kOutOfSteps;
+  if (model.has_value()) outcome = SearchModel(*model, pass, budget, &used);
+  if (outcome == PackingOutcome::kOutOfSteps && pass > kMaxSteps / 4) outcome = SearchScarcest(budget, &used);
+  out->tries += static_cast<int32_t>((used + pass - 1) / pass);
+  if (outcome == PackingOutcome::kImpossible) out->out_of_tries = false;
+  if (outcome == PackingOutcome::kPlaced) Adopt(out);
+}
+
+PackingOutcome SecondTry::SearchModel(const Model& model, int64_t pass, int64_t budget, int64_t* used) {
   for (const Round& round : kRounds) {
-    if (used >= budget) break;
-    if (!round.strategy.fill && packing->pods() > kMaxPodsOneByOne) continue;
-    const int64_t given = std::min(budget - used, round.tries * pass);
-    int64_t steps = given;
+    if (*used >= budget) break;
+    if (!round.strategy.fill && model.packing.pods() > kMaxPodsOneByOne) continue;
+    const int64_t given = round.tries < budget / pass ? round.tries * pass : budget;
+    int64_t steps = std::min(budget - *used, given);
+    const int64_t before = steps;
     std::vector<PackingPlace> found;
-    const PackingOutcome outcome = SearchPacking(*packing, round.strategy, &steps, &found);
-    used += std::min(given, given - steps);
-    out->tries = tries_before + static_cast<int32_t>((used + pass - 1) / pass);
-    if (outcome == PackingOutcome::kImpossible) out->out_of_tries = false;
-    if (outcome == PackingOutcome::kPlaced) {
-      std::sort(found.begin(), found.end(),
-                [](const PackingPlace& a, const PackingPlace& b) { return a.node < b.node; });
-      for (const PackingPlace& place : found) {
-        places_.push_back({nodes_[static_cast<size_t>(place.node)], static_cast<size_t>(place.item), place.pods});
-      }
-      Adopt(out);
+    const PackingOutcome outcome = SearchPacking(model.packing, round.strategy, &steps, &found);
+    *used += before - std::max<int64_t>(steps, 0);
+    std::sort(found.begin(), found.end(), [](const PackingPlace& a, const PackingPlace& b) { return a.node < b.node; });
+    for (const PackingPlace& place : found) {
+      places_.push_back(
+          {model.nodes[static_cast<size_t>(place.node)], model.items[static_cast<size_t>(place.item)], place.pods});
     }
-    if (outcome != PackingOutcome::kOutOfSteps) return;
+    if (outcome != PackingOutcome::kOutOfSteps) return outcome;
   }
+  return PackingOutcome::kOutOfSteps;
+}
+
+PackingOutcome SecondTry::SearchScarcest(int64_t budget, int64_t* used) {
+  const std::vector<size_t> order = ScarceFirst();
+  std::optional<Model> model;
+  for (size_t count = 1; count < order.size() && items_[order[count - 1]].choice == kMandatory; ++count) {
+    std::optional<Model> larger = MakeModel({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count)});
+    if (!larger.has_value() || larger->packing.pass_steps() > kMaxSteps / 16) break;
+    model = std::move(larger);
+  }
+  if (!model.has_value()) return PackingOutcome::kOutOfSteps;
+  const PackingOutcome outcome = SearchModel(*model, model->packing.pass_steps(), budget, used);
+  if (outcome != PackingOutcome::kPlaced) return outcome;
+  *used += kMaxSteps / 4;  // about what the pass around it costs
+  return PlaceInOrder(order) ? PackingOutcome::kPlaced : PackingOutcome::kOutOfSteps;
 }
 
 void SecondTry::Adopt(GroupPlacement* out) {

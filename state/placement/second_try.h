@@ -51,19 +51,34 @@ class SecondTry {
     int32_t pods = 0;
   };
 
+  struct Model {
+    Packing packing;
+    std::vector<NodeId> nodes;  // by node of the packing
+    std::vector<size_t> items;  // by item of the packing
+  };
+
   // Which pods must be placed and which may. False: there are fewer candidates than needed.
   bool ReadDemands();
   bool ReadDemand(const Demand& demand, Parts* parts);
   size_t ItemOf(ClassId cls, int32_t choice);
   // Lists the nodes with room, and adds the rooms up. False: less than is needed of some class, or for some choice.
   bool MeasureRoom();
-  // A greedy pass over classes, scarcest first.
-  bool PlaceScarceFirst();
   void SearchFurther(GroupPlacement* out);
-  // The model of what matters; nullopt: it would be too large.
-  [[nodiscard]] std::optional<Packing> MakePacking();
-  // Nodes in order of names, of nodes that are alike no more than there are pods to place.
-  [[nodiscard]] std::vector<NodeId> DistinctNodes(int64_t pods) const;
+  // For what is too large to be searched: only the scarcest classes are, the others go around what was found. If not
+  // even those fit, nothing does.
+  PackingOutcome SearchScarcest(int64_t budget, int64_t* used);
+  PackingOutcome SearchModel(const Model& model, int64_t pass, int64_t budget, int64_t* used);
+  // The model of some items, of what must be placed the scarcest first; nullopt: it would be too large.
+  [[nodiscard]] std::optional<Model> MakeModel(const std::vector<size_t>& items) const;
+  // Nodes that some of `items` list, in order of names; of nodes that are alike no more than there are pods to place.
+  // Stops above `limit`.
+  [[nodiscard]] std::vector<NodeId> DistinctNodes(const std::vector<size_t>& items, int64_t pods, size_t limit) const;
+  // All items: what must be placed before what may, the least room for what is needed first; of a choice the most room
+  // first: that takes the small and the undemanding.
+  [[nodiscard]] std::vector<size_t> ScarceFirst() const;
+  // One greedy pass over those of `order` that `places_` does not have yet, tried on the statement and noted in
+  // `places_`. False: they do not all fit.
+  bool PlaceInOrder(const std::vector<size_t>& order);
   [[nodiscard]] bool Lists(NodeId node, size_t item) const;
   // Puts `places_` on the statement, demand by demand.
   void Adopt(GroupPlacement* out);
@@ -78,8 +93,8 @@ class SecondTry {
   std::vector<int32_t> needed_;  // by choice
   std::vector<Parts> parts_;     // by demand
   std::vector<ResourceId> resources_;
-  std::vector<NodeId> nodes_;                // with room for a pod of some item
-  std::vector<std::vector<uint8_t>> lists_;  // by item and NodeId: there is room
+  std::vector<std::vector<NodeId>> listed_;  // by item: nodes with room for a pod of it, best first
+  std::vector<std::vector<uint8_t>> lists_;  // the same by item and NodeId
   std::vector<Place> places_;
 };
 

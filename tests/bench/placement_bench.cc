@@ -122,6 +122,15 @@ void Figures(int kinds) {
     // Two places in one zone that greedy gives to others: the zone's nodes come first by name.
     scarce.push_back({{{world.Class(1000, 2), 0, 1000}, {world.Class(1000, 2, {{"zone", "z0"}}), 0, 10}}, 1010});
     world.Measure(absl::StrCat("1,000 free pods before 10 that are bound to a zone, ", alike), scarce, true);
+    const Labels zone = {{"zone", "z0"}};
+    const std::vector<Candidates> apart = {{world.Class(1000, 1), 0, 1000}, {world.Class(1000, 2, zone), 0, 6}};
+    std::vector<Candidates> clash = apart;
+    clash.push_back({world.Class(1100, 2, zone), 0, 6});
+    world.Measure(absl::StrCat("1,000 free pods and 6 and 6 bound to the same 10 nodes, ", alike), {{clash, 1012}},
+                  false);
+    clash.back().pods = 4;
+    clash.push_back({world.Class(1200, 2, {{"zone", "z1"}}), 0, 10});
+    world.Measure(absl::StrCat("1,000 free pods and 6 and 4 and 10 bound to zones, ", alike), {{clash, 1020}}, true);
   }
   {
     World world(kinds);
