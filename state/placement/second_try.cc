@@ -31,6 +31,9 @@ constexpr std::array<Round, 5> kRounds = {{{{.fill = true, .detours = 1}, 9},
                                            {{}, kTheRest},
                                            {{.fill = true}, kTheRest}}};
 
+// A class with room for so many times its pods is not scarce; more is not counted.
+constexpr int64_t kPlenty = 16;
+
 // One pod at a time finds what filling nodes does not, but goes as deep as there are pods.
 constexpr int64_t kMaxPodsOneByOne = 256;
 
@@ -111,17 +114,12 @@ size_t SecondTry::ItemOf(ClassId cls, int32_t choice) {
 bool SecondTry::Lists(NodeId node, size_t item) const { return lists_[item][static_cast<size_t>(node)] != 0; }
 
 bool SecondTry::MeasureRoom() {
-  const auto limit = static_cast<size_t>(cluster_.node_limit());
-  listed_.resize(items_.size());
   std::vector<int64_t> choice_room(needed_.size(), 0);
-  lists_.assign(items_.size(), std::vector<uint8_t>(limit, 0));
-  for (size_t i = 0; i < items_.size(); ++i) {
-    Item& item = items_[i];
+  for (Item& item : items_) {
+    const int64_t plenty = int64_t{item.pods} * kPlenty;
     for (const ClassIndex::Entry& entry : index_->Best(item.cls)) {
-      const auto node = static_cast<size_t>(entry.node);
+      if (item.room >= plenty) break;
       item.room += cluster_.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
-      lists_[i][node] = 1;
-      listed_[i].push_back(entry.node);
     }
     if (item.choice == kMandatory && item.room < item.pods) return false;
     if (item.choice != kMandatory) {
@@ -130,6 +128,17 @@ bool SecondTry::MeasureRoom() {
   }
   return std::equal(needed_.begin(), needed_.end(), choice_room.begin(),
                     [](int32_t needed, int64_t room) { return needed <= room; });
+}
+
+void SecondTry::ListNodes() {
+  listed_.resize(items_.size());
+  lists_.assign(items_.size(), std::vector<uint8_t>(static_cast<size_t>(cluster_.node_limit()), 0));
+  for (size_t i = 0; i < items_.size(); ++i) {
+    for (const ClassIndex::Entry& entry : index_->Best(items_[i].cls)) {
+      listed_[i].push_back(entry.node);
+      lists_[i][static_cast<size_t>(entry.node)] = 1;
+    }
+  }
 }
 
 std::vector<size_t> SecondTry::ScarceFirst() const {
@@ -233,6 +242,7 @@ std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& 
 }
 
 void SecondTry::SearchFurther(GroupPlacement* out) {
+  ListNodes();
   const std::vector<size_t> order = ScarceFirst();
   const std::optional<Model> model = MakeModel(order);
   const int64_t pass = model.has_value() ? model->packing.pass_steps() : kMaxSteps;
@@ -240,8 +250,8 @@ void SecondTry::SearchFurther(GroupPlacement* out) {
   int64_t used = 0;
   PackingOutcome outcome = PackingOutcome::kOutOfSteps;
   if (model.has_value()) outcome = SearchModel(*model, pass, budget, &used);
-  if (outcome == PackingOutcome::kOutOfSteps && pass > kMaxSteps / 4) outcome = SearchScarcest(budget, &used);
-  out->tries += static_cast<int32_t>((used + pass - 1) / pass);
+  if (outcome == PackingOutcome::kOutOfSteps && pass > kMaxSteps / 4) outcome = SearchBound(budget, &used);
+  out->tries = static_cast<int32_t>(std::min<int64_t>(max_tries_, out->tries + (used + pass - 1) / pass));
   if (outcome == PackingOutcome::kImpossible) out->out_of_tries = false;
   if (outcome == PackingOutcome::kPlaced) Adopt(out);
 }
@@ -266,11 +276,16 @@ PackingOutcome SecondTry::SearchModel(const Model& model, int64_t pass, int64_t 
   return PackingOutcome::kOutOfSteps;
 }
 
-PackingOutcome SecondTry::SearchScarcest(int64_t budget, int64_t* used) {
+PackingOutcome SecondTry::SearchBound(int64_t budget, int64_t* used) {
   const std::vector<size_t> order = ScarceFirst();
+  std::vector<size_t> bound = order;
+  bound.erase(std::remove_if(bound.begin(), bound.end(), [&](size_t i) { return items_[i].choice != kMandatory; }),
+              bound.end());
+  std::stable_sort(bound.begin(), bound.end(),
+                   [&](size_t a, size_t b) { return listed_[a].size() < listed_[b].size(); });
   std::optional<Model> model;
-  for (size_t count = 1; count < order.size() && items_[order[count - 1]].choice == kMandatory; ++count) {
-    std::optional<Model> larger = MakeModel({order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count)});
+  for (size_t count = 1; count <= bound.size(); ++count) {
+    std::optional<Model> larger = MakeModel({bound.begin(), bound.begin() + static_cast<std::ptrdiff_t>(count)});
     if (!larger.has_value() || larger->packing.pass_steps() > kMaxSteps / 16) break;
     model = std::move(larger);
   }

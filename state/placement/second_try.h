@@ -33,7 +33,7 @@ class SecondTry {
     ClassId cls = kNoClass;
     int32_t pods = 0;
     int32_t choice = kMandatory;
-    int64_t room = 0;  // on all nodes, if nothing else of the demands were placed
+    int64_t room = 0;  // if nothing else of the demands were placed, up to plenty
   };
   struct Share {
     size_t item = 0;
@@ -61,12 +61,13 @@ class SecondTry {
   bool ReadDemands();
   bool ReadDemand(const Demand& demand, Parts* parts);
   size_t ItemOf(ClassId cls, int32_t choice);
-  // Lists the nodes with room, and adds the rooms up. False: less than is needed of some class, or for some choice.
+  // Adds up the room there is for each class. False: less than is needed of some class, or for some choice.
   bool MeasureRoom();
+  void ListNodes();
   void SearchFurther(GroupPlacement* out);
-  // For what is too large to be searched: only the scarcest classes are, the others go around what was found. If not
-  // even those fit, nothing does.
-  PackingOutcome SearchScarcest(int64_t budget, int64_t* used);
+  // For what is too large to be searched: only the classes bound to the fewest nodes are, the others go around what was
+  // found. If not even those fit, nothing does.
+  PackingOutcome SearchBound(int64_t budget, int64_t* used);
   PackingOutcome SearchModel(const Model& model, int64_t pass, int64_t budget, int64_t* used);
   // The model of some items, of what must be placed the scarcest first; nullopt: it would be too large.
   [[nodiscard]] std::optional<Model> MakeModel(const std::vector<size_t>& items) const;

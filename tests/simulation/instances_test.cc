@@ -106,6 +106,36 @@ void Try(const Instance& instance, bool fits, int32_t budget, Figures* figures) 
   ASSERT_EQ(world.Hash(), before);
 }
 
+// What was placed and what was said, by names.
+std::string PlacedByName(const Instance& instance) {
+  World world(instance);
+  Statement statement(&world.cluster);
+  const GroupPlacement result = PlaceTogether(world.demands, kDefaultTries, &world.index, world.cluster, &statement);
+  std::string out = absl::StrCat(result.tries, " tries, out of them: ", result.out_of_tries, ", ", result.explanation);
+  size_t at = 0;
+  for (size_t i = 0; i < result.parts.size(); ++i) {
+    absl::StrAppend(&out, ", gang ", i, ":");
+    for (; at < result.parts[i].end; ++at) {
+      const Statement::Operation& operation = statement.operations()[at];
+      absl::StrAppend(&out, " ", world.cluster.node(operation.node).facts.name, "*", operation.pods, " of ",
+                      world.cluster.pod_class(operation.cls).key);
+    }
+  }
+  return out;
+}
+
+// Ids of nodes decide nothing (P-4): a machine that learnt of them in another order decides the same.
+TEST(Instances, OrderOfArrivalDecidesNothing) {
+  for (uint64_t seed = 1; seed <= 2000; ++seed) {
+    Instance instance = MakeInstance(seed).instance;
+    SCOPED_TRACE(absl::StrCat("seed ", seed, "\n", Describe(instance)));
+    const std::string placed = PlacedByName(instance);
+    ASSERT_EQ(PlacedByName(instance), placed);
+    std::reverse(instance.nodes.begin(), instance.nodes.end());
+    ASSERT_EQ(PlacedByName(instance), placed);
+  }
+}
+
 TEST(Instances, AlmostAllThatFitIsPlaced) {
   uint64_t only = 0;
   const char* text = std::getenv("MUSTER_SEED");

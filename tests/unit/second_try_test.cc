@@ -110,12 +110,34 @@ TEST_F(PlaceTogetherTest, LargePodsGetTheLargeNodes) {
   EXPECT_EQ(Place({{{{Class(500), 10, 1}, {Class(9000), 1, 1}}, 2}}), "n0:1 n1:1");
 }
 
-// Filling the fullest node first leaves 1 unused on each: only a search finds 3+2+2 and 4+3.
+// The largest first, each on the fullest node, is 5+4 and 4+3+2: the last one finds nothing. It fits as 5+3+2 and
+// 4+4+2.
 TEST_F(PlaceTogetherTest, SearchesWhenNoOrderWillDo) {
-  AddNode("n1", 7000);
-  AddNode("n2", 7000);
-  const Demand gang{{{Class(4000), 0, 1}, {Class(3000), 0, 2}, {Class(2000), 0, 2}}, 5};
-  EXPECT_EQ(Place({gang}), "n1:2 n2:3");
+  AddNode("n1", 10010);
+  AddNode("n2", 10010);
+  Demand gang{{}, 6};
+  for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) gang.candidates.push_back({Class(cpu), 0, 1});
+  EXPECT_EQ(Place({gang}), "n1:3 n2:3");
+  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
+  EXPECT_EQ(Place({gang}, 2), "");
+  EXPECT_TRUE(result_.out_of_tries);
+}
+
+// Too many nodes and pods to be searched: the few pods bound to a zone are, and the others go around them.
+TEST_F(PlaceTogetherTest, ScarceClassesOfALargeGangAreSearched) {
+  const Labels zone = {{"zone", "b"}};
+  AddNode("a1", 7000, zone);
+  AddNode("a2", 7000, zone);
+  for (int i = 0; i < 600; ++i) AddNode(absl::StrCat("n", i), 2000 + i);
+  const ClassId two = Class(2000, zone);
+  std::vector<Candidates> runs = {
+      {Class(1000), 0, 1200}, {two, 0, 2}, {Class(3000, zone), 0, 2}, {Class(4000, zone), 0, 1}};
+  EXPECT_NE(Place({{runs, 1205}}), "");
+  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
+  runs[1].pods = 1;
+  runs.push_back({Class(2001, zone), 0, 1});
+  EXPECT_EQ(Place({{runs, 1205}}), "");
+  EXPECT_FALSE(result_.out_of_tries) << "the zone does not hold them, whatever becomes of the others";
 }
 
 TEST_F(PlaceTogetherTest, HostPortsKeepPodsApart) {
