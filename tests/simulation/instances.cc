@@ -51,10 +51,17 @@ class Maker {
     node.labels = {{"zone", std::string(1, static_cast<char>('a' + Roll(2)))}};
     if (Chance(20)) node.labels["disk"] = "ssd";
     if (Chance(10)) node.taints.push_back({"gpu", "", TaintEffect::kNoSchedule});
-    const int count = std::max(1, std::min(most_pods, 1 + Roll(4)));
+    // Often a node of the size of the one before, with other labels.
+    if (number == 0 || Chance(65)) {
+      const int count = std::max(1, std::min(most_pods, 1 + Roll(4)));
+      made_of_.clear();
+      for (int i = 0; i < count; ++i) made_of_.push_back(Roll(static_cast<int>(templates_.size())));
+      more_memory_ = Roll(3) == 0 ? 1 : 8;
+      more_pods_ = Roll(3);
+    }
     bool port_taken = false;
-    for (int i = 0; i < count; ++i) {
-      PodTemplate shape = templates_[static_cast<size_t>(Roll(static_cast<int>(templates_.size())))];
+    for (const int made_of : made_of_) {
+      PodTemplate shape = templates_[static_cast<size_t>(made_of)];
       if (Chance(20)) shape.node_selector["zone"] = node.labels["zone"];
       if (node.labels.contains("disk") && Chance(30)) shape.node_selector["disk"] = "ssd";
       if (!node.taints.empty() || Chance(10)) shape.tolerations.push_back({"gpu", true, "", {}});
@@ -66,8 +73,8 @@ class Maker {
       node.allocatable["memory"] += shape.requests["memory"];
       pods_.push_back({shape, 0});
     }
-    node.allocatable["memory"] += Roll(3) == 0 ? 1 : 8;
-    node.allocatable["pods"] = count + Roll(3);
+    node.allocatable["memory"] += more_memory_;
+    node.allocatable["pods"] = static_cast<int>(made_of_.size()) + more_pods_;
     out_.asked_cpu += node.allocatable["cpu"];
     out_.instance.nodes.push_back(node);
   }
@@ -120,6 +127,9 @@ class Maker {
   std::mt19937_64 random_;
   const int size_;
   std::vector<PodTemplate> templates_;
+  std::vector<int> made_of_;  // the last node: templates of its pods
+  int more_memory_ = 0;
+  int more_pods_ = 0;
   std::vector<Instance::Pod> pods_;
   RandomInstance out_;
 };

@@ -123,6 +123,18 @@ TEST_F(PlaceTogetherTest, SearchesWhenNoOrderWillDo) {
   EXPECT_TRUE(result_.out_of_tries);
 }
 
+// Nodes that are free alike are not alike when only some may be used.
+TEST_F(PlaceTogetherTest, LabelsMakeNodesDiffer) {
+  const Labels zone = {{"zone", "b"}};
+  for (int i = 0; i < 30; ++i) AddNode(absl::StrCat("n", i), 10010);
+  AddNode("y1", 10010, zone);
+  AddNode("y2", 10010, zone);
+  Demand gang{{{Class(10010), 0, 10}}, 16};
+  for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) gang.candidates.push_back({Class(cpu, zone), 0, 1});
+  EXPECT_NE(Place({gang}), "");
+  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
+}
+
 // Too many nodes and pods to be searched: the few pods bound to a zone are, and the others go around them.
 TEST_F(PlaceTogetherTest, ScarceClassesOfALargeGangAreSearched) {
   const Labels zone = {{"zone", "b"}};
