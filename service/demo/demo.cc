@@ -198,7 +198,7 @@ void Explain(Engine* engine, const std::string& gang) {
   std::printf("    why?   %s\n", text.c_str());
 }
 
-void Step(DemoCluster* cluster, const char* title) {
+void Narrate(DemoCluster* cluster, const char* title) {
   cluster->WaitQuiet();
   std::printf("\n%s\n", title);
   for (const std::string& line : cluster->TakeLog()) std::printf("    %s\n", line.c_str());
@@ -214,16 +214,16 @@ void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster) {
   std::printf("A cluster of 3 nodes with 8 GPUs each, and a scheduler that asks Muster as kube-scheduler does.\n");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("train-", i), "train", 4, 4);
-  Step(cluster, "1. Three of the four pods of gang \"train\" (4 GPUs each) arrive: the gang WAITS, nothing is held.");
+  Narrate(cluster, "1. Three of the four pods of gang \"train\" (4 GPUs each) arrive: the gang WAITS, nothing is held.");
   Explain(engine, "train");
 
   cluster->AddPod("train-3", "train", 4, 4);
-  Step(cluster,
+  Narrate(cluster,
        "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
   Explain(engine, "train");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("large-", i), "large", 3, 8);
-  Step(cluster, "3. Gang \"large\" needs three whole nodes, one is free: it WAITS and takes none of them.");
+  Narrate(cluster, "3. Gang \"large\" needs three whole nodes, one is free: it WAITS and takes none of them.");
   Explain(engine, "large");
 
   std::printf(
