@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help deps configure build run test clients compat generate e2e e2e-build bench fuzz asan tsan format lint plant-bugs clean
+.PHONY: help deps configure build run test clients compat generate e2e e2e-build bench fuzz asan tsan format lint plant-bugs mutants clean
 
 help:
 	@echo "make run      install what is missing, build, start musterd with its built-in cluster"
@@ -17,6 +17,7 @@ help:
 	@echo "make tsan     core, engine and HTTP tests under ThreadSanitizer"
 	@echo "make fuzz     run every fuzz target for FUZZ_SECONDS (30)"
 	@echo "make plant-bugs  plant bugs in a copy of the tree and see each one caught"
+	@echo "make mutants  MUTANTS (300) random mutants of the core and the engine, and which survive the tests"
 	@echo "make format   clang-format, in place      make lint   clang-format, clang-tidy, rules"
 
 deps:
@@ -89,6 +90,12 @@ lint: deps
 # Plants bugs in a copy of the tree, one at a time: each must be caught by a test.
 plant-bugs: deps
 	@tools/plant_bugs.py
+
+# Random mutants, all compiled at once behind switches. MUTANTS_ARGS="--seed 7 --files 'state/placement/*'": see the tool.
+MUTANTS ?= 300
+mutants:
+	@tools/install-deps.sh --mutants
+	@tools/mutants.py --count $(MUTANTS) $(MUTANTS_ARGS)
 
 clean:
 	@rm -rf build tests/e2e/bin tests/e2e/out

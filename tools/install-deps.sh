@@ -2,6 +2,7 @@
 # Installs what building and testing Muster needs on Debian 12, from Debian's packages. Asks nothing, may run again.
 #   tools/install-deps.sh         what `make build` and `make test` need
 #   tools/install-deps.sh --e2e   and a Go toolchain for the end-to-end tests
+#   tools/install-deps.sh --mutants   and libclang's Python bindings for `make mutants`
 set -euo pipefail
 
 packages=(
@@ -13,6 +14,7 @@ packages=(
   clang clang-format clang-tidy lld libclang-rt-14-dev
   python3 python3-venv curl openssl
 )
+[ "${1:-}" != --mutants ] || packages+=(libclang-14-dev python3-clang-14)
 
 missing=()
 for package in "${packages[@]}"; do

@@ -194,4 +194,5 @@ def main():
     return 1 if survivors else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
