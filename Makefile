@@ -91,7 +91,7 @@ lint: deps
 plant-bugs: deps
 	@tools/plant_bugs.py
 
-# Random mutants, all compiled at once behind switches. MUTANTS_ARGS="--seed 7 --files 'state/placement/*'": see the tool.
+# Random mutants of a copy of the tree, compiled all at once. MUTANTS_ARGS="--seed 7 --files 'state/*'": see the tool.
 MUTANTS ?= 300
 mutants:
 	@tools/install-deps.sh --mutants

@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
 """Draws mutants of the core and the engine at random and sees whether the tests kill each: make mutants
 
-A mutant that survives names a test that is missing, or code that nobody needs. Every mutant that is drawn is compiled into
-one copy of the tree (build/mutants), behind a switch that an environment variable turns on (tools/mutation/switch.h): a
-mutant costs a run of the test cases that reach it, and no compiling. The tree itself is never touched.
+A mutant that survives names a test that is missing, or code that nobody needs. Everything that can be mutated is compiled
+once, into one copy of the tree (build/mutants), each mutant behind a switch that an environment variable turns on
+(tools/mutation/switch.h): a mutant costs a run of the test cases that reach it. The first build takes minutes; another
+draw from the same tree needs none. The tree itself is never touched.
 
   mutants.py                    300 mutants, drawn with a new seed
   mutants.py --seed 7           the same ones again, while the tree is the same
   mutants.py --files 'state/p*' only of these files
-  mutants.py --only 17,40       only these of the draw (give its --seed); others are compiled by themselves
-  mutants.py --list             what would be drawn; nothing is run
+  mutants.py --only 17,40       only these
+  mutants.py --list             what would be drawn; nothing is compiled or run
 
-Mutants that change nothing anybody could see are kept in tools/mutants_equivalent.txt; they are never drawn. An id names
-the same mutant as long as the tree is the same.
+To look into one: MUSTER_MUTANT=17 build/mutants/out/tests/scenario_test. Mutants that change nothing anybody could see are
+kept in tools/mutants_equivalent.txt; they are never drawn. An id names the same mutant as long as the tree is the same.
 """
 import argparse
 import collections
 import fcntl
 import hashlib
+import itertools
 import json
 import os
 import random
@@ -28,10 +30,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 
 from mutation import build, find, trial
-from mutation.candidate import Candidate, shown
+from mutation.candidate import Candidate
 from plant_bugs import TESTS
 
 EQUIVALENT = find.ROOT / "tools/mutants_equivalent.txt"
+CANDIDATES = build.HOME / "candidates.json"
+REFUSED = build.HOME / "refused.json"
+IDS_OF_A_FILE = 2048
 BINARIES = [*TESTS, "conformance_test"]
 STARTED = time.monotonic()
 
@@ -48,31 +53,50 @@ class Texts(dict):
         return self[file]
 
 
-def remembered(path, key, make):
-    """What `make` returned for the same `key`, kept in a file."""
-    if path.exists():
-        kept = json.loads(path.read_text())
-        if kept["key"] == key:
-            return kept["value"]
-    value = make()
-    path.write_text(json.dumps({"key": key, "value": value}))
-    return value
-
-
 def all_candidates(jobs):
-    """Candidates are found once for a tree; their places in the list are their ids, from 1."""
+    """{id: candidate}, found once for a tree. Ids are numbered within a file, so that changing one leaves the others alone."""
     build.copy_tree(None)
     build.configure(jobs)
-    code = [name for name in build.sources() if name.endswith((".h", ".cc", ".proto"))]
+    code = [find.ROOT / name for name in build.sources() if name.endswith((".h", ".cc", ".proto"))]
     tool = [Path(find.__file__), Path(find.__file__).with_name("candidate.py")]
-    key = hashlib.sha256(b"\0".join(p.read_bytes() for p in [*tool, *(find.ROOT / name for name in code)])).hexdigest()
-
-    def make():
+    key = hashlib.sha256(b"\0".join(path.read_bytes() for path in tool + code)).hexdigest()
+    kept = json.loads(CANDIDATES.read_text()) if CANDIDATES.exists() else {"key": None}
+    if kept["key"] != key:
         say("reading the tree with libclang")
-        return find.find(build.OUT, build.COPY, jobs)
+        kept = {"key": key, "candidates": find.find(build.OUT, build.COPY, jobs)}
+        CANDIDATES.write_text(json.dumps(kept))
+    candidates = {}
+    of_file = itertools.groupby((Candidate(*fields) for fields in kept["candidates"]), key=lambda c: c.file)
+    for number, (file, group) in enumerate(of_file):
+        for within, candidate in enumerate(group, 1):
+            if within >= IDS_OF_A_FILE or (number + 1) * IDS_OF_A_FILE > trial.SWITCH_BYTES:
+                sys.exit(f"{file}: more mutants than there are ids for; see IDS_OF_A_FILE")
+            candidates[number * IDS_OF_A_FILE + within] = candidate
+    return candidates
 
-    found = remembered(build.HOME / "candidates.json", key, make)
-    return {id: Candidate(*fields) for id, fields in enumerate(found, 1)}
+
+class Names:
+    """{id: (file, line as it stands, line as it would be)}: what a mutant is, wherever its line moves."""
+
+    def __init__(self, candidates, texts):
+        self.by_id = {id: (c.file, *c.before_and_after(texts[c.file])) for id, c in candidates.items()}
+
+    def ids(self, names):
+        return {id for id, name in self.by_id.items() if name in names}
+
+
+def refused_before():
+    return {tuple(name) for name in json.loads(REFUSED.read_text())} if REFUSED.exists() else set()
+
+
+def compile_all(candidates, names, jobs):
+    """Returns the ids that compiled. Those that do not are remembered: the next tree has most of them again."""
+    known = refused_before()
+    ids = candidates.keys() - names.ids(known)
+    say(f"compiling {len(ids)} mutants; {len(candidates) - len(ids)} are known not to compile")
+    refused = build.compile_all({id: candidates[id] for id in sorted(ids)}, BINARIES, jobs, say)
+    REFUSED.write_text(json.dumps(sorted(known | {names.by_id[id] for id in refused}), indent=0))
+    return ids - refused.keys()
 
 
 def known_equivalent():
@@ -85,15 +109,6 @@ def known_equivalent():
                 sys.exit(f"{EQUIVALENT.name}:{number}: expected: file | line | line with the mutant | reason")
             known[tuple(parts[:3])] = parts[3]
     return known
-
-
-def without_equivalent(candidates, texts):
-    known = known_equivalent()
-    names = {id: (c.file, *c.before_and_after(texts[c.file])) for id, c in candidates.items()}
-    equivalent = {id for id, name in names.items() if name in known}
-    for file, before, after in known.keys() - {names[id] for id in equivalent}:
-        say(f"{EQUIVALENT.name}: no such mutant any more: {file} | {before} | {after}")
-    return {id: c for id, c in candidates.items() if id not in equivalent}, len(equivalent)
 
 
 def describe(id, mutant, texts):
@@ -141,15 +156,18 @@ def options():
     return chosen
 
 
-def drawn(chosen, candidates, texts):
-    """(id, candidate) in the order of the draw."""
-    fitting, equivalent = without_equivalent(candidates, texts)
-    ids = [id for id in fitting if fnmatch(fitting[id].file, chosen.files)]
+def drawn(chosen, candidates, usable, names):
+    """The ids to run, in the order of the draw."""
+    known = known_equivalent()
+    equivalent = names.ids(known)
+    for gone in sorted(known.keys() - {names.by_id[id] for id in equivalent}):
+        say(f"{EQUIVALENT.name}: no such mutant any more: {' | '.join(gone)}")
+    ids = sorted(id for id in usable - equivalent if fnmatch(candidates[id].file, chosen.files))
+    say(f"{len(ids)} mutants to draw from, seed {chosen.seed}; {len(equivalent)} more are known to be equivalent")
     random.Random(chosen.seed).shuffle(ids)
-    say(f"{len(ids)} possible mutants, seed {chosen.seed}; {equivalent} more are known to be equivalent")
-    if any(id not in ids[:chosen.count] for id in chosen.only):
-        ids = [id for id in chosen.only if id in candidates]
-    return [(id, candidates[id]) for id in ids]
+    for id in set(chosen.only) - usable:
+        say(f"{id}: no mutant of this tree, or one that does not compile")
+    return [id for id in chosen.only if id in usable] if chosen.only else ids[:chosen.count]
 
 
 def main():
@@ -158,23 +176,22 @@ def main():
     lock = open(build.HOME / "lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
     texts = Texts()
-    draw = drawn(chosen, all_candidates(chosen.jobs), texts)
-    count = min(chosen.count, len(draw))
+    candidates = all_candidates(chosen.jobs)
+    names = Names(candidates, texts)
     if chosen.list:
-        for id, candidate in draw[:count]:
-            print(describe(id, candidate, texts))
+        for id in drawn(chosen, candidates, candidates.keys() - names.ids(refused_before()), names):
+            print(describe(id, candidates[id], texts))
         return 0
-    mutants, refused = build.compile_drawn(iter(draw), count, BINARIES, chosen.jobs, say)
-    if chosen.only:
-        mutants = {id: mutants[id] for id in chosen.only if id in mutants}
-    say(f"compiled; {len(refused)} mutants were replaced as they do not compile. Running every test without a mutant")
+    usable = compile_all(candidates, names, chosen.jobs)
+    draw = drawn(chosen, candidates, usable, names)
+    say("running every test without a mutant")
     cases, failed = trial.record_all(BINARIES, chosen.at_once)
     for case, result in failed:
         print(f"{case.binary}: {case.name} {result.how} without any mutant\n{result.output[-2000:]}")
     if failed:
         return 1
-    say(f"{len(cases)} test cases pass in {sum(case.seconds for case in cases):.0f} s; running {len(mutants)} mutants")
-    results = try_all(mutants, cases, chosen.at_once, texts)
+    say(f"{len(cases)} test cases pass in {sum(case.seconds for case in cases):.0f} s; running {len(draw)} mutants")
+    results = try_all({id: candidates[id] for id in draw}, cases, chosen.at_once, texts)
     killers = collections.Counter(" ".join(how) for how in results.values() if how)
     say("killed by: " + ", ".join(f"{name} {times}" for name, times in killers.most_common()))
     killed = sum(killers.values())

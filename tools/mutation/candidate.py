@@ -33,8 +33,8 @@ class Candidate(NamedTuple):
     def line(self, text):
         return text.count("\n", 0, self.edit_start) + 1
 
-    def last_line(self, text):
-        return text.count("\n", 0, self.end) + 1
+    def spans_line(self, line, text):
+        return text.count("\n", 0, self.start) + 1 <= line <= text.count("\n", 0, self.end) + 1
 
     def before_and_after(self, text):
         """The line as it stands and as it would be: how a mutant is shown, and recognised when lines move."""
@@ -55,23 +55,39 @@ class Candidate(NamedTuple):
         return f"({asked} ? ({mutated}) : (", "))"
 
 
+HEAD = '#include "tools/mutation/switch.h"\n#line 1\n'
+
+
 def rewritten(text, mutants):
-    """`text` with every one of {id: candidate} written behind its switch. Lines stay where they are."""
+    """`text` with every one of {id: candidate} written behind its switch, lines where they were; and what was put in, as
+    (line, first column, column behind it, id), for whoever has to say which mutant the compiler means."""
     places = []  # (offset, order among those of one offset, inserted)
     for id, mutant in mutants.items():
         before, after = mutant.insertions(id, text)
         length = mutant.end - mutant.start
         # Of those that end here the inner closes first; then, of those that start here, the outer opens first.
-        places.append((mutant.end, 0, length, id, after))
-        places.append((mutant.start, 1, -length, -id, before))
-    out, at = [], 0
-    for offset, _, _, _, inserted in sorted(places):
-        out += [text[at:offset], inserted]
+        places.append((mutant.end, 0, length, id, id, after))
+        places.append((mutant.start, 1, -length, -id, id, before))
+    out, inserted = [HEAD], []
+    at, line, column = 0, 1, 1
+    for offset, _, _, _, id, put in sorted(places):
+        plain = text[at:offset]
+        line += plain.count("\n")
+        column = len(plain) - plain.rfind("\n") if "\n" in plain else column + len(plain)
+        inserted.append((line, column, column + len(put), id))
+        column += len(put)
+        out += [plain, put]
         at = offset
-    return '#include "tools/mutation/switch.h"\n#line 1\n' + "".join(out) + text[at:]
+    return "".join(out) + text[at:], inserted
 
 
-def crossing(one, other):
-    """Neither apart nor one inside the other: cannot be switched both."""
-    first, second = sorted([one, other], key=lambda c: (c.start, -c.end))
-    return first.start < second.start < first.end < second.end
+def without_crossing(candidates):
+    """Leaves out what is neither apart from another nor inside it: the two could not both be written."""
+    kept, open_ends = [], []
+    for each in sorted(candidates, key=lambda c: (c.file, c.start, -c.end)):
+        while open_ends and open_ends[-1] <= (each.file, each.start):
+            open_ends.pop()
+        if not open_ends or (each.file, each.end) <= open_ends[-1]:
+            kept.append(each)
+            open_ends.append((each.file, each.end))
+    return kept

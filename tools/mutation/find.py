@@ -12,7 +12,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .candidate import Candidate
+from .candidate import Candidate, without_crossing
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SCOPE = ("state/", "service/engine/")
@@ -100,7 +100,7 @@ class Finder:
                 body = child
             elif child.kind.is_declaration():
                 self.visit_declaration(child)
-        if body is not None and cursor.kind.is_declaration():
+        if body is not None and self.source(body).startswith("{"):  # not `= default`
             head = self.text[self.extent(cursor)[0]:self.extent(body)[0]]
             if not re.search(r"\b(constexpr|consteval|noreturn)\b", head):
                 self.visit(body)
@@ -251,7 +251,7 @@ def jobs_of(commands, copy):
         if not file.is_relative_to(copy) or not str(file.relative_to(copy)).startswith(SCOPE):
             continue
         words = shlex.split(entry["command"])[1:]
-        kept = [w for w in words if re.match(r"-(I|D|std|f)", w)]
+        kept = [w for w in words if re.match(r"-(I|D|std=)", w)]
         system = [f"-isystem{after}" for word, after in zip(words, words[1:]) if word == "-isystem"]
         arguments = [w.replace(str(copy), str(ROOT)) for w in kept] + system + ["-w", "-resource-dir", resources]
         yield str(ROOT / file.relative_to(copy)), arguments
@@ -269,4 +269,4 @@ def find(out, copy, processes):
             found |= candidates
     # To negate what is turned anyway would be the same mutant twice.
     turned = {(c.file, c.start, c.end) for c in found if c.put in ("==", "!=", "true", "false")}
-    return sorted(c for c in found if c.kind != "condition" or (c.file, c.start, c.end) not in turned)
+    return without_crossing(sorted(c for c in found if c.kind != "condition" or (c.file, c.start, c.end) not in turned))

@@ -10,46 +10,37 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 
 namespace muster_mutation {
 
-inline constexpr int kBytes = 65536;  // as many as FILE has; ids are below
-inline constexpr int kUnread = -1;
-inline constexpr int kRecord = -2;
-inline std::atomic<int> active{kUnread};
-inline std::atomic<unsigned char*> reached{nullptr};
+inline constexpr int kBytes = 1 << 18;  // as many as FILE has; ids are below
+inline unsigned char* reached = nullptr;
 
-[[gnu::noinline, gnu::cold]] inline int Read() {
+inline int Read() {
   constexpr char kPrefix[] = "record:";
+  constexpr size_t kPrefixLength = sizeof(kPrefix) - 1;
   const char* text = std::getenv("MUSTER_MUTANT");
-  int value = 0;
-  if (text != nullptr && std::strncmp(text, kPrefix, sizeof(kPrefix) - 1) == 0) {
-    const int file = open(text + sizeof(kPrefix) - 1, O_RDWR | O_CLOEXEC);
-    void* bytes = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    if (bytes == MAP_FAILED) std::abort();
-    close(file);
-    reached = static_cast<unsigned char*>(bytes);
-    value = kRecord;
-  } else if (text != nullptr) {
-    value = std::atoi(text);
-  }
-  active = value;
-  return value;
+  if (text == nullptr) return 0;
+  if (std::strncmp(text, kPrefix, kPrefixLength) != 0) return std::atoi(text);
+  const int file = open(text + kPrefixLength, O_RDWR | O_CLOEXEC);
+  void* bytes = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (bytes == MAP_FAILED) std::abort();
+  close(file);
+  reached = static_cast<unsigned char*>(bytes);
+  return 0;
 }
+
+// Read before main(); what runs even earlier sees no mutant.
+inline const int active = Read();
 
 }  // namespace muster_mutation
 
-// Is mutant `id` the one that is turned on?
+// Is mutant `id` the one that is turned on? Ids start at 1.
 inline bool muster_mutant(int id) {
-  int active = muster_mutation::active.load(std::memory_order_acquire);
-  if (active >= 0) [[likely]]
-    return active == id;
-  if (active == muster_mutation::kUnread) active = muster_mutation::Read();
-  if (active == muster_mutation::kRecord) muster_mutation::reached.load(std::memory_order_relaxed)[id] = 1;
-  return active == id;
+  if (__builtin_expect(muster_mutation::reached != nullptr, 0)) muster_mutation::reached[id] = 1;
+  return muster_mutation::active == id;
 }
 
 #endif  // MUSTER_TOOLS_MUTATION_SWITCH_H_

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 from .build import OUT
 
-SWITCH_BYTES = 65536  # kBytes of switch.h
+SWITCH_BYTES = 1 << 18  # kBytes of switch.h
 STEPS = "2000"  # of the random test, per seed
 QUICK_S = 0.5  # cases that take less are run together
 LIMIT_S, LIMIT_TIMES = 20, 10
 MEMORY_BYTES = 16 << 30  # a mutant may loop and allocate
-FAILED_CASE = re.compile(r"^\[  FAILED  \] (\S+?),? ", re.M)
+FAILED_CASE = re.compile(r"^\[  FAILED  \] ([^\s,]+)", re.M)
 
 
 class Case(NamedTuple):
@@ -33,7 +33,7 @@ class Result(NamedTuple):
     output: str
 
     def failed_case(self):
-        found = re.search(r"^\[  FAILED  \] ([^\s,]+)", self.output, re.M)
+        found = FAILED_CASE.search(self.output)
         return found[1] if found else None
 
 
@@ -82,7 +82,7 @@ def record(binary, name):
             result = run(binary, [name], f"record:{reached.name}", 300)
             if not result.how:
                 break
-        ids = frozenset(at for at, byte in enumerate(Path(reached.name).read_bytes()) if byte)
+        ids = frozenset(found.start() for found in re.finditer(rb"[^\0]", Path(reached.name).read_bytes()))
     return Case(binary, name, result.seconds, ids), result
 
 
