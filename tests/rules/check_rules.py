@@ -37,6 +37,7 @@ MAY_INCLUDE = {
     "service/demo": ["state", "service/engine", "service/rpc", "service/support"],
     "service/app": ["state", "service", "k8s-extender"],
     "service/main": ["service", "k8s-extender"],
+    "tools": [],
     "clients": ["clients", "proto/muster/v1", "proto/google/rpc"],
 }
 # (pattern, where, why). The core has no clock, randomness, threads or I/O.
@@ -51,7 +52,8 @@ BANS = [
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
 ]
-MAX_LINES = 600
+MAX_LINES = 500
+MAX_CORE_LINES = 400  # below state/
 
 
 def folder_of(path):
@@ -68,8 +70,9 @@ def violations(root, files):
         if folder is None:
             out.append(f"{path}: nothing says what it may include: name its folder in MAY_INCLUDE")
         lines = (root / path).read_text().splitlines()
-        if len(lines) > MAX_LINES:
-            out.append(f"{path}: {len(lines)} lines; at most {MAX_LINES}")
+        longest = MAX_CORE_LINES if str(path).startswith("state/") else MAX_LINES
+        if len(lines) > longest:
+            out.append(f"{path}: {len(lines)} lines; at most {longest}")
         for number, line in enumerate(lines, 1):
             include = re.match(r'#include "((?:state|service|k8s-extender|clients|proto|tests)/[^"]+)"', line)
             if include and folder:
@@ -107,6 +110,7 @@ def self_test():
         ("state/machine/c.cc", "std::random_device d;", "no randomness"),
         ("state/machine/d.cc", "std::cout << 1;", "no I/O"),
         ("service/app.cc", "\n" * (MAX_LINES + 1), "lines; at most"),
+        ("state/base/long.cc", "\n" * (MAX_CORE_LINES + 1), "lines; at most"),
         ("service/http/b.cc", "assert(x);", "MUSTER_CHECK"),
         ("service/http/d.cc", "absl::Mutex m;", "sync.h"),
         ("service/config/a.cc", "std::ifstream in(path);", "ReadFile"),
