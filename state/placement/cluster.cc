@@ -48,9 +48,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   node.present = true;
   node.facts = facts;
   node.allocatable = *std::move(allocatable);
-  for (auto& cls : classes_) {
-    if (cls != nullptr && cls->excluded.erase(id) > 0) --exclusions_;
-  }
+  ForgetRefusals(id);
   Refresh(&node);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
@@ -96,9 +94,7 @@ NodeId Cluster::InternNode(absl::string_view name) {
 void Cluster::ForgetIfUnused(NodeId id) {
   const Node& node = this->node(id);
   if (node.present || node.used_pods != 0 || node.reserved_pods != 0) return;
-  for (auto& cls : classes_) {
-    if (cls != nullptr && cls->excluded.erase(id) > 0) --exclusions_;
-  }
+  ForgetRefusals(id);
   node_ids_.erase(node.facts.name);
   mutable_node(id).known = false;
   unused_nodes_.push_back(id);
@@ -161,6 +157,15 @@ void Cluster::Exclude(ClassId cls, NodeId node, int64_t until_ms) {
   Log(node, /*constraints=*/true, /*gained=*/false);
 }
 
+bool Cluster::ForgetRefusals(NodeId node) {
+  if (exclusions_ == 0) return false;
+  const int64_t before = exclusions_;
+  for (auto& cls : classes_) {
+    if (cls != nullptr && cls->excluded.erase(node) > 0) --exclusions_;
+  }
+  return exclusions_ != before;
+}
+
 int64_t Cluster::ExpireExclusions(int64_t now_ms) {
   int64_t next = std::numeric_limits<int64_t>::max();
   if (exclusions_ == 0) return next;
@@ -221,14 +226,10 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
     held->second -= times;
     if (held->second == 0) node.ports.erase(held);
   }
-  if (gained && exclusions_ > 0) {
-    for (auto& other : classes_) {
-      if (other != nullptr && other->excluded.erase(id) > 0) --exclusions_;
-    }
-    Log(id, /*constraints=*/true, gained);
-  } else {
-    Log(id, /*constraints=*/false, gained);
-  }
+  // K-6: a learned refusal stands until the node changes. Whoever ran there and left is a change; a promise that is
+  // given back is none - kube-scheduler never saw it.
+  const bool changed = gained && kind == ChargeKind::kUsed && ForgetRefusals(id);
+  Log(id, /*constraints=*/changed, gained);
   ForgetIfUnused(id);
 }
 

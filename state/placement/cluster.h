@@ -99,7 +99,7 @@ class Cluster {
   void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }
   [[nodiscard]] const PodClass& pod_class(ClassId id) const { return *classes_[static_cast<size_t>(id)]; }
   [[nodiscard]] ClassId class_limit() const { return static_cast<ClassId>(classes_.size()); }
-  // K-6: `cls` is refused on `node` until `until_ms`, or until the node or its load changes.
+  // K-6: `cls` is refused on `node` until `until_ms`, or until the node's facts change or a pod leaves it.
   void Exclude(ClassId cls, NodeId node, int64_t until_ms);
   // Drops learned refusals that ended; returns the earliest that remains, or INT64_MAX.
   int64_t ExpireExclusions(int64_t now_ms);
@@ -139,6 +139,8 @@ class Cluster {
   void Refresh(Node* node);
   Node& mutable_node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
   void ForgetIfUnused(NodeId id);
+  // Returns whether there were any.
+  bool ForgetRefusals(NodeId node);
 
   ResourceNames names_;
   std::vector<std::unique_ptr<Node>> nodes_;
