@@ -117,8 +117,11 @@ FilterReply KubeScheduler::FilterPlanned(const Pod& pod, const NodeOffer& offer,
     const NodeId node = plan.slots[static_cast<size_t>(slot)].node;
     return FilterReply{FilterReply::Kind::kOneNode, r_.cluster->node(node).facts.name, {}, {}};
   }
-  const bool open = std::any_of(plan.slots.begin(), plan.slots.end(),
-                                [&](const Slot& s) { return s.cls == pod.cls && (s.pod == nullptr || s.pod == &pod); });
+  const bool open = std::any_of(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
+    // A committed slot without a pod is bound: nobody else takes it.
+    const bool free = slot.pod == nullptr && slot.state != SlotState::kCommitted;
+    return slot.cls == pod.cls && (free || slot.pod == &pod);
+  });
   if (!open) return {};
   NoteAbsence(pod, offer, step);
   return RefuseMember(
