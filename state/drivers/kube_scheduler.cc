@@ -13,7 +13,6 @@ namespace {
 // that may be older than what we know.
 constexpr int64_t kSettlingMs = 2'000;
 constexpr int32_t kAbsencesForProof = 2;
-constexpr int64_t kSoonMs = 250;
 
 // How many feasible nodes kube-scheduler looks for among `nodes` before it stops (EXTENDER.md, numFeasibleNodesToFind).
 int32_t SampleSize(int32_t nodes, int32_t percentage) {
@@ -165,7 +164,7 @@ int32_t KubeScheduler::MoveSlot(const Pod& pod, const NodeOffer& offer) {
 void KubeScheduler::NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* step) {
   const Gang& gang = *pod.gang;
   const int64_t now_ms = step->now_ms();
-  r_.plans->CallSoon(gang, now_ms + kSoonMs);
+  r_.plans->CallSoon(gang, now_ms);
   r_.gangs->Touch(gang);
   const auto offered = static_cast<int32_t>(offer.size());
   const bool only_nominated =

@@ -12,7 +12,7 @@ int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
   if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
     due = std::min(due, submission->expires_ms);
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
-    due = std::min(due, plan->next_wake_ms);
+    due = std::min({due, plan->next_wake_ms, plan->soon_ms});
     if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
   }
   if (gang.retry_at_ms > now_ms) due = std::min(due, gang.retry_at_ms);
@@ -35,6 +35,10 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
   if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return GiveUpIdlePlan(gang, *plan, step);
+  if (plan->soon_ms <= now_ms) {
+    r_.plans->NoteCalledSoon(gang);
+    r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
+  }
   if (plan->next_wake_ms > now_ms) return;
   r_.plans->ScheduleCall(gang, now_ms);
   r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/true, step);

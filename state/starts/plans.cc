@@ -6,6 +6,12 @@
 #include "state/base/check.h"
 
 namespace muster {
+namespace {
+
+constexpr int64_t kSoonMs = 250;
+constexpr int64_t kLatestSoonMs = 8'000;
+
+}  // namespace
 
 const Slot* Plans::SlotOf(const Pod& pod) const {
   const int32_t index = SlotIndex(pod);
@@ -155,9 +161,15 @@ void Plans::NoteBound(const Pod& pod) {
 
 void Plans::NoteArrival(const Gang& gang, int64_t now_ms) { Mut(gang).last_arrival_ms = now_ms; }
 
-void Plans::CallSoon(const Gang& gang, int64_t at_ms) {
+void Plans::CallSoon(const Gang& gang, int64_t now_ms) {
   Plan& plan = Mut(gang);
-  plan.next_wake_ms = std::min(plan.next_wake_ms, at_ms);
+  const int64_t delay_ms = std::min(kLatestSoonMs, kSoonMs << std::min(plan.soon_calls, 10));
+  if (plan.soon_ms == kNever) plan.soon_ms = now_ms + delay_ms;
+}
+
+void Plans::NoteCalledSoon(const Gang& gang) {
+  ++Mut(gang).soon_calls;
+  Mut(gang).soon_ms = kNever;
 }
 
 void Plans::ScheduleCall(const Gang& gang, int64_t now_ms) {
