@@ -38,8 +38,9 @@ int32_t Eligibility::Missing(const Gang& gang) const {
 }
 
 bool Eligibility::PassesOneByOne(const Gang& gang) const {
-  if (gang.rules.min_member < 0 || gang.kept.timed_out || gang.evicting || gang.objects.size() > 1) return false;
+  if (gang.rules.min_member < 0 || gang.evicting || gang.objects.size() > 1) return false;
   if (gang.once_satisfied()) return true;
+  if (gang.kept.timed_out) return false;
   if (!gang.rules.group.empty() && !GroupReason(gang).none()) return false;
   return Missing(gang) == 0;
 }
@@ -103,11 +104,12 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
                          ToString(gang.objects.rbegin()->first), "; delete one of them")};
   }
   if (gang.rules.min_member < 0) return UninitialisedReason(gang);
-  if (gang.kept.timed_out && !gang.rules.group.empty()) {
+  const bool timed_out = gang.kept.timed_out && !gang.once_satisfied();  // G-1: who was satisfied once passes
+  if (timed_out && !gang.rules.group.empty()) {
     return {ReasonCode::kTimedOut,
             "the wait time of its gang group ran out before the group could start; delete its pods to free it"};
   }
-  if (gang.kept.timed_out) {
+  if (timed_out) {
     return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
                                                 " s ran out before the gang could start; delete its pods to free it")};
   }
