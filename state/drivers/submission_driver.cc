@@ -172,9 +172,7 @@ void SubmissionDriver::BindPlan(const Gang& gang, Step* step) {
     r_.ledger->ChargePod(slot.pod->id, slot.node, slot.cls, ChargeKind::kUsed);
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
   }
-  r_.gangs->SetSatisfied(gang, true);
-  r_.gangs->SetRequeues(gang, 0);
-  r_.gangs->SetRootCause(gang, "");
+  r_.bindings->NoteStarted(gang);
   r_.submissions->Finish(gang, std::move(reply));
   for (const Slot& slot : slots) {
     r_.gangs->SetNode(*slot.pod, r_.cluster->node(slot.node).facts.name);

@@ -83,11 +83,11 @@ Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
   return {};
 }
 
-// The minimum is placed: what the gang went through before is forgotten.
 void Bindings::NoteStarted(const Gang& gang) {
   r_.gangs->SetSatisfied(gang, true);
   r_.clock->Reset(gang);
   r_.gangs->SetRequeues(gang, 0);
+  r_.gangs->SetRetry(gang, 0);
   r_.gangs->SetRootCause(gang, "");
 }
 

@@ -78,6 +78,8 @@ class Bindings {
   void PermitGroup(const Gang& gang, Step* step);
   // A permitted pod goes back: its caller gave it up, or was not heard of any more.
   void EndPermit(const Pod& pod, Step* step);
+  // The gang's minimum is placed: what it went through before is forgotten.
+  void NoteStarted(const Gang& gang);
   // A submitted pod's caller starts it: it was permitted.
   void NotePermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
 
@@ -107,7 +109,6 @@ class Bindings {
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
   void ForgetCommit(const Pod& pod, Step* step) const;
-  void NoteStarted(const Gang& gang);
   void ExpireHold(const Pod& pod, Step* step);
 
   const BindingRooms r_;
