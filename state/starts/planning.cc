@@ -154,12 +154,17 @@ Reason Planning::NoChance(const Group& gangs) const {
   return LacksMinResources(gangs);
 }
 
+// P-10. Of a gang of which a part is placed, the rest is asked for.
 Reason Planning::LacksMinResources(const Group& gangs) const {
   ResourceList wanted;
   for (const Gang* gang : gangs) {
+    if (gang->rules.min_resources.empty()) continue;
+    const ResourceList placed = PlacedRequests(*gang);
     for (const auto& [name, amount] : gang->rules.min_resources) {
+      const auto there = placed.find(name);
+      const int64_t rest = there == placed.end() ? amount : amount - std::min(amount, there->second);
       int64_t& sum = wanted[name];
-      sum = CheckedAdd(sum, amount).value_or(std::numeric_limits<int64_t>::max());
+      sum = CheckedAdd(sum, rest).value_or(std::numeric_limits<int64_t>::max());
     }
   }
   if (wanted.empty()) return {};
@@ -172,6 +177,20 @@ Reason Planning::LacksMinResources(const Group& gangs) const {
                                                     FormatResources({{name, have}}), " is free in the cluster")};
   }
   return {};
+}
+
+// What the gang's members that have a node asked for; a sum that no number holds is the largest one.
+ResourceList Planning::PlacedRequests(const Gang& gang) {
+  ResourceList sum;
+  for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
+    for (const Pod* pod : gang.in(state)) {
+      for (const auto& [name, amount] : pod->facts.shape.requests) {
+        int64_t& so_far = sum[name];
+        so_far = CheckedAdd(so_far, amount).value_or(std::numeric_limits<int64_t>::max());
+      }
+    }
+  }
+  return sum;
 }
 
 void Planning::Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason) {

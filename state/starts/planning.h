@@ -46,6 +46,7 @@ class Planning {
   [[nodiscard]] Reason Place(const Group& gangs, Step* step);
   [[nodiscard]] Reason NoChance(const Group& gangs) const;
   [[nodiscard]] Reason LacksMinResources(const Group& gangs) const;
+  [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
   void Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason);
 
   const PlanningRooms r_;
