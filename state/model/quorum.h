@@ -30,12 +30,13 @@ class Quorum {
   [[nodiscard]] int32_t Children() const {
     return counts_.active + counts_.waiting + counts_.pending - counts_.gated + Succeeded();
   }
-  // G-5: how many count towards the minimum at the barrier.
+  // G-5: how many count towards the minimum at the barrier. A once-satisfied gang that is asked has not been satisfied:
+  // those of its members that have a node are half of a start, which only its rest is missing (G-11, K-13).
   [[nodiscard]] int32_t Present() const {
     switch (policy_) {
-      case MatchPolicy::kOnceSatisfied:
       case MatchPolicy::kOnlyWaiting:
         return counts_.waiting;
+      case MatchPolicy::kOnceSatisfied:
       case MatchPolicy::kWaitingAndRunning:
       case MatchPolicy::kWaitingRunningSucceed:
         return counts_.waiting + counts_.active + Succeeded();
