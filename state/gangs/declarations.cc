@@ -44,7 +44,9 @@ bool Gangs::Adopt(const Pod& pod) {
     Warn(&gang, std::move(text));
     return false;
   }
-  if (!gang.annotations.has_value()) {
+  // Without a minimum a declaration says too little to stand against one that has it (D-8).
+  const bool first = !gang.annotations.has_value();
+  if (first || (!gang.annotations->min_member.has_value() && said.min_member.has_value())) {
     gang.annotations = said;
     gang.declared_by = pod.facts.uid;
     gang.declared_as = membership.dialect;

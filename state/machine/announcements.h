@@ -76,6 +76,7 @@ class Announcements {
   void FollowState(const Pod& pod, Step* step);
   void FollowNomination(const Pod& pod);
   void JoinGang(const Pod& pod, Step* step);
+  void LeaveGang(const Pod& pod);
   void NoteUnschedulable(const Pod& pod, Step* step);
   void RulesChanged(const Gang& gang);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.

@@ -103,6 +103,13 @@ void Announcements::JoinGang(const Pod& pod, Step* step) {
   r_.gangs->Touch(gang);
 }
 
+// What the pod said about its gang goes with it: the next that declares it has the word (D-9).
+void Announcements::LeaveGang(const Pod& pod) {
+  const Gang* gang = pod.gang;
+  r_.gangs->Leave(pod);
+  if (gang != nullptr && gang->declared_by == pod.facts.uid && gang->children() > 0) Redeclare(*gang);
+}
+
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
   const Change change(pod.facts, facts);
   if (change.shape || change.gang) {
@@ -140,7 +147,7 @@ void Announcements::ChangeGang(const Pod& pod, const Change& change, Step* step)
     if (r_.nominations->Remove(pod) && r_.ledger->Reserves(pod.id)) {
       r_.ledger->DischargePod(pod.id, /*gained=*/true);  // what a gang's member may use is its plan's to say
     }
-    r_.gangs->Leave(pod);
+    LeaveGang(pod);
     if (gang != nullptr) r_.claims->NoteMemberLoss(*gang, step);
     JoinGang(pod, step);
     return;
@@ -195,7 +202,7 @@ void Announcements::RemovePod(const std::string& uid, Step* step) {
   r_.bindings->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}, step);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
   r_.claims->FreeSlot(pod);
-  r_.gangs->Leave(pod);
+  LeaveGang(pod);
   r_.nominations->Remove(pod);
   r_.calls->Forget(pod);
   r_.barrier->Forget(pod);
