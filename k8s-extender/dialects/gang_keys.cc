@@ -16,7 +16,6 @@ namespace muster {
 namespace {
 
 constexpr size_t kShownValue = 64;
-constexpr size_t kMaxGroup = 256;  // gangs in one group
 
 std::string Quoted(absl::string_view value) {
   return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kShownValue)), value.size() > kShownValue ? "..." : "",
@@ -91,9 +90,9 @@ void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration*
     }
     out->groups.push_back(*text);
   }
-  if (out->groups.size() > kMaxGroup) {
+  if (out->groups.size() > kMaxGroupGangs) {
     out->groups.clear();
-    Repair(out, key, value, absl::StrCat("a list of at most ", kMaxGroup, " gangs"), "the gang stands alone");
+    Repair(out, key, value, absl::StrCat("a list of at most ", kMaxGroupGangs, " gangs"), "the gang stands alone");
   }
 }
 
@@ -255,8 +254,6 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     ReadShared(from, &said);
   }
   out.declares = ReadOwn(&anywhere, &said) || out.declares;
-  // G-6: `fail` is the default of D-1 and of the sigs PodGroup; of everything else `requeue` is.
-  if (out.dialect == GangDialect::kSigsPods && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
   return out;
 }
 
@@ -313,7 +310,6 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   Keys from(annotations, labels);
   ReadShared(&from, &said);
   ReadOwn(&from, &said);
-  if (dialect != GangDialect::kPodGroupSigs && !said.on_timeout.has_value()) said.on_timeout = OnTimeout::kRequeue;
   return out;
 }
 

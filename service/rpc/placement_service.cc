@@ -88,7 +88,6 @@ void TakeManifests(const Facts& facts, bool gang_is_given, Violations* violation
                                        ? "declare no minimum; expected spec.minMember or a min-available annotation"
                                        : out->declaration.unreadable_minimum);
     }
-    if (!out->declaration.on_timeout.has_value()) out->declaration.on_timeout = OnTimeout::kRequeue;
   }
   for (const PodDescription& pod : facts.pods) {
     if (!pod.gang.problem.none()) {

@@ -12,7 +12,6 @@ namespace muster {
 namespace {
 
 constexpr size_t kMaxText = 253;
-constexpr int kMaxGroup = 100;
 constexpr int32_t kMaxMembers = 100'000;
 // What a submission's members may take together: each carries its shape and the gang's declaration.
 constexpr size_t kMaxMemberBytes = 64 << 20;
@@ -159,7 +158,6 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
            {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting, MatchPolicy::kWaitingAndRunning,
             MatchPolicy::kWaitingRunningSucceed},
            violations, &out->match_policy);
-  out->on_timeout = OnTimeout::kRequeue;
   ReadEnum(gang.on_timeout(), At(path, "on_timeout"), {OnTimeout::kFail, OnTimeout::kRequeue}, violations,
            &out->on_timeout);
   ReadEnum(gang.on_member_failure(), At(path, "on_member_failure"), {OnMemberFailure::kKeep, OnMemberFailure::kAll},
@@ -168,8 +166,8 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     out->min_resources = ReadAmounts(gang.min_resources(), At(path, "min_resources"), violations);
   }
   if (gang.has_priority()) out->priority = gang.priority();
-  if (gang.group_size() > kMaxGroup) {
-    violations->Add(At(path, "group"), absl::StrCat(gang.group_size(), " gangs; expected at most ", kMaxGroup));
+  if (static_cast<size_t>(gang.group_size()) > kMaxGroupGangs) {
+    violations->Add(At(path, "group"), absl::StrCat(gang.group_size(), " gangs; expected at most ", kMaxGroupGangs));
     return;
   }
   for (int i = 0; i < gang.group_size(); ++i) {

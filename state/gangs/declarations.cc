@@ -84,7 +84,9 @@ void Gangs::ReadRules(const Gang& read) {
   Gang& gang = Mut(read);
   const GangDeclaration* object = gang.objects.empty() ? nullptr : &gang.objects.begin()->second.declaration;
   const GangDeclaration* annotations = gang.annotations.has_value() ? &*gang.annotations : nullptr;
-  gang.rules = ResolveRules(annotations, object, settings_.defaults);
+  const bool by_object = object != nullptr && (annotations == nullptr || !annotations->min_member.has_value());
+  const GangDialect dialect = by_object ? gang.objects.begin()->first : gang.declared_as;
+  gang.rules = ResolveRules(annotations, object, dialect, settings_.defaults);
   if (annotations != nullptr && object != nullptr) {
     const std::string differs = Contradiction(*object, *annotations);
     if (!differs.empty()) Warn(&gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));

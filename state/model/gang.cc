@@ -70,12 +70,27 @@ void Compare(absl::string_view field, const std::optional<Value>& first, const s
                   first.has_value() ? absl::StrCat(print(*first)) : "nothing");
 }
 
+// G-6.
+OnTimeout DefaultOnTimeout(GangDialect dialect) {
+  const bool fails = dialect == GangDialect::kKoordinator || dialect == GangDialect::kPodGroupSigs;
+  return fails ? OnTimeout::kFail : OnTimeout::kRequeue;
+}
+
+// D-13: off for D-1 to D-3.
+int64_t DefaultStaleGraceMs(GangDialect dialect) {
+  const bool off = dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods ||
+                   dialect == GangDialect::kPodGroupSigs || dialect == GangDialect::kPodGroupX;
+  return off ? -1 : 60'000;
+}
+
 }  // namespace
 
-GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object,
+GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object, GangDialect dialect,
                        const GangDefaults& defaults) {
   using D = GangDeclaration;
   GangRules rules;
+  rules.on_timeout = DefaultOnTimeout(dialect);
+  rules.stale_grace_ms = DefaultStaleGraceMs(dialect);
   rules.min_member = -1;
   Assign(Pick(annotations, object, &D::min_member), &rules.min_member);
   rules.total_number = rules.min_member;

@@ -105,10 +105,13 @@ struct GangDefaults {
   MatchPolicy match_policy = MatchPolicy::kOnceSatisfied;
 };
 
-// `annotations` over `object`, field by field (D-9), over the defaults. Either may be nullptr, not both.
-// The result's min_member is -1 when neither gives a readable minimum.
+// The largest number of gangs in one group that a declaration may name.
+inline constexpr size_t kMaxGroupGangs = 256;
+
+// `annotations` over `object`, field by field (D-9), over the defaults of the dialect that the gang is declared in (G-6,
+// D-13). Either may be nullptr. The result's min_member is -1 when neither gives a readable minimum.
 [[nodiscard]] GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object,
-                                     const GangDefaults& defaults);
+                                     GangDialect dialect, const GangDefaults& defaults);
 
 // What `later` says otherwise than `first` (D-9), as a phrase naming both values; empty when they agree.
 [[nodiscard]] std::string Contradiction(const GangDeclaration& first, const GangDeclaration& later);
