@@ -116,11 +116,7 @@ FilterReply KubeScheduler::FilterPlanned(const Pod& pod, const NodeOffer& offer,
     const NodeId node = plan.slots[static_cast<size_t>(slot)].node;
     return FilterReply{FilterReply::Kind::kOneNode, r_.cluster->node(node).facts.name, {}, {}};
   }
-  const bool open = std::any_of(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
-    // A committed slot without a pod is bound: nobody else takes it.
-    const bool free = slot.pod == nullptr && slot.state != SlotState::kCommitted;
-    return slot.cls == pod.cls && (free || slot.pod == &pod);
-  });
+  const bool open = r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod);
   if (!open) return {};
   NoteAbsence(pod, offer, step);
   return RefuseMember(
@@ -132,6 +128,7 @@ int32_t KubeScheduler::ChooseSlot(const Pod& pod, const NodeOffer& offer) {
   const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
   const auto offered = [&](const Slot& slot) { return offer.Contains(r_.cluster->node(slot.node).facts.name); };
   if (const Slot* own = r_.plans->SlotOf(pod); own != nullptr && offered(*own)) return r_.plans->SlotIndex(pod);
+  if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasPlaceFor(pod)) return -1;
   NodeId last = kNoNode;  // slots of one node stand together: ask once per node
   for (size_t i = 0; i < slots.size(); ++i) {
     if (slots[i].state != SlotState::kFree || slots[i].cls != pod.cls || slots[i].node == last) continue;

@@ -126,7 +126,7 @@ PermitReply Verbs::PermitSlot(const Pod& pod, NodeId node, const Permit& questio
   }
   if (r_.plans->SlotIndex(pod) < 0) {
     const int32_t open = Plans::FindFree(*r_.plans->Of(gang), pod.cls, node);
-    if (open < 0) {
+    if (open < 0 || !r_.plans->HasPlaceFor(pod)) {
       return Reject(
           {ReasonCode::kSlotsTaken, absl::StrCat("the gang is placed as a whole and has no place for the pod on node ",
                                                  question.node, "; ask Filter")});

@@ -36,6 +36,7 @@ struct Announcements::Change {
   bool gang = false;
   bool declaration = false;
   bool shape = false;
+  bool priority = false;
   bool nomination = false;
   bool unschedulable = false;
 
@@ -43,6 +44,7 @@ struct Announcements::Change {
       : gang(before.gang.name != now.gang.name),
         declaration(before.gang.declares != now.gang.declares || !(before.gang.declaration == now.gang.declaration)),
         shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
+        priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
         unschedulable(before.unschedulable != now.unschedulable) {}
 };
@@ -112,7 +114,7 @@ void Announcements::LeaveGang(const Pod& pod) {
 
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
   const Change change(pod.facts, facts);
-  if (change.shape || change.gang) {
+  if (change.shape || change.gang || change.priority) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
     r_.claims->FreeSlot(pod);
   }
@@ -156,7 +158,7 @@ void Announcements::ChangeGang(const Pod& pod, const Change& change, Step* step)
   if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(*gang, true);
   r_.gangs->Touch(*gang);
   if (change.declaration) Redeclare(*gang);
-  if (change.shape) r_.claims->NoteMemberLoss(*gang, step);
+  if (change.shape || change.priority) r_.claims->NoteMemberLoss(*gang, step);
 }
 
 void Announcements::FollowState(const Pod& pod, Step* step) {

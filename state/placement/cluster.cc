@@ -200,13 +200,9 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) += times;
   node.free.AddTimes(c.request, -times);
   for (const HostPort& port : c.shape.host_ports) {
-    const auto held =
-        std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
-    if (held == node.ports.end()) {
-      node.ports.emplace_back(port, times);
-    } else {
-      held->second += times;
-    }
+    auto held = std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
+    if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
+    (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
   }
   Log(id, /*constraints=*/false, /*gained=*/false);
 }
@@ -221,10 +217,12 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   node.free.AddTimes(c.request, times);
   for (const HostPort& port : c.shape.host_ports) {
     const auto held =
-        std::find_if(node.ports.begin(), node.ports.end(), [&](const auto& p) { return p.first == port; });
-    MUSTER_CHECK(held != node.ports.end() && held->second >= times);
-    held->second -= times;
-    if (held->second == 0) node.ports.erase(held);
+        std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
+    MUSTER_CHECK(held != node.ports.end());
+    int32_t& count = kind == ChargeKind::kUsed ? held->used : held->reserved;
+    MUSTER_CHECK(count >= times);
+    count -= times;
+    if (held->used + held->reserved == 0) node.ports.erase(held);
   }
   // K-6: a learned refusal stands until the node changes. Whoever ran there and left is a change; a promise that is
   // given back is none - kube-scheduler never saw it.
@@ -263,9 +261,9 @@ int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
   if (!c.shape.host_ports.empty()) {
-    for (const auto& [held, count] : node.ports) {
+    for (const PortCharges& held : node.ports) {
       for (const HostPort& port : c.shape.host_ports) {
-        if (Conflicts(held, port)) return 0;
+        if (Conflicts(held.port, port)) return 0;
       }
     }
     limit = std::min(limit, 1);
@@ -298,6 +296,22 @@ bool Cluster::ReservationsExceed(NodeId id) const {
     if (node.reserved.Get(resource) > 0 && node.free.Get(resource) < 0) return true;
   }
   return false;
+}
+
+bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
+  const std::vector<HostPort>& ports = pod_class(cls).shape.host_ports;
+  return std::any_of(ports.begin(), ports.end(), [&](const HostPort& port) {
+    int32_t holders = 0;
+    for (const PortCharges& held : node(id).ports) {
+      if (Conflicts(held.port, port)) holders += held.used + held.reserved;
+    }
+    const auto own = std::count_if(ports.begin(), ports.end(), [&](const HostPort& other) { return Conflicts(other, port); });
+    return holders > own;
+  });
+}
+
+bool Cluster::Carries(NodeId id, ClassId cls) const {
+  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls);
 }
 
 void Cluster::EnsureRanked() {
@@ -339,7 +353,7 @@ void Cluster::Hash(StateHasher* hasher) const {
     hasher->Add(node.used_pods);
     hasher->Add(node.reserved_pods);
     int64_t ports = 0;
-    for (const auto& [port, count] : node.ports) ports += (port.port + 1) * int64_t{count};
+    for (const PortCharges& held : node.ports) ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
     hasher->Add(ports);
   }
   absl::btree_map<absl::string_view, const PodClass*> classes;

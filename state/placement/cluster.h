@@ -40,6 +40,13 @@ enum class Obstacle : uint8_t { kNone, kAbsent, kUnschedulable, kTaint, kSelecto
 // The obstacle as a phrase: "a taint the pod does not tolerate".
 [[nodiscard]] absl::string_view ObstaclePhrase(Obstacle obstacle);
 
+// A host port on a node, and how many charges hold it.
+struct PortCharges {
+  HostPort port;
+  int32_t used = 0;
+  int32_t reserved = 0;
+};
+
 struct Node {
   NodeDescription facts;
   bool known = false;    // false: this id is unused
@@ -48,7 +55,7 @@ struct Node {
   ResourceVector used;
   ResourceVector reserved;
   ResourceVector free;
-  std::vector<std::pair<HostPort, int32_t>> ports;  // with the number of charges that hold each
+  std::vector<PortCharges> ports;  // held by some charge
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
   int64_t rank = 0;  // position in the order of names; see Cluster::Ranked
@@ -117,6 +124,10 @@ class Cluster {
   [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
   // Some resource of which a part is reserved here is over-committed.
   [[nodiscard]] bool ReservationsExceed(NodeId node) const;
+  // A host port that `cls` reserves on `node` is held there by somebody else too.
+  [[nodiscard]] bool PortsCollide(NodeId node, ClassId cls) const;
+  // Whether the node still carries what is reserved there for `cls`: constraints, amounts, host ports.
+  [[nodiscard]] bool Carries(NodeId node, ClassId cls) const;
 
   // --- order and change log ---
   // True when every rank is current; EnsureRanked makes it so and, when ranks moved, starts a new rank epoch.

@@ -75,7 +75,7 @@ Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
       return {ReasonCode::kHoldExpired,
               absl::StrCat("the call for pod ", pod.facts.name, " is too old to bind it safely")};
     }
-    if (r_.cluster->FindObstacle(slot.node, slot.cls) != Obstacle::kNone || r_.cluster->ReservationsExceed(slot.node)) {
+    if (!r_.cluster->Carries(slot.node, slot.cls)) {
       return {ReasonCode::kWithdrawn,
               absl::StrCat("node ", r_.cluster->node(slot.node).facts.name, " can no longer take its members")};
     }

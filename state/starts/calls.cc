@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 
 namespace muster {
 namespace {
@@ -43,19 +42,15 @@ void Calls::Call(const Pod& pod, NodeId hint, int64_t plan, Step* step) {
 }
 
 void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step) {
-  absl::btree_map<ClassId, std::vector<NodeId>> open;  // nodes of slots without a pod
-  for (auto slot = plan.slots.rbegin(); slot != plan.slots.rend(); ++slot) {
-    if (slot->state == SlotState::kFree) open[slot->cls].push_back(slot->node);
-  }
+  FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (!gangs_->Plannable(*pod)) continue;
     const bool has_slot = plans.SlotIndex(*pod) >= 0;
     NodeId hint = kNoNode;
     if (!has_slot) {
-      const auto nodes = open.find(pod->cls);
-      if (nodes == open.end() || nodes->second.empty()) continue;
-      hint = nodes->second.back();
-      nodes->second.pop_back();
+      const int32_t place = places.Take(*pod);
+      if (place < 0) continue;
+      hint = plan.slots[static_cast<size_t>(place)].node;
     }
     const bool parked = pod->facts.our_gate || Of(*pod).refused || (again && has_slot);
     if (parked && (again || !Of(*pod).called)) Call(*pod, hint, plan.id, step);

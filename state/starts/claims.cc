@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 
@@ -23,7 +22,8 @@ Reason Claims::TimedOutReason(const Gang& gang) {
 
 void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations,
                    int32_t lowest_priority, Step* step) {
-  r_.plans->Make(gang, id, step->now_ms(), operations, lowest_priority, /*uses_holds=*/!gang.submitted);
+  r_.plans->Make(gang, id, step->now_ms(), operations, r_.gangs->CandidateRuns(gang), lowest_priority,
+                 /*uses_holds=*/!gang.submitted);
   r_.backlog->ForgetReason(gang.id);
   r_.gangs->SetRootCause(gang, "");
   if (gang.submitted) return AssignSlots(gang, step->now_ms());
@@ -39,13 +39,10 @@ void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Ope
 void Claims::AssignSlots(const Gang& gang, int64_t now_ms) {
   const Plan& plan = *r_.plans->Of(gang);
   r_.plans->NeverCall(gang);
-  absl::btree_map<ClassId, std::vector<size_t>> open;
-  for (size_t i = plan.slots.size(); i-- > 0;) open[plan.slots[i].cls].push_back(i);
+  FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    const auto slots = open.find(pod->cls);
-    if (slots == open.end() || slots->second.empty() || !r_.gangs->Plannable(*pod)) continue;
-    r_.plans->Offer(*pod, static_cast<int32_t>(slots->second.back()));
-    slots->second.pop_back();
+    if (!r_.gangs->Plannable(*pod)) continue;
+    if (const int32_t place = places.Take(*pod); place >= 0) r_.plans->Offer(*pod, place);
   }
   r_.submissions->Extend(gang, now_ms);
 }
@@ -112,23 +109,19 @@ void Claims::NoteMemberLoss(const Gang& gang, Step* step) {
 }
 
 bool Claims::OthersCanTake(const Gang& gang, const Plan& plan) const {
-  absl::btree_map<ClassId, int32_t> open;
-  for (const Slot& slot : plan.slots) {
-    if (slot.pod == nullptr) ++open[slot.cls];
-  }
+  FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod)) continue;
-    const auto found = open.find(pod->cls);
-    if (found != open.end() && --found->second == 0) open.erase(found);
+    if (places.Take(*pod) >= 0 && places.empty()) return true;
   }
-  return open.empty();
+  return places.empty();
 }
 
 // The last in order of the gangs that are promised what the node does not carry any more; nullptr: none.
 const Gang* Claims::LastOnNode(NodeId node, bool exceeded) const {
   const Gang* last = nullptr;
   for (const Ledger::Promise& promise : r_.ledger->PromisedOn(node)) {
-    if (!exceeded && r_.cluster->FindObstacle(node, promise.cls) == Obstacle::kNone) continue;
+    if (!exceeded && r_.cluster->Carries(node, promise.cls)) continue;
     const Gang& gang = r_.gangs->gang(promise.claim);
     if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(gang)) last = &gang;
   }

@@ -119,8 +119,7 @@ Reason Planning::Place(const Group& gangs, Step* step) {
   }
   for (const Statement::Operation& operation : statement.operations()) {
     // Verify what was planned before it becomes a promise.
-    MUSTER_CHECK(r_.cluster->FindObstacle(operation.node, operation.cls) == Obstacle::kNone);
-    MUSTER_CHECK(!r_.cluster->ReservationsExceed(operation.node));
+    MUSTER_CHECK(r_.cluster->Carries(operation.node, operation.cls));
   }
   const std::vector<Statement::Operation> operations = statement.Commit();
   const int64_t id = next_plan_++;

@@ -11,7 +11,67 @@ namespace {
 constexpr int64_t kSoonMs = 250;
 constexpr int64_t kLatestSoonMs = 8'000;
 
+// Of each class the members of the highest priority are placed first (D-11).
+class Priorities {
+ public:
+  explicit Priorities(const std::vector<Candidates>& candidates) : candidates_(candidates), taken_(candidates.size()) {}
+  int32_t Next(ClassId cls) {
+    for (size_t i = 0; i < candidates_.size(); ++i) {
+      if (candidates_[i].cls != cls || taken_[i] == candidates_[i].pods) continue;
+      ++taken_[i];
+      return candidates_[i].priority;
+    }
+    MUSTER_CHECK(false);  // the planner placed more than there are
+    return 0;
+  }
+
+ private:
+  const std::vector<Candidates>& candidates_;
+  std::vector<int32_t> taken_;
+};
+
 }  // namespace
+
+FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
+  for (size_t i = plan.slots.size(); i-- > 0;) {
+    if (plan.slots[i].state != SlotState::kFree) continue;
+    by_class_[plan.slots[i].cls].push_back(static_cast<int32_t>(i));
+    ++left_;
+  }
+  for (auto& [cls, indexes] : by_class_) {
+    std::stable_sort(indexes.begin(), indexes.end(), [&](int32_t a, int32_t b) {
+      return plan.slots[static_cast<size_t>(a)].priority < plan.slots[static_cast<size_t>(b)].priority;
+    });
+  }
+}
+
+int32_t FreePlaces::Take(const Pod& pod) {
+  const auto found = by_class_.find(pod.cls);
+  if (found == by_class_.end()) return -1;
+  std::vector<int32_t>& indexes = found->second;
+  // What asks for more than this pod has asks for more than all who follow.
+  while (!indexes.empty() && plan_->slots[static_cast<size_t>(indexes.back())].priority > pod.facts.priority) {
+    indexes.pop_back();
+  }
+  if (indexes.empty()) return -1;
+  const int32_t index = indexes.back();
+  indexes.pop_back();
+  --left_;
+  return index;
+}
+
+int32_t Plans::PlaceFor(const Pod& pod) const {
+  const std::vector<Slot>& slots = Of(*pod.gang)->slots;
+  int32_t best = -1;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Slot& slot = slots[i];
+    if (slot.state != SlotState::kFree || slot.cls != pod.cls || slot.priority > pod.facts.priority) continue;
+    if (best >= 0 && slots[static_cast<size_t>(best)].priority >= slot.priority) continue;
+    best = static_cast<int32_t>(i);
+    if (slot.priority == pod.facts.priority) break;
+  }
+  return best;
+}
 
 const Slot* Plans::SlotOf(const Pod& pod) const {
   const int32_t index = SlotIndex(pod);
@@ -37,16 +97,17 @@ int32_t Plans::FindFree(const Plan& plan, ClassId cls, NodeId node) {
 }
 
 void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
-                 int32_t lowest_priority, bool uses_holds) {
+                 const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds) {
   auto plan = std::make_unique<Plan>();
   plan->id = id;
   plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms;
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
+  Priorities priorities(candidates);
   for (const Statement::Operation& operation : operations) {
     ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
     for (int32_t i = 0; i < operation.pods; ++i) {
-      plan->slots.push_back({operation.cls, operation.node, SlotState::kFree});
+      plan->slots.push_back({operation.cls, operation.node, priorities.Next(operation.cls)});
     }
   }
   if (uses_holds) promised_holds_ += plan->size();
@@ -95,8 +156,14 @@ bool Plans::EndIfDone(const Gang& gang) {
 }
 
 void Plans::Offer(const Pod& pod, int32_t slot) {
-  Slot& taken = Mut(*pod.gang).slots[static_cast<size_t>(slot)];
-  if (taken.state == SlotState::kFree) taken.state = SlotState::kOffered;
+  std::vector<Slot>& slots = Mut(*pod.gang).slots;
+  Slot& taken = slots[static_cast<size_t>(slot)];
+  if (taken.state == SlotState::kFree) {
+    const int32_t place = PlaceFor(pod);
+    MUSTER_CHECK(place >= 0);
+    std::swap(taken.priority, slots[static_cast<size_t>(place)].priority);
+    taken.state = SlotState::kOffered;
+  }
   taken.pod = &pod;
   slots_[pod.id].index = slot;
 }

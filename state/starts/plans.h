@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/types/span.h"
 #include "state/base/by_id.h"
 #include "state/gangs/eligibility.h"
@@ -25,6 +26,7 @@ enum class SlotState : uint8_t { kFree, kOffered, kHeld, kCommitted };
 struct Slot {
   ClassId cls = kNoClass;
   NodeId node = kNoNode;
+  int32_t priority = 0;  // D-11: of the member that it was planned for; one of lower priority does not take it
   SlotState state = SlotState::kFree;
   const Pod* pod = nullptr;
 };
@@ -49,6 +51,22 @@ struct Plan {
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
 };
 
+// Which free slots members may take, the highest priority first: a driver comes before its executors (D-11).
+class FreePlaces {
+ public:
+  explicit FreePlaces(const Plan& plan);
+  // The index of a slot that is the pod's to take, and is taken from here on; -1: there is none. REQUIRES: pods come in
+  // order of priority, the highest first.
+  [[nodiscard]] int32_t Take(const Pod& pod);
+  // Nobody takes what is left.
+  [[nodiscard]] bool empty() const { return left_ == 0; }
+
+ private:
+  const Plan* plan_;
+  absl::btree_map<ClassId, std::vector<int32_t>> by_class_;  // indexes, the lowest priority first
+  size_t left_ = 0;
+};
+
 class Plans {
  public:
   Plans(Gangs* gangs, Ledger* ledger) : gangs_(gangs), ledger_(ledger) {}
@@ -62,6 +80,8 @@ class Plans {
   [[nodiscard]] int32_t SlotIndex(const Pod& pod) const { return slots_.Of(pod.id).index; }
   // The gangs that hold a plan together with this one, itself first. REQUIRES: a plan.
   [[nodiscard]] Group MatesOf(const Gang& gang) const;
+  // Some free slot of its gang's plan is the pod's to take.
+  [[nodiscard]] bool HasPlaceFor(const Pod& pod) const { return PlaceFor(pod) >= 0; }
   // The first free slot of the class on the node; -1: none.
   [[nodiscard]] static int32_t FindFree(const Plan& plan, ClassId cls, NodeId node);
   // Held binds that plans may need at once (K-4).
@@ -70,7 +90,7 @@ class Plans {
   // --- a plan's life ---
   // Takes over what a statement reserved.
   void Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
-            int32_t lowest_priority, bool uses_holds);
+            const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds);
   void SetMates(const Gang& gang, std::vector<std::string> mates) { Mut(gang).mates = std::move(mates); }
   // The plan is committed as a whole: its slots' charges are their pods' from now on.
   void Commit(const Gang& gang);
@@ -82,7 +102,8 @@ class Plans {
   bool EndIfDone(const Gang& gang);
 
   // --- slots ---
-  // The pod takes a free slot, or keeps the one it has.
+  // The pod takes a free slot, or keeps the one it has. REQUIRES: HasPlaceFor, or the slot is the pod's own. Slots of
+  // one class are interchangeable: whichever it takes, a place of at most its priority is gone.
   void Offer(const Pod& pod, int32_t slot);
   // The pod is at the barrier with its slot, or leaves it.
   void Hold(const Pod& pod);
@@ -110,6 +131,8 @@ class Plans {
   int32_t NoteAbsence(const Gang& gang) { return ++Mut(gang).absences; }
 
  private:
+  // The free slot of the highest priority that the pod may take; -1: none.
+  [[nodiscard]] int32_t PlaceFor(const Pod& pod) const;
   struct PodSlot {
     int32_t index = -1;
   };

@@ -112,6 +112,7 @@ std::string ScenarioLanguage::PodGroup(const Words& words) {
 std::string ScenarioLanguage::Pod(const Words& words) {
   const std::string& name = words[1];
   Json requests = Json::object();
+  Json ports = Json::array();
   Json object = pods_.count(name) > 0 ? pods_[name]
                                       : Json{{"kind", "Pod"},
                                              {"metadata",
@@ -141,6 +142,7 @@ std::string ScenarioLanguage::Pod(const Words& words) {
     if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;
     if (absl::StartsWith(key, "label:")) meta["labels"][Prefixed("label:", key)] = value;
     if (absl::StartsWith(key, "sel:")) spec["nodeSelector"][Prefixed("sel:", key)] = value;
+    if (key == "port") ports.push_back({{"hostPort", std::stoi(value)}});
     if (absl::StartsWith(key, "tolerate:")) {
       const std::vector<std::string> parts = absl::StrSplit(value, ':');
       spec["tolerations"].push_back(
@@ -156,6 +158,7 @@ std::string ScenarioLanguage::Pod(const Words& words) {
     }
   }
   if (!requests.empty()) spec["containers"] = {{{"name", "main"}, {"resources", {{"requests", requests}}}}};
+  if (!ports.empty()) spec["containers"][0]["ports"] = ports;
   pods_[name] = object;
   return target_->Announce(object);
 }
