@@ -177,6 +177,9 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_nodes", "", "", nodes);
   set("muster_pods", "", "", static_cast<double>(view->pods));
   set("muster_held_binds", "", "", view->held_binds);
+  set("muster_planner_placed", "", "", view->planning.placed);
+  set("muster_planner_tries", "", "", view->planning.tries);
+  set("muster_planner_given_up", "", "", view->planning.given_up);
   set("muster_promised_holds", "", "", view->promised_holds);
   const EngineStats engine = engine_->stats();
   set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));

@@ -252,7 +252,8 @@ void Engine::Publish() {
   const std::shared_ptr<const ReadView> before = view();
   const bool counts_alike = before->held_binds == machine_.held_binds() &&
                             before->promised_holds == machine_.promised_holds() &&
-                            before->pods == static_cast<int64_t>(machine_.pod_count());
+                            before->pods == static_cast<int64_t>(machine_.pod_count()) &&
+                            before->planning == machine_.planning_stats();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(*before);
   ViewChange change;
@@ -273,6 +274,7 @@ void Engine::Publish() {
   next->held_binds = machine_.held_binds();
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());
+  next->planning = machine_.planning_stats();
   {
     MutexLock lock(&view_mutex_);
     view_ = std::move(next);

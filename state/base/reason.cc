@@ -72,6 +72,8 @@ absl::string_view ReasonName(ReasonCode code) {
       return "Overloaded";
     case ReasonCode::kShuttingDown:
       return "ShuttingDown";
+    case ReasonCode::kNoPlaceFound:
+      return "NoPlaceFound";
     case ReasonCode::kEvicted:
       return "Evicted";
   }

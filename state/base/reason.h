@@ -44,6 +44,7 @@ enum class ReasonCode : uint8_t {
   kBindFailed,           // the API server refused the binding (G-13)
   kOverloaded,           // the mailbox is full
   kShuttingDown,         // musterd is stopping
+  kNoPlaceFound,         // the planner gave up for now: neither a place nor a proof that there is none (P-6)
   kEvicted,              // members are being evicted so that the gang can start anew (G-13)
 };
 

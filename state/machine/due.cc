@@ -8,7 +8,8 @@
 namespace muster {
 
 int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
-  int64_t due = std::min({gang.notify_at_ms, r_.repair->Deadline(gang), r_.clock->Deadline(gang)});
+  int64_t due = std::min({gang.notify_at_ms, r_.repair->Deadline(gang), r_.clock->Deadline(gang),
+                          r_.planning->RetryAt(gang)});
   if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
     due = std::min(due, submission->expires_ms);
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
@@ -29,6 +30,7 @@ void Settling::SettleDeadlines(int64_t now_ms) {
 void Settling::OnTime(const Gang& gang, Step* step) {
   if (gang.notify_at_ms <= step->now_ms()) NotifyMembers(gang, step);
   r_.repair->OnTime(gang, step);
+  if (r_.planning->RetryAt(gang) <= step->now_ms()) r_.planning->Retry(gang);
   if (gang.submitted) return;
   const int64_t now_ms = step->now_ms();
   if (r_.clock->Deadline(gang) <= now_ms) return r_.claims->ExpireWait(gang, step);

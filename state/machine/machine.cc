@@ -46,7 +46,7 @@ Machine::Machine(const MachineSettings& s)
                  &claims_, &repair_, &pod_deadlines_},
                 {s.hold_limit_ms, s.answer_limit_ms}),
       planning_({&cluster_, &index_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &nominations_, &claims_},
-                s.max_holds),
+                {s.max_holds, s.planner_tries}),
       kube_scheduler_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
                        &barrier_, &claims_, &bindings_},
                       {s.learned_refusal_ms, s.percentage_of_nodes}),

@@ -70,6 +70,7 @@ class Machine {
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] const Bindings& bindings() const { return bindings_; }
+  [[nodiscard]] const PlanningStats& planning_stats() const { return planning_.stats(); }
   [[nodiscard]] const Sources& sources() const { return sources_; }
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);

@@ -25,6 +25,7 @@ struct MachineSettings {
   bool nominate = true;                 // K-7: set nominated node names as a hint when gates are removed
   int64_t bind_within_ms = 300'000;     // a pod permitted to a caller of the verbs is bound within this time
   int64_t submission_ttl_ms = 60'000;   // of a submitted gang that names none
+  int32_t planner_tries = 64;           // P-6: how many orders the planner tries before it gives a gang up for now
   int32_t max_submissions = 10'000;     // submitted gangs that wait or are planned; more are refused
 };
 

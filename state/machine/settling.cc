@@ -148,6 +148,7 @@ void Settling::Forget(const Gang& gang, Step* step) {
   r_.deadlines->Forget(gang.id, gang.key);
   r_.clock->Forget(gang);
   r_.repair->Forget(gang);
+  r_.planning->Forget(gang);
   if (gang.recorded) DeleteGangRecord(gang.key, step);
   r_.eligibility->Register(gang.key, gang.registered_group, {});
   TouchNaming(gang);

@@ -25,7 +25,7 @@ struct SettlingRooms {
   Claims* claims;
   Repair* repair;
   Bindings* bindings;
-  const Planning* planning;
+  Planning* planning;
   const WaitReasons* reasons;
   Deadlines* deadlines;  // of gangs
 };

@@ -47,6 +47,8 @@ std::string WouldHelp(const Gang& gang) {
       return "delete the marked pods";
     case ReasonCode::kNoRoom:
       return "free or add capacity that its pods can use, or lower the minimum";
+    case ReasonCode::kNoPlaceFound:
+      return "wait: it is tried again by itself; free or add capacity, or raise gangs.planTries";
     case ReasonCode::kMinResources:
       return "free or add capacity, or lower minResources";
     case ReasonCode::kTooManyHolds:

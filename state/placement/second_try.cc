@@ -246,7 +246,8 @@ void SecondTry::SearchFurther(GroupPlacement* out) {
   const std::vector<size_t> order = ScarceFirst();
   const std::optional<Model> model = MakeModel(order);
   const int64_t pass = model.has_value() ? model->packing.pass_steps() : kMaxSteps;
-  const int64_t budget = std::min(kMaxSteps, (max_tries_ - out->tries) * pass);
+  const int64_t most = kMaxSteps * std::max(1, max_tries_ / kDefaultTries);
+  const int64_t budget = std::min(most, (max_tries_ - out->tries) * pass);
   int64_t used = 0;
   PackingOutcome outcome = PackingOutcome::kOutOfSteps;
   if (model.has_value()) outcome = SearchModel(*model, pass, budget, &used);

@@ -14,6 +14,15 @@
 #include "state/placement/planner.h"
 
 namespace muster {
+namespace {
+
+// A gang that the planner gave up is tried again after 1 s, doubling to 5 minutes, with twice the budget each time up to
+// 16 times.
+constexpr int64_t kFirstRetryMs = 1'000;
+constexpr int64_t kLongestRetryMs = 300'000;
+constexpr int32_t kMaxDoublings = 4;
+
+}  // namespace
 
 bool Planning::Due() const {
   if (!r_.sources->complete()) return false;
@@ -90,7 +99,9 @@ bool Planning::Try(const Gang& gang, Step* step) {
     return false;
   }
   if (Reason reason = Place(gangs, step); !reason.none()) {
-    Block(gang, std::move(needs), /*any_gain=*/false, /*holds=*/false, std::move(reason));
+    const bool any_gain = reason.code == ReasonCode::kNoPlaceFound;
+    Block(gang, std::move(needs), any_gain, /*holds=*/false, std::move(reason));
+    r_.gangs->Touch(gang);
     return false;
   }
   return true;
@@ -99,34 +110,60 @@ bool Planning::Try(const Gang& gang, Step* step) {
 // Places all that the gangs' minimums miss and adopts the plans, or keeps nothing and says why.
 Reason Planning::Place(const Group& gangs, Step* step) {
   r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
-  Statement statement(r_.cluster);
-  std::vector<size_t> ends;     // of each gang's operations
-  std::vector<int32_t> lowest;  // and the lowest priority it was planned for
+  std::vector<Demand> demands;
   for (const Gang* each : gangs) {
-    const int32_t missing = r_.eligibility->Missing(*each);
-    const PlacementResult result =
-        PlaceGang(r_.gangs->CandidateRuns(*each), missing, r_.index, *r_.cluster, &statement);
-    if (!result.placed) {
-      statement.Rollback(0);
-      r_.nominations->Charge();
-      const std::string whose =
-          gangs.size() == 1 ? "" : absl::StrCat(" of gang ", each->key, ", which starts with its group");
-      return {ReasonCode::kNoRoom, absl::StrCat("room for ", result.placed_pods, " of ", missing, " members", whose,
-                                                "; ", result.explanation)};
-    }
-    ends.push_back(statement.Mark());
-    lowest.push_back(result.lowest_priority);
+    demands.push_back({r_.gangs->CandidateRuns(*each), r_.eligibility->Missing(*each)});
   }
-  for (const Statement::Operation& operation : statement.operations()) {
+  // P-6: who was given up before is looked at longer.
+  const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
+  Statement statement(r_.cluster);
+  const GroupPlacement placement =
+      PlaceTogether(demands, settings_.tries << doublings, r_.index, *r_.cluster, &statement);
+  stats_.tries += placement.tries;
+  Reason reason;
+  if (placement.placed) {
+    ++stats_.placed;
+    given_up_.Reset(gangs.front()->id);
+    AdoptPlans(gangs, placement, &statement, step);
+  } else {
+    reason = NoPlace(gangs, placement, step->now_ms());
+  }
+  r_.nominations->Charge();
+  return reason;
+}
+
+// Why the gangs were not placed: it is proven that there is no room, or the planner gave up for now.
+Reason Planning::NoPlace(const Group& gangs, const GroupPlacement& placement, int64_t now_ms) {
+  const Gang& failed = *gangs[placement.failed_demand];
+  const std::string whose =
+      gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
+  const std::string tried = absl::StrCat("room for ", placement.placed_pods, " of ",
+                                         r_.eligibility->Missing(failed), " members", whose);
+  GivenUp& given_up = given_up_[gangs.front()->id];
+  if (!placement.out_of_tries) {
+    given_up = GivenUp();
+    return {ReasonCode::kNoRoom, absl::StrCat(tried, "; ", placement.explanation)};
+  }
+  ++stats_.given_up;
+  given_up.retry_at_ms = now_ms + std::min(kLongestRetryMs, kFirstRetryMs << std::min(given_up.times, 10));
+  ++given_up.times;
+  return {ReasonCode::kNoPlaceFound, absl::StrCat("no place found in ", placement.tries, " tries, the first had ", tried,
+                                                  "; it is tried again by itself, longer each time")};
+}
+
+void Planning::AdoptPlans(const Group& gangs, const GroupPlacement& placement, Statement* statement, Step* step) {
+  for (const Statement::Operation& operation : statement->operations()) {
     // Verify what was planned before it becomes a promise.
     MUSTER_CHECK(r_.cluster->Carries(operation.node, operation.cls));
   }
-  const std::vector<Statement::Operation> operations = statement.Commit();
+  const std::vector<Statement::Operation> operations = statement->Commit();
   const int64_t id = next_plan_++;
   size_t begin = 0;
   for (size_t i = 0; i < gangs.size(); ++i) {
-    r_.claims->Adopt(*gangs[i], id, absl::MakeConstSpan(operations).subspan(begin, ends[i] - begin), lowest[i], step);
-    begin = ends[i];
+    const GroupPlacement::Part& part = placement.parts[i];
+    r_.claims->Adopt(*gangs[i], id, absl::MakeConstSpan(operations).subspan(begin, part.end - begin),
+                     part.lowest_priority, step);
+    begin = part.end;
     std::vector<std::string> mates;
     for (const Gang* mate : gangs) {
       if (mate != gangs[i]) mates.push_back(mate->key);
@@ -134,21 +171,24 @@ Reason Planning::Place(const Group& gangs, Step* step) {
     r_.plans->SetMates(*gangs[i], std::move(mates));
     r_.gangs->Touch(*gangs[i]);
   }
-  r_.nominations->Charge();
-  return {};
+}
+
+void Planning::Retry(const Gang& gang) {
+  given_up_[gang.id].retry_at_ms = kNever;
+  r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id));
 }
 
 // What keeps the gangs from being planned whatever room there is on single nodes (K-4, P-10).
 Reason Planning::NoChance(const Group& gangs) const {
   int32_t needed = 0;  // held binds
   for (const Gang* each : gangs) needed += each->submitted ? 0 : r_.eligibility->Missing(*each);
-  if (needed > max_holds_) {
+  if (needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds,
-            absl::StrCat("needs ", needed, " held binds at once, the limit is ", max_holds_, " (max_holds)")};
+            absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (max_holds)")};
   }
-  if (r_.plans->promised_holds() + needed > max_holds_) {
+  if (r_.plans->promised_holds() + needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds,
-            absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ", max_holds_, " there are")};
+            absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ", settings_.max_holds, " there are")};
   }
   return LacksMinResources(gangs);
 }

@@ -26,10 +26,29 @@ struct PlanningRooms {
   Claims* claims;
 };
 
+struct PlanningSettings {
+  int32_t max_holds = 0;  // held binds there can be at once (K-4)
+  int32_t tries = 1;      // P-6: the planner's budget for one gang, at its first attempt
+};
+
+// What planning did since the start.
+struct PlanningStats {
+  int64_t placed = 0;      // gangs, or groups of them
+  int64_t tries = 0;       // of the planner
+  int64_t given_up = 0;    // the budget was used up without a proof that nothing fits
+  friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
+};
+
 class Planning {
  public:
-  // `max_holds`: held binds there can be at once (K-4).
-  Planning(const PlanningRooms& rooms, int32_t max_holds) : r_(rooms), max_holds_(max_holds) {}
+  Planning(const PlanningRooms& rooms, const PlanningSettings& settings) : r_(rooms), settings_(settings) {}
+
+  [[nodiscard]] const PlanningStats& stats() const { return stats_; }
+  // When a gang that was given up is tried again, with a larger budget; kNever: none.
+  [[nodiscard]] int64_t RetryAt(const Gang& gang) const { return given_up_.Of(gang.id).retry_at_ms; }
+  // That time has come.
+  void Retry(const Gang& gang);
+  void Forget(const Gang& gang) { given_up_.Reset(gang.id); }
 
   // A round would have something to look at.
   [[nodiscard]] bool Due() const;
@@ -49,8 +68,17 @@ class Planning {
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
   void Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason);
 
+  struct GivenUp {
+    int32_t times = 0;
+    int64_t retry_at_ms = kNever;
+  };
+  [[nodiscard]] Reason NoPlace(const Group& gangs, const GroupPlacement& placement, int64_t now_ms);
+  void AdoptPlans(const Group& gangs, const GroupPlacement& placement, Statement* statement, Step* step);
+
   const PlanningRooms r_;
-  const int32_t max_holds_;
+  const PlanningSettings settings_;
+  PlanningStats stats_;
+  ById<GivenUp> given_up_;  // by gang: the leader of its group
   int64_t gain_position_ = 0;  // in the cluster's log
   int64_t next_plan_ = 1;
 };
