@@ -77,7 +77,12 @@ Reason KubeScheduler::CannotAsk(const Pod& pod, Step* step) {
   if (gang.submitted) {
     return {ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead"};
   }
+  if (gang.evicting) return r_.eligibility->StructureReason(gang);
   if (pod.state == MemberState::kCommitted) return {ReasonCode::kBinding, "the pod is being bound"};
+  if (r_.bindings->RetryAt(pod) > step->now_ms()) {
+    return {ReasonCode::kBackoff,
+            absl::StrCat("the pod could not be bound and is tried again later; ", r_.bindings->Of(pod).reason)};
+  }
   if (pod.state == MemberState::kWaiting && r_.plans->Of(gang) != nullptr) {
     // A scheduler that asks anew has forgotten its earlier call.
     r_.barrier->End(pod, {ReasonCode::kGone, "the scheduler asked again"}, step);

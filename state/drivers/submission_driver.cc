@@ -173,6 +173,7 @@ void SubmissionDriver::BindPlan(const Gang& gang, Step* step) {
     reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
   }
   r_.bindings->NoteStarted(gang);
+  r_.bindings->NoteWhole(gang);
   r_.submissions->Finish(gang, std::move(reply));
   for (const Slot& slot : slots) {
     r_.gangs->SetNode(*slot.pod, r_.cluster->node(slot.node).facts.name);

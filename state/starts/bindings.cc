@@ -15,6 +15,11 @@ constexpr int64_t kLongestRetryMs = 5'000;
 // A commit needs this much time before the callers give up, so that every binding can be sent and answered.
 constexpr int64_t kCommitSpareMs = 10'000;
 
+// After so many attempts, at least one.
+int64_t RetryDelayMs(int32_t attempts) {
+  return std::min(kLongestRetryMs, kFirstRetryMs << std::min(attempts - 1, 10));
+}
+
 }  // namespace
 
 absl::string_view ToString(BindingPhase phase) {
@@ -86,9 +91,13 @@ Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
 void Bindings::NoteStarted(const Gang& gang) {
   r_.gangs->SetSatisfied(gang, true);
   r_.clock->Reset(gang);
-  r_.gangs->SetRequeues(gang, 0);
   r_.gangs->SetRetry(gang, 0);
   r_.gangs->SetRootCause(gang, "");
+}
+
+void Bindings::NoteWhole(const Gang& gang) {
+  r_.gangs->SetRequeues(gang, 0);
+  r_.repair->Cancel(gang);
 }
 
 void Bindings::Commit(const Gang& gang, Step* step) {
@@ -149,7 +158,7 @@ void Bindings::NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* 
     return;
   }
   binding.reason = outcome.message;
-  const int64_t delay = std::min(kLongestRetryMs, kFirstRetryMs << std::min(binding.attempts - 1, 10));
+  const int64_t delay = RetryDelayMs(binding.attempts);
   if (outcome.result == BindingResult::kRetry && step->now_ms() + delay < r_.barrier->Of(pod).answer_by_ms) {
     binding.next_try_ms = step->now_ms() + delay;
     r_.deadlines->Look(pod.id);
@@ -168,6 +177,7 @@ void Bindings::NoteBound(const Pod& pod, Step* step) {
                     step);
   }
   ForgetCommit(pod, step);
+  states_[pod.id].failures = 0;
   if (Binding& binding = states_[pod.id].binding; binding.phase == BindingPhase::kPending) {
     binding.phase = as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed;
     binding.next_try_ms = kNever;
@@ -189,6 +199,7 @@ void Bindings::LeaveSlot(const Pod& pod, Step* step) {
   if (slot->state == SlotState::kCommitted) {
     r_.plans->NoteBound(pod);
     r_.claims->EndPlanIfDone(gang);
+    if (r_.plans->Of(gang) == nullptr && !gang.evicting) NoteWhole(gang);
     r_.gangs->Touch(gang);
     return;
   }
@@ -204,7 +215,8 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   ForgetCommit(pod, step);
   binding.phase = BindingPhase::kFailed;
   binding.reason = std::string(message);
-  binding.next_try_ms = kNever;
+  const int64_t retry_at_ms = step->now_ms() + RetryDelayMs(++states_[pod.id].failures);
+  binding.next_try_ms = retry_at_ms;
   const NodeId node = r_.ledger->ChargeOf(pod.id).node;
   step->Do(TellPod{RefOf(pod), /*warning=*/true, reason});
   r_.barrier->Answer(pod, false, reason, step);
@@ -218,7 +230,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
     r_.repair->Begin(*pod.gang, step->now_ms());
   }
   const bool usable = pod.cls != kNoClass && r_.cluster->FindObstacle(node, pod.cls) == Obstacle::kNone;
-  if (!has_slot || !usable) {
+  if (!has_slot || !usable || pod.gang->evicting) {
     r_.claims->FreeSlot(pod);
     r_.ledger->DischargePod(pod.id, /*gained=*/true);
     return;
@@ -226,7 +238,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   const Gang& gang = *pod.gang;
   r_.ledger->DischargePod(pod.id, /*gained=*/false);
   r_.plans->Reopen(pod);
-  r_.plans->RestartCalls(gang, step->now_ms(), step->now_ms() + kFirstRetryMs);
+  r_.plans->RestartCalls(gang, step->now_ms(), retry_at_ms);
   r_.claims->ReverifyNode(node, step);
 }
 

@@ -58,6 +58,10 @@ class Bindings {
   Bindings(const BindingRooms& rooms, const BindingSettings& settings) : r_(rooms), settings_(settings) {}
 
   [[nodiscard]] const Binding& Of(const Pod& pod) const { return states_.Of(pod.id).binding; }
+  // Until when the pod, of which a binding failed, is not tried again; 0: it may be.
+  [[nodiscard]] int64_t RetryAt(const Pod& pod) const {
+    return Of(pod).phase == BindingPhase::kFailed && Of(pod).next_try_ms != kNever ? Of(pod).next_try_ms : 0;
+  }
   [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return states_.Of(pod.id).permission; }
 
   // --- the barrier ---
@@ -78,8 +82,9 @@ class Bindings {
   void PermitGroup(const Gang& gang, Step* step);
   // A permitted pod goes back: its caller gave it up, or was not heard of any more.
   void EndPermit(const Pod& pod, Step* step);
-  // The gang's minimum is placed: what it went through before is forgotten.
+  // The gang's minimum is placed: its wait is over. How often it was put back is forgotten when all of it is bound.
   void NoteStarted(const Gang& gang);
+  void NoteWhole(const Gang& gang);
   // A submitted pod's caller starts it: it was permitted.
   void NotePermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
 
@@ -99,6 +104,7 @@ class Bindings {
  private:
   struct State {
     Binding binding;
+    int32_t failures = 0;  // in a row, over commits (G-14)
     Permission permission;
   };
   void Commit(const Gang& gang, Step* step);

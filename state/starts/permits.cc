@@ -55,6 +55,7 @@ void Bindings::PermitGroup(const Gang& gang, Step* step) {
 void Bindings::PermitWaiting(const Gang& gang, Step* step) {
   const MemberSet waiting = gang.in(MemberState::kWaiting);
   NoteStarted(gang);
+  NoteWhole(gang);
   for (const Pod* pod : waiting) Permit(*pod, step);
   r_.gangs->Touch(gang);
 }

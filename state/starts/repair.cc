@@ -13,7 +13,8 @@ constexpr char kEvictedAnew[] = "its gang is being evicted so that it can start 
 }  // namespace
 
 void Repair::Begin(const Gang& gang, int64_t now_ms) {
-  states_[gang.id].repair_until_ms = now_ms + repair_ms_;
+  State& state = states_[gang.id];
+  if (state.repair_until_ms == kNever) state.repair_until_ms = now_ms + repair_ms_;
   gangs_->Touch(gang);
 }
 
@@ -44,6 +45,7 @@ void Repair::End(const Gang& gang, Step* step) {
   const Plan* plan = plans_->Of(gang);
   if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
   const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
+  if (!whole) claims_->Requeue(gang, step->now_ms());  // a start that is always refused must not win every round
   if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.evicting && !whole) {
     Evict(gang, why, step);
   }

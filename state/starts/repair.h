@@ -19,11 +19,11 @@ class Repair {
   Repair(Gangs* gangs, const Plans* plans, Claims* claims, int64_t repair_ms)
       : gangs_(gangs), plans_(plans), claims_(claims), repair_ms_(repair_ms) {}
 
-  // A member could not be bound: its place is kept for a while.
+  // A member could not be bound: its place is kept for a while, counted from the first failure of this start.
   void Begin(const Gang& gang, int64_t now_ms);
   // A member that had started is gone.
   void NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step);
-  // Nothing of the gang runs any more: there is nothing to repair.
+  // Every member of the start is bound, or nothing of the gang runs any more: there is nothing to repair.
   void Cancel(const Gang& gang) { states_[gang.id].repair_until_ms = kNever; }
   // Everybody who was to be evicted is gone.
   void EndEviction(const Gang& gang);
