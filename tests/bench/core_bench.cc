@@ -1,32 +1,17 @@
-// The core's figures of docs/performance.md. Prints one JSON object per figure: {"figure":..., "value":...,
+// The core's figures of docs/performance.md. Prints one JSON object per figure: {"figure":..., "median":...,
 // "unit":...}.
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
-#include <functional>
 #include <random>
 
 #include "absl/strings/str_cat.h"
-#include "state/machine/machine.h"
+#include "tests/bench/core_world.h"
 
 namespace muster {
 namespace {
-
-constexpr int kNodes = 10'000;
-using Clock = std::chrono::steady_clock;
-
-double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); }
-
-void Report(const char* figure, std::vector<double> values, const char* unit) {
-  std::sort(values.begin(), values.end());
-  std::printf("{\"figure\": \"%s\", \"median\": %.4g, \"worst\": %.4g, \"runs\": %zu, \"unit\": \"%s\"}\n", figure,
-              values[values.size() / 2], values.back(), values.size(), unit);
-  std::fflush(stdout);
-}
 
 double ResidentMiB() {
   std::ifstream in("/proc/self/statm");
@@ -36,60 +21,7 @@ double ResidentMiB() {
   return static_cast<double>(resident) * static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
 }
 
-class World {
- public:
-  explicit World(int nodes) : machine_(Settings()) {
-    for (int i = 0; i < nodes; ++i) {
-      NodeDescription node;
-      node.name = absl::StrCat("node-", i);
-      node.labels = {{"kubernetes.io/hostname", node.name}, {"zone", absl::StrCat("z", i % 3)}};
-      node.allocatable = {{"cpu", 64'000}, {"memory", int64_t{256} << 30}, {"pods", 110}, {"nvidia.com/gpu", 8}};
-      Apply(UpsertNode{node});
-    }
-    Apply(FactsRead{});
-  }
-  static MachineSettings Settings() {
-    MachineSettings settings;
-    settings.max_holds = 1'000'000;
-    return settings;
-  }
-  Outcome Apply(const Command& command) {
-    Outcome outcome;
-    machine_.Apply(command, ++now_ms_, &outcome);
-    return outcome;
-  }
-  static PodDescription Pod(const std::string& gang, int index, int min, int shape) {
-    PodDescription pod;
-    pod.uid = absl::StrCat(gang, "-", index);
-    pod.name = pod.uid;
-    pod.name_space = "d";
-    pod.created_ms = index;
-    pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 1000 + shape * 100}, {"memory", int64_t{1} << 30}, {"nvidia.com/gpu", 1}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
-    return pod;
-  }
-  void AddGang(const std::string& gang, int size, int shapes) {
-    for (int i = 0; i < size; ++i) Apply(UpsertPod{Pod(gang, i, size, i % shapes)});
-  }
-  void RemoveGang(const std::string& gang, int size) {
-    for (int i = 0; i < size; ++i) Apply(RemovePod{absl::StrCat(gang, "-", i)});
-  }
-  double PlanSeconds() {
-    const Clock::time_point start = Clock::now();
-    Apply(PlanRound{});
-    return Seconds(start);
-  }
-  [[nodiscard]] bool Planned(const std::string& gang) const {
-    return machine_.plans().Of(*machine_.FindGang(gang)) != nullptr;
-  }
-
- private:
-  Machine machine_;
-  int64_t now_ms_ = 1'000'000;
-};
+}  // namespace
 
 void PlanFigures() {
   World world(kNodes);
@@ -109,7 +41,7 @@ void PlanFigures() {
   Report("plan 1,000 identical pods on 10,000 nodes, class known", known, "ms");
   Report("plan 1,000 pods of 10 templates on 10,000 nodes", mixed, "ms");
   for (int shape = 20; shape < 40; ++shape) {
-    world.Apply(UpsertPod{World::Pod("new", 0, 1, shape)});
+    world.AddGangOf("new", 1, shape);
     first.push_back(world.PlanSeconds() * 1e3);
     world.RemoveGang("new", 1);
   }
@@ -182,14 +114,22 @@ void DecisionFigures() {
   Report("Permit decision in the core, 100,000 pods, 10,000 gangs", permit, "us");
 }
 
-}  // namespace
 }  // namespace muster
 
-// core_bench [decide|plan|place]: only those figures, for a profiler.
+// core_bench [NAME]: only those figures, for a profiler.
 int main(int argc, char** argv) {
   const std::string only = argc > 1 ? argv[1] : "";
-  if (only.empty() || only == "decide") muster::DecisionFigures();
-  if (only.empty() || only == "plan") muster::PlanFigures();
-  if (only.empty() || only == "place") muster::SustainedFigure();
-  return 0;
+  const std::vector<std::pair<std::string, void (*)()>> all = {
+      {"decide", muster::DecisionFigures}, {"plan", muster::PlanFigures},     {"place", muster::SustainedFigure},
+      {"freed", muster::FreedFigures},     {"groups", muster::GroupFigures},  {"nodes", muster::NodeFigures},
+      {"filter", muster::FilterFigures},   {"classes", muster::ClassFigures}, {"waiting", muster::WaitingFigures},
+  };
+  bool any = false;
+  for (const auto& [name, figures] : all) {
+    if (!only.empty() && only != name) continue;
+    figures();
+    any = true;
+  }
+  if (!any) std::fprintf(stderr, "core_bench: no figures of that name\n");
+  return any ? 0 : 2;
 }

@@ -1,0 +1,181 @@
+// What those cost that are not placed: plain pods beside a plan, gangs that wait for minResources, pods that are called
+// again, explanations.
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "tests/bench/core_world.h"
+
+namespace muster {
+namespace {
+
+class Offer : public NodeOffer {
+ public:
+  explicit Offer(absl::flat_hash_set<std::string> nodes) : nodes_(std::move(nodes)) {}
+  // `count` of `nodes` nodes, evenly spread over their names.
+  static std::shared_ptr<const Offer> Spread(int count, int nodes) {
+    absl::flat_hash_set<std::string> names;
+    for (int i = 0; i < count; ++i) names.insert(absl::StrCat("node-", i * (nodes / count)));
+    return std::make_shared<const Offer>(std::move(names));
+  }
+  [[nodiscard]] bool Contains(absl::string_view node) const override { return nodes_.contains(node); }
+  [[nodiscard]] size_t size() const override { return nodes_.size(); }
+
+ private:
+  const absl::flat_hash_set<std::string> nodes_;
+};
+
+// A gang whose members take `gpus` each: with 8 a node each.
+void AddLarge(const std::string& gang, int size, int64_t gpus, World* world) {
+  for (int i = 0; i < size; ++i) {
+    PodDescription pod = World::Pod(gang, i, size, 0);
+    pod.shape.requests["nvidia.com/gpu"] = gpus;
+    world->Apply(UpsertPod{pod});
+  }
+}
+
+std::vector<double> AskFilter(const std::string& uid, const std::shared_ptr<const Offer>& offer, size_t guarded,
+                              World* world) {
+  std::vector<double> out;
+  Repeat(101, 0.5, [&](int run) {
+    const Filter question{uid, offer};
+    out.push_back(world->ApplyMs(question));
+    if (run > 0) return;
+    const Outcome outcome = world->Apply(question);
+    const auto& reply = std::get<FilterReply>(outcome.reply);
+    if (reply.kind != FilterReply::Kind::kPass || reply.guarded.size() != guarded) std::abort();
+  });
+  return out;
+}
+
+// kube-scheduler offers 5% of 10,000 nodes unless told otherwise: 500.
+void BesidePlan(int planned) {
+  World world(kNodes);
+  AddLarge("large", planned, 8, &world);
+  world.Plan();
+  if (!world.Planned("d/large")) std::abort();
+  world.Apply(UpsertPod{World::Plain("fits", 0)});
+  world.Apply(UpsertPod{World::Plain("guarded", 1)});
+  const std::string which =
+      absl::StrCat("a plain pod's filter beside a plan on ", planned / 1000, ",000 of 10,000 ", "nodes, ");
+  for (const int offered : {100, 500, kNodes}) {
+    const std::string how_many = offered == kNodes ? "all" : absl::StrCat(offered);
+    Report(absl::StrCat(which, how_many, " offered"), AskFilter("fits", Offer::Spread(offered, kNodes), 0, &world),
+           "ms");
+    if (planned < kNodes) continue;
+    Report(absl::StrCat(which, how_many, " offered, all guarded"),
+           AskFilter("guarded", Offer::Spread(offered, kNodes), static_cast<size_t>(offered), &world), "ms");
+  }
+}
+
+PodDescription AsksFor(const std::string& gang, int64_t gpus, int priority) {
+  PodDescription pod = World::Pod(gang, 0, 1, 0);
+  pod.priority = priority;
+  pod.gang.declaration.min_resources = ResourceList{{"nvidia.com/gpu", gpus}};
+  return pod;
+}
+
+void MinResources() {
+  World world(kNodes);
+  const int64_t too_many = kNodes * 8 + 1;
+  std::vector<double> tries;
+  Repeat(51, 1, [&](int) {
+    world.Apply(UpsertPod{AsksFor("asks", too_many, 0)});
+    tries.push_back(world.Plan().total_ms);
+    world.RemoveGang("asks", 1);
+  });
+  Report("a gang whose minResources are not free is tried, 10,000 nodes", tries, "ms");
+  for (int gang = 0; gang < 1000; ++gang) {
+    world.Apply(UpsertPod{AsksFor(absl::StrCat("g", gang), too_many, gang)});
+  }
+  world.Plan();
+  std::vector<double> total;
+  std::vector<double> longest;
+  Repeat(11, 2, [&](int) {
+    world.Apply(UpsertPod{World::Plain("one", 1, "node-5000")});
+    world.Plan();
+    world.Apply(RemovePod{"one"});
+    const World::Planning planning = world.Plan();
+    total.push_back(planning.total_ms);
+    longest.push_back(planning.longest_ms);
+  });
+  const std::string which = "one freed GPU among 1,000 gangs that wait for minResources";
+  Report(which + ": planning", total, "ms");
+  Report(which + ": longest round", longest, "ms");
+}
+
+// 1,000 plain pods were kept from nodes of one plan; another plan, on one other node, is withdrawn.
+void Guarded() {
+  constexpr int kGuarded = 1000;
+  World world(kNodes);
+  AddLarge("large", kNodes - 1, 8, &world);
+  world.Plan();
+  AddLarge("small", 8, 1, &world);
+  world.Plan();
+  if (!world.Planned("d/large") || !world.Planned("d/small")) std::abort();
+  absl::flat_hash_set<std::string> of_large;
+  for (int i = 0; of_large.size() < 500; i += 19) {
+    const NodeView node = world.ViewNode(absl::StrCat("node-", i));
+    if (node.reserved.at("cpu") == 1000) of_large.insert(node.name);  // one large member, not eight small ones
+  }
+  const auto offer = std::make_shared<const Offer>(std::move(of_large));
+  for (int i = 0; i < kGuarded; ++i) world.Apply(UpsertPod{World::Plain(absl::StrCat("p-", i), 1)});
+  std::vector<double> took;
+  std::vector<double> called;
+  Repeat(11, 3, [&](int) {
+    for (int i = 0; i < kGuarded; ++i) world.Apply(Filter{absl::StrCat("p-", i), offer});
+    Outcome outcome;
+    took.push_back(world.ApplyMs(RemovePod{"small-0"}, &outcome));
+    called.push_back(static_cast<double>(std::count_if(outcome.effects.begin(), outcome.effects.end(),
+                                                       [](const Effect& e) { return std::get_if<CallPod>(&e); })));
+    if (world.Planned("d/small")) std::abort();
+    world.Apply(UpsertPod{World::Pod("small", 0, 8, 0)});
+    world.Plan();
+    if (!world.Planned("d/small")) std::abort();
+  });
+  const std::string which = "a plan of 8 pods on one node is withdrawn, 1,000 pods guarded elsewhere";
+  Report(which, took, "ms");
+  Report(which + ": called again", called, "pods");
+}
+
+// A gang of a known template meets a full cluster: half of it tainted, half without a GPU.
+void Explained() {
+  World world(kNodes);
+  world.FillGpus();
+  for (int i = 0; i < kNodes; i += 2) {
+    NodeDescription node = World::Node(absl::StrCat("node-", i));
+    node.taints = {{"reserved", "", TaintEffect::kNoSchedule}};
+    world.Apply(UpsertNode{node});
+  }
+  std::vector<double> tries;
+  std::vector<double> asked;
+  Repeat(51, 1, [&](int) {
+    world.AddGangOf("large", 8, 0);
+    tries.push_back(world.Plan().total_ms);
+    const Clock::time_point start = Clock::now();
+    const std::string why = world.View("d/large").reason.text;
+    asked.push_back(tries.back() + Ms(start));
+    if (why.find("taint") == std::string::npos || why.find("gpu") == std::string::npos) std::abort();
+    world.RemoveGang("large", 8);
+    world.Plan();
+  });
+  Report("a gang that does not fit is tried, 10,000 nodes", tries, "ms");
+  Report("a gang that does not fit is tried and asked why, 10,000 nodes", asked, "ms");
+}
+
+}  // namespace
+
+void FilterFigures() {
+  for (const int planned : {1000, 5000, kNodes}) BesidePlan(planned);
+}
+
+void WaitingFigures() {
+  MinResources();
+  Guarded();
+  Explained();
+}
+
+}  // namespace muster
