@@ -1,22 +1,98 @@
 #!/usr/bin/env bash
-# Prints the measured figures beside their targets and keeps them as data: tools/bench.sh BUILD
+# Prints the measured figures beside their targets and keeps them as data:
+#   tools/bench.sh BUILD
+# With AGAINST, compares with older programs instead: old and new in turn, BENCH_ROUNDS times (5), one thing at a time:
+#   tools/bench.sh BUILD AGAINST
+# AGAINST: a git revision, which is built in build/against, or a directory with older programs.
+# BENCH_PROGRAMS: which of "core_bench placement_bench http_bench rpc_bench"; BENCH_FIGURES: which of core_bench's
+# figures: one of decide plan place freed groups nodes filter classes waiting.
 # The figures with a real kube-scheduler come from `make e2e` (lines FIGURE).
 set -euo pipefail
 build=$1
-out="$build/bench.jsonl"
-{ "$build/tests/core_bench"; "$build/tests/http_bench"; "$build/tests/rpc_bench"; } | tee "$out.new" >/dev/null
-mv "$out.new" "$out"
-python3 - "$out" tests/bench/targets.json <<'PY'
-import json, sys
-targets = json.load(open(sys.argv[2]))
-print(f"{'figure':66} {'measured':>16} {'target':>14}")
-for line in open(sys.argv[1]):
-    row = json.loads(line)
-    target = targets.get(row["figure"], {})
-    value = row.get(target.get("of", "median"), row["median"])
-    limit = target.get("limit")
-    met = "" if limit is None else "met" if (value >= limit if target.get("at_least") else value <= limit) else "MISSED"
-    sign = ">=" if target.get("at_least") else "<="
-    print(f"{row['figure']:66} {value:>10.4g} {row['unit']:5} {sign if limit is not None else '':>3} {limit if limit is not None else '':>9} {met}")
-PY
-echo "kept in $out"
+against=${2:-}
+cd "$(dirname "$0")/.."
+programs=${BENCH_PROGRAMS:-core_bench placement_bench http_bench rpc_bench}
+
+run() { # PROGRAM FILE: its figures
+  case $1 in
+    */core_*) "$1" ${BENCH_FIGURES:+"$BENCH_FIGURES"} >"$2" ;;
+    *) "$1" >"$2" ;;
+  esac
+}
+
+if [ -z "$against" ]; then
+  out=$build/bench.jsonl
+  : >"$out.new"
+  for program in $programs; do
+    run "$build/tests/$program" "$out.part" || echo "failed: $program ended with $?"
+    cat "$out.part" >>"$out.new"
+  done
+  rm -f "$out.part"
+  mv "$out.new" "$out"
+  tests/bench/report.py table "$out" tests/bench/targets.json
+  echo "kept in $out"
+  exit
+fi
+
+# The older programs: `older` is their directory. For core_bench the present figures are measured of the older core, where
+# they compile with it: so that what is new among them is compared, and both sides measure alike.
+if [ -d "$against" ]; then
+  older=$against
+  [ ! -d "$against/tests" ] || older=$against/tests
+else
+  commit=$(git rev-parse --verify --quiet "$against^{commit}") || {
+    echo "$against is neither a directory nor a commit of this repository (a shallow clone: git fetch --unshallow)"
+    exit 1
+  }
+  tree=build/against/${commit:0:12}/tree
+  made=build/against/${commit:0:12}/out
+  older=$made/tests
+  rm -rf "$tree"
+  mkdir -p "$tree"
+  git archive "$commit" | tar -x -C "$tree" # with the commit's times: nothing is compiled twice
+  present=(tests/bench/core_world.h tests/bench/core_world.cc tests/bench/*_figures.cc)
+  cp -p "${present[@]}" "$tree/tests/bench/"
+  cp -p tests/bench/core_bench.cc "$tree/tests/bench/core_bench_present.cc"
+  cat >>"$tree/tests/CMakeLists.txt" <<'CMAKE'
+file(GLOB present_figures bench/*_figures.cc)
+add_executable(core_bench_present EXCLUDE_FROM_ALL bench/core_bench_present.cc bench/core_world.cc ${present_figures})
+target_link_libraries(core_bench_present PRIVATE muster_machine muster_store)
+CMAKE
+  echo "building ${commit:0:12} in $made"
+  cmake -S "$tree" -B "$made" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >"$made.log" 2>&1 || { cat "$made.log"; exit 1; }
+  for program in $programs; do
+    [ -e "$tree/tests/bench/$program.cc" ] || continue
+    cmake --build "$made" -j "${JOBS:-$(nproc)}" --target "$program" >"$made.log" 2>&1 || { tail -n 40 "$made.log"; exit 1; }
+  done
+  case $programs in *core_bench*)
+    rm -f "$older/core_bench_present"
+    cmake --build "$made" -j "${JOBS:-$(nproc)}" --target core_bench_present >"$made.log" 2>&1 ||
+      echo "skipped: the present core figures with the core of ${commit:0:12}: they do not compile ($made.log); its own are run" ;;
+  esac
+fi
+
+data=$build/bench-against.jsonl
+part=$build/bench-against.part
+: >"$data"
+pairs=()
+for program in $programs; do
+  before=$older/$program
+  [ "$program" != core_bench ] || [ ! -x "$older/core_bench_present" ] || before=$older/core_bench_present
+  if [ -x "$before" ]; then pairs+=("$program=$before"); else echo "skipped: $program: there is none in $older"; fi
+done
+measure() { # older|present PROGRAM ROUND
+  run "$2" "$part" || echo "failed: $2 ended with $? in round $3; figures that it did not print are skipped"
+  sed -n "s/^{/{\"which\": \"$1\", \"round\": $3, /p" "$part" >>"$data"
+}
+for round in $(seq "${BENCH_ROUNDS:-5}"); do
+  for pair in "${pairs[@]}"; do
+    echo "round $round: ${pair%%=*}" >&2
+    # Whoever goes first changes every round: what the machine does besides hits both.
+    if [ $((round % 2)) = 1 ]; then measure older "${pair#*=}" "$round"; fi
+    measure present "$build/tests/${pair%%=*}" "$round"
+    if [ $((round % 2)) = 0 ]; then measure older "${pair#*=}" "$round"; fi
+  done
+done
+rm -f "$part"
+tests/bench/report.py compare "$data" tests/bench/targets.json "$build/bench-against.json"
+echo "kept in $build/bench-against.json; every run in $data"
