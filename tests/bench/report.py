@@ -44,7 +44,7 @@ def compare(measured, targets, out):
     for row in measured:
         values.setdefault(row["figure"], {}).setdefault(row["which"], []).append(row["median"])
         units[row["figure"]] = row["unit"]
-    print(f"{'figure (median of the runs)':100} {'older':>10} {'present':>10} {'':6} {'ratio':>6}")
+    print(f"{'figure (median of the runs)':100} {'older':>10} {'present':>10} {'':6} {'ratio':>6}  in one round")
     kept = []
     unknown = {"older": [], "present": []}
     for figure, of in values.items():
@@ -53,13 +53,14 @@ def compare(measured, targets, out):
             continue
         older, present = (statistics.median(of[which]) for which in ("older", "present"))
         ratio = present / older if older else float("nan")
+        by_round = [new / old for old, new in zip(of["older"], of["present"]) if old] or [float("nan")]
         better_up = more_is_better(figure, units[figure], targets)
         worse = bool(ratio * WORSE < 1 if better_up else ratio > WORSE)
         kept.append({"figure": figure, "unit": units[figure], "older": older, "present": present, "ratio": ratio,
                      "more_is_better": better_up, "worse": worse, "older_runs": of["older"],
                      "present_runs": of["present"]})
         print(f"{figure:100} {older:>10.4g} {present:>10.4g} {units[figure]:6} {ratio:>6.3g}"
-              f"{'  WORSE' if worse else ''}")
+              f"  {min(by_round):.3g} to {max(by_round):.3g}{'  WORSE' if worse else ''}")
     for which, figures in unknown.items():
         for figure in figures:
             print(f"skipped: only the {which} programs know: {figure}")
@@ -71,7 +72,7 @@ def compare(measured, targets, out):
 
 
 def main(args):
-    if len(args) not in (3, 4) or args[0] not in ("table", "compare"):
+    if (args[:1], len(args)) not in ((["table"], 3), (["compare"], 4)):
         sys.exit(__doc__)
     with open(args[2], encoding="utf-8") as file:
         targets = json.load(file)
