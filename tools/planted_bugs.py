@@ -1,0 +1,252 @@
+"""The bugs that tools/plant_bugs.py plants, by the room they are planted in.
+
+name: (file, the text that stands there once, what is put instead)
+"""
+BUGS = {
+    # --- the model ---
+    "gated-count": ("state/model/quorum.h", "counts_.pending - counts_.gated + Succeeded();", "counts_.pending + Succeeded();"),
+    "podgroup-wins": (
+        "state/model/gang.cc",
+        "Assign(Pick(annotations, object, &D::min_member), &rules.min_member);",
+        "Assign(Pick(object, annotations, &D::min_member), &rules.min_member);"),
+    "negative-quantity": ("state/base/quantity.cc", 'if (negative) return NotAQuantity(text, "negative");', ""),
+    "text-cut-anywhere": (
+        "state/base/text.h",
+        "  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;\n",
+        ""),
+    # --- placement ---
+    "rollback-forgets": (
+        "state/placement/statement.h",
+        "while (operations_.size() > mark) {",
+        "while (operations_.size() > mark + 1) {"),
+    "free-counted-once": (
+        "state/placement/cluster.cc",
+        "  node.free.AddTimes(c.request, times);\n",
+        "  node.free.AddTimes(c.request, 1);\n"),
+    "pods-limit-ignored": ("state/placement/cluster.cc", "  request->Set(kPods, 1);\n", "  request->Set(kPods, 0);\n"),
+    "taints-ignored": (
+        "state/placement/cluster.cc",
+        "if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;",
+        ""),
+    "host-ports-ignored": (
+        "state/placement/cluster.cc",
+        "if (Conflicts(held, port)) return 0;",
+        "if (Conflicts(held, port) && limit < 0) return 0;"),
+    "index-stale": ("state/placement/class_index.cc", "  if (score == before) return;", "  if (score <= before) return;"),
+    "worst-node-first": (
+        "state/placement/class_index.h",
+        "a.negative_score < b.negative_score",
+        "a.negative_score > b.negative_score"),
+    "driver-after-executors": ("state/placement/planner.cc", "    if (run.priority < lowest_allowed) break;\n", ""),
+    # --- the queue ---
+    "priority-upside-down": (
+        "state/queueing/order.h",
+        "std::tie(b.half_bound, b.priority, a.requeues",
+        "std::tie(b.half_bound, a.priority, a.requeues"),
+    "blocked-for-ever": ("state/queueing/backlog.cc", "    if (helps(alike.wait_for)) awake_.insert(needs);\n", ""),
+    # --- gangs ---
+    "requeues-ignored": (
+        "state/gangs/eligibility.cc",
+        "Priority(gang), gang.kept.requeues, gang.created_ms,",
+        "Priority(gang), 0, gang.created_ms,"),
+    "terminated-count": (
+        "state/gangs/types.h",
+        "MemberCounts{count(MemberState::kPending), gated,",
+        "MemberCounts{count(MemberState::kPending) + count(MemberState::kFailed), gated,"),
+    "group-by-naming": ("state/gangs/groups.cc", "    if (other->rules.group == ids) continue;\n", "    continue;\n"),
+    "strangers-count": (
+        "state/gangs/eligibility.cc",
+        "  if (!gang.submitted) return gang.quorum().Missing(finishing);\n",
+        "  return gang.quorum().Missing(finishing);\n"),
+    # --- records ---
+    "record-forgets": ("state/records/records.cc", "  record.set_held_ms(gang.kept.held_ms);\n", ""),
+    # --- starts ---
+    "quorum-one-short": (
+        "state/starts/bindings.cc",
+        "if (plan.held < plan.size()) return;",
+        "if (plan.held + 1 < plan.size()) return;"),
+    "no-reservation": (
+        "state/starts/bindings.cc",
+        "  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);\n"
+        "  if (r_.barrier->Of(pod).by_permit)",
+        "  if (r_.barrier->Of(pod).by_permit)"),
+    "commit-unverified": (
+        "state/starts/bindings.cc",
+        "const Reason reason = VerifyPlan(*each, step->now_ms());",
+        "const Reason reason;"),
+    "wait-time-starts-anew": (
+        "state/starts/wait_clock.h",
+        "    if (state.by_plan) gangs_->SetHeld(gang, gang.kept.held_ms + now_ms - state.since_ms);\n",
+        ""),
+    "no-back-off": (
+        "state/starts/claims.cc",
+        "  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, kBackoffStartMs << doublings));\n",
+        ""),
+    "timeout-unmarked": ("state/starts/claims.cc", "      step->Do(MarkTimedOut{RefOf(*pod)});\n", ""),
+    "different-minimum-alike": (
+        "state/starts/planning.cc",
+        'absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",',
+        'absl::StrCat(r_.eligibility->Priority(gang), "/",'),
+    "next-of-its-kind-sleeps": ("state/starts/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike);\n", ""),
+    "half-a-group-commits": (
+        "state/starts/bindings.cc",
+        "if (plan.held < plan.size()) return;",
+        "if (each == &gang && plan.held < plan.size()) return;"),
+    "permit-kept-for-ever": (
+        "state/starts/permits.cc",
+        "  state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;\n",
+        "  state.permission.bind_by_ms = kNever - 1;\n"),
+    "repair-without-policy": ("state/starts/repair.cc", "  states_[gang.id].repair_until_ms = now_ms + repair_ms_;\n", ""),
+    "evicted-once": ("state/starts/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
+    "whole-gang-evicted": (
+        "state/starts/repair.cc",
+        "gang.kept.satisfied && !gang.evicting && !whole) {",
+        "gang.kept.satisfied && !gang.evicting) {"),
+    # --- drivers ---
+    "cycle-never-ends": (
+        "state/drivers/verbs.cc",
+        "  r_.gangs->HadTurn(pod);\n"
+        "  r_.gangs->AdvanceCycle(gang);\n"
+        "  return reason;",
+        "  if (reason.none()) r_.gangs->HadTurn(pod);\n"
+        "  r_.gangs->AdvanceCycle(gang);\n"
+        "  return reason;"),
+    "non-strict-releases": (
+        "state/drivers/verbs.cc",
+        "if (gang == nullptr || gang->rules.mode == GangMode::kNonStrict || gang->once_satisfied()) return;",
+        "if (gang == nullptr || gang->once_satisfied()) return;"),
+    "node-not-offered": ("state/drivers/kube_scheduler.cc", "    if (!offered(slots[i])) continue;\n", ""),
+    "guard-asleep": ("state/drivers/kube_scheduler.cc", "    reply.guarded.push_back(r_.cluster->node(node).facts.name);\n", ""),
+    "guard-too-strict": (
+        "state/drivers/kube_scheduler.cc",
+        "r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;",
+        "false;"),
+    "preempts-gangs": (
+        "state/drivers/kube_scheduler.cc",
+        "return entry.first->active() - entry.second < entry.first->rules.min_member;",
+        "return entry.second < 0;"),
+    "members-preempt": (
+        "state/drivers/kube_scheduler.cc",
+        "const bool alone = pod == nullptr || pod->gang == nullptr || r_.eligibility->PassesOneByOne(*pod->gang);",
+        "const bool alone = true;"),
+    "confirm-any-plan": ("state/drivers/submission_driver.cc", "  if (plan->id != command.plan) {", "  if (command.plan < 0) {"),
+    "group-confirmed-by-one": (
+        "state/drivers/submission_driver.cc",
+        "    if (its == nullptr || !its->confirmed) return Stands(",
+        "    if (its == nullptr) return Stands("),
+    "invalid-has-no-turn": (
+        "state/drivers/verbs.cc",
+        "Reason turn = gate.none() ? TakeTurn(*pod)",
+        "Reason turn = gate.none() && reason.none() ? TakeTurn(*pod)"),
+    # --- the machine ---
+    "hang-up-still-binds": (
+        "state/machine/machine.cc",
+        "  if (barrier_.Of(*pod).holds.empty()) barrier_.End(*pod, gone, step);\n",
+        ""),
+    "satisfied-for-ever": ("state/machine/settling.cc", "    r_.gangs->SetSatisfied(gang, false);\n", ""),
+    "one-bound-satisfies": (
+        "state/machine/settling.cc",
+        "gang.active() > 0 && r_.eligibility->Missing(gang) == 0;",
+        "gang.active() > 0;"),
+    "submission-never-expires": (
+        "state/machine/machine.cc",
+        "if (submissions_.Expired(gang, step->now_ms())) {",
+        "if (submissions_.Expired(gang, 0)) {"),
+    "gap-unseen": (
+        "state/machine/machine.cc",
+        "  if (step.version - 1 <= sources_.version()) return absl::OkStatus();\n",
+        "  return absl::OkStatus();\n"),
+    "half-a-step": (
+        "state/machine/machine.cc",
+        "    return step->Refuse(std::move(possible));\n"
+        "  }\n"
+        "  announcements_.TakeUpdate",
+        "    step->Refuse(std::move(possible));\n"
+        "  }\n"
+        "  announcements_.TakeUpdate"),
+    "leaving-uses-nothing": (
+        "state/machine/pod_announcements.cc",
+        "  if (pod.on_node()) r_.claims->UseNode(pod, step);\n"
+        "  if (pod.gang == nullptr && (change.gang",
+        "  if (pod.state != MemberState::kLeaving && pod.on_node()) r_.claims->UseNode(pod, step);\n"
+        "  if (pod.gang == nullptr && (change.gang"),
+    "deleted-group-holds": (
+        "state/machine/announcements.cc",
+        '  r_.barrier->EndAll(gang, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang.key, ": the PodGroup was deleted")},\n'
+        '                     step);\n',
+        ""),
+    "submitted-loses-rules": (
+        "state/machine/pod_announcements.cc",
+        "facts.gang.in_gang() || (facts.gang.name == known.gang.name && !facts.gang.declares);",
+        "facts.gang.in_gang();"),
+    # --- the process ---
+    "commit-record-late": (
+        "service/engine/engine.cc",
+        "  CommitRecords();\n"
+        "  Publish();\n"
+        "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n",
+        "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"
+        "  CommitRecords();\n"
+        "  Publish();\n"),
+    "answers-lost-on-stop": (
+        "service/engine/engine.cc",
+        "    if (stop) Apply(Shutdown{}, &outcome);\n",
+        "    if (stop) holds_.clear();\n"),
+    "readers-write": (
+        "service/rpc/door.cc",
+        "if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {",
+        "if (may.ok() && role == Role::kReadWrite && identity->name.empty()) {"),
+    "answers-forgotten": ("service/rpc/request_log.cc", "    if (fresh) {\n", "    if (fresh || !key.empty()) {\n"),
+    "streams-uncounted": ("service/security/limits.cc", "  ++entry.streams;\n", ""),
+    "snapshot-never-gives-way": (
+        "service/rpc/facts_service.cc",
+        "if (now - oldest->second < stall_) return false;",
+        "if (now - oldest->second < stall_ * 1'000'000) return false;"),
+    "snapshot-without-end": ("service/rpc/facts_service.cc", "    if (!ended_) {", "    if (parts_ < 0) {"),
+    "errors-of-any-size": (
+        "service/rpc/errors.cc",
+        "  return text.size() <= bytes ? std::string(text)",
+        "  return bytes > 0 ? std::string(text)"),
+    "placed-pods-submitted": (
+        "service/rpc/reading.cc",
+        "    if (pod.node_name.empty() && pod.phase",
+        "    if (true || pod.phase"),
+    "members-of-any-size": ("service/rpc/reading.cc", " + 2 * name.size() + id.size());", ");"),
+    "errors-kept-uncounted": (
+        "service/rpc/request_log.cc",
+        "answer.response.size() + answer.status.error_message().size() +",
+        "answer.response.size() +"),
+    "ranges-read": ("service/http/door_stream.cc", "if (line_matches_ == kRange.size()) return true;", ""),
+    "chunks-read": ("service/http/http_listener.cc", 'if (request.has_header("Transfer-Encoding") || ', "if ("),
+    "multipart-read": (
+        "service/http/http_listener.cc",
+        'request.get_header_value("Content-Type"), "multipart/")',
+        'request.get_header_value("Content-Type"), "none/")'),
+    "name-cut-at-nul": (
+        "service/http/door_stream.cc",
+        "std::string name(reinterpret_cast<const char*>(text), static_cast<size_t>(length));",
+        "std::string name(reinterpret_cast<const char*>(text));"),
+    "unchecked-certificate": (
+        "service/security/tls_context.cc",
+        "  Look();\n"
+        "  return pem_;",
+        "  Look();\n"
+        "  auto raw = std::make_shared<TlsPem>(*pem_);\n"
+        "  raw->certificate = *ReadFile(files_.certificate);\n"
+        "  raw->generation = FileStamp(files_.certificate);\n"
+        "  return raw;"),
+    "devices-read": (
+        "service/support/file.cc",
+        '  if (!S_ISREG(info.st_mode)) return Refused(path, "it is not a regular file");\n',
+        ""),
+    "place-kept-on-cancel": (
+        "service/rpc/decision_service.cc",
+        "    if (!std::exchange(ended_, true)) door()->engine().EndPermit(permit_.uid, token_);\n",
+        ""),
+    # --- Kubernetes ---
+    "deleted-unseen": (
+        "k8s-extender/apiserver/informer.cc",
+        "    handlers_.remove(known->second, known->first);\n"
+        "    known = known_.erase(known);",
+        "    known = known_.erase(known);"),
+}
