@@ -3,8 +3,7 @@
 name: (file, the text that stands there once, what is put instead)
 """
 BUGS = {
-    # --- the model ---
-    "gated-count": ("state/model/quorum.h", "counts_.pending - counts_.gated + Succeeded();", "counts_.pending + Succeeded();"),
+    # --- values: base and model ---
     "podgroup-wins": (
         "state/model/gang.cc",
         "Assign(Pick(annotations, object, &D::min_member), &rules.min_member);",
@@ -50,9 +49,17 @@ BUGS = {
         "Priority(gang), gang.kept.requeues, gang.created_ms,",
         "Priority(gang), 0, gang.created_ms,"),
     "terminated-count": (
-        "state/gangs/types.h",
-        "MemberCounts{count(MemberState::kPending), gated,",
-        "MemberCounts{count(MemberState::kPending) + count(MemberState::kFailed), gated,"),
+        "state/gangs/eligibility.cc",
+        "const int32_t children = gang.quorum().Children();\n"
+        "  if (children >=",
+        "const int32_t children = gang.quorum().Children() + gang.count(MemberState::kFailed);\n"
+        "  if (children >="),
+    "gated-count": (
+        "state/gangs/eligibility.cc",
+        "const int32_t children = gang.quorum().Children();\n"
+        "  if (children >=",
+        "const int32_t children = gang.quorum().Children() + gang.gated;\n"
+        "  if (children >="),
     "group-by-naming": ("state/gangs/groups.cc", "    if (other->rules.group == ids) continue;\n", "    continue;\n"),
     "strangers-count": (
         "state/gangs/eligibility.cc",
@@ -102,6 +109,11 @@ BUGS = {
         "state/starts/repair.cc",
         "gang.kept.satisfied && !gang.evicting && !whole) {",
         "gang.kept.satisfied && !gang.evicting) {"),
+    "hold-without-deadline": (
+        "state/starts/barrier.cc",
+        "  gangs_->SetState(pod, MemberState::kWaiting);\n"
+        "  deadlines_->Look(pod.id);\n",
+        "  gangs_->SetState(pod, MemberState::kWaiting);\n"),
     # --- drivers ---
     "cycle-never-ends": (
         "state/drivers/verbs.cc",
@@ -148,10 +160,7 @@ BUGS = {
         "state/machine/settling.cc",
         "gang.active() > 0 && r_.eligibility->Missing(gang) == 0;",
         "gang.active() > 0;"),
-    "submission-never-expires": (
-        "state/machine/machine.cc",
-        "if (submissions_.Expired(gang, step->now_ms())) {",
-        "if (submissions_.Expired(gang, 0)) {"),
+    "submission-never-expires": ("state/machine/due.cc", "    due = std::min(due, submission->expires_ms);\n", ""),
     "gap-unseen": (
         "state/machine/machine.cc",
         "  if (step.version - 1 <= sources_.version()) return absl::OkStatus();\n",
@@ -179,6 +188,11 @@ BUGS = {
         "state/machine/pod_announcements.cc",
         "facts.gang.in_gang() || (facts.gang.name == known.gang.name && !facts.gang.declares);",
         "facts.gang.in_gang();"),
+    "id-still-called": ("state/machine/pod_announcements.cc", "  r_.calls->Forget(pod);\n", ""),
+    "id-still-at-barrier": ("state/machine/pod_announcements.cc", "  r_.barrier->Forget(pod);\n", ""),
+    "id-still-permitted": ("state/machine/pod_announcements.cc", "  r_.bindings->Forget(pod);\n", ""),
+    "id-still-repaired": ("state/machine/settling.cc", "  r_.repair->Forget(gang);\n", ""),
+    "id-still-on-the-clock": ("state/machine/settling.cc", "  r_.clock->Forget(gang);\n", ""),
     # --- the process ---
     "commit-record-late": (
         "service/engine/engine.cc",

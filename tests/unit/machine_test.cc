@@ -123,5 +123,37 @@ TEST_F(MachineTest, UnknownPodsAreSaid) {
   EXPECT_TRUE(absl::IsFailedPrecondition(Apply(PostBind{"a", "m"}).status));
 }
 
+// S-1: who announces facts begins with a snapshot; then step follows step. A step that is known already is answered.
+TEST_F(MachineTest, StepsOfFactsLeaveNoGap) {
+  const auto announce = [this](const std::string& source, int64_t version) {
+    return Apply(UpdateFacts{{source, version}, {}, {}, {}, {}, {}, {}});
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("me", 1).status)) << "no snapshot came before";
+  EXPECT_TRUE(Apply(ReplaceFacts{{"me", 7}, {}, {}}).status.ok());
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("me", 9).status)) << "8 is missing";
+  EXPECT_TRUE(absl::IsFailedPrecondition(announce("you", 8).status)) << "another announcer";
+  for (const int64_t version : {8, 8, 3}) {
+    const Outcome taken = announce("me", version);
+    EXPECT_TRUE(taken.status.ok()) << taken.status;
+    EXPECT_EQ(std::get<FactsReply>(taken.reply).version, 8);
+  }
+}
+
+// S-1: a step in which something cannot be right changes nothing.
+TEST_F(MachineTest, AStepOfFactsIsTakenAsAWholeOrNotAtAll) {
+  Apply(UpsertPod{Pod("a", "g", 2)});
+  Apply(ReplaceFacts{{"me", 1}, {}, {Pod("a", "g", 2)}});
+  PodDescription nobody = Pod("b", "g", 2);
+  nobody.uid = "";
+  UpdateFacts step{{"me", 2}, {}, {}, {nobody}, {"a"}, {}, {}};
+  EXPECT_TRUE(absl::IsInvalidArgument(Apply(step).status));
+  EXPECT_NE(machine_.FindPod("a"), nullptr);
+  EXPECT_EQ(machine_.sources().version(), 1);
+  step.pods = {Pod("b", "g", 2)};
+  EXPECT_TRUE(Apply(step).status.ok());
+  EXPECT_EQ(machine_.FindPod("a"), nullptr);
+  EXPECT_NE(machine_.FindPod("b"), nullptr);
+}
+
 }  // namespace
 }  // namespace muster
