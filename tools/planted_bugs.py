@@ -191,8 +191,6 @@ BUGS = {
     "id-still-called": ("state/machine/pod_announcements.cc", "  r_.calls->Forget(pod);\n", ""),
     "id-still-at-barrier": ("state/machine/pod_announcements.cc", "  r_.barrier->Forget(pod);\n", ""),
     "id-still-permitted": ("state/machine/pod_announcements.cc", "  r_.bindings->Forget(pod);\n", ""),
-    "id-still-repaired": ("state/machine/settling.cc", "  r_.repair->Forget(gang);\n", ""),
-    "id-still-on-the-clock": ("state/machine/settling.cc", "  r_.clock->Forget(gang);\n", ""),
     # --- the process ---
     "commit-record-late": (
         "service/engine/engine.cc",

@@ -2,6 +2,7 @@
 
 #include "state/base/quantity.h"
 #include "state/base/resources.h"
+#include "state/base/text.h"
 #include "state/model/constraints.h"
 #include "state/queueing/order.h"
 
@@ -143,6 +144,15 @@ TEST(QueueOrder, IsG9) {
   for (size_t i = 0; i < order.size(); ++i) {
     for (size_t j = 0; j < order.size(); ++j) EXPECT_EQ(order[i] < order[j], i < j) << i << " " << j;
   }
+}
+
+// S-6: what is repeated of foreign text is cut between characters.
+TEST(Text, NoCharacterIsCutInTwo) {
+  EXPECT_EQ(Beginning("abc", 3), "abc");
+  EXPECT_EQ(Beginning("abc", 2), "ab");
+  EXPECT_EQ(Beginning("a\u00e4", 2), "a");
+  EXPECT_EQ(Beginning("a\u00e4b", 3), "a\u00e4");
+  EXPECT_EQ(Beginning("\U0001F600", 3), "");
 }
 
 }  // namespace
