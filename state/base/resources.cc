@@ -1,8 +1,10 @@
 #include "state/base/resources.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/check.h"
 #include "state/base/quantity.h"
 
 namespace muster {
@@ -18,77 +20,77 @@ std::string FormatResources(const ResourceList& resources) {
 ResourceNames::ResourceNames() {
   for (const absl::string_view name : {"cpu", "memory", "ephemeral-storage", "pods"}) {
     ids_.emplace(name, static_cast<ResourceId>(names_.size()));
-    names_.emplace_back(name);
+    names_.push_back({std::string(name), 1});  // theirs for ever
   }
 }
 
-ResourceId ResourceNames::Intern(absl::string_view name) {
+int64_t Nearest(WideSum sum) {
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+  return static_cast<int64_t>(std::clamp<WideSum>(sum, -kMost, kMost));
+}
+
+absl::Status CheckAmounts(const ResourceList& list) {
+  for (const auto& [name, amount] : list) {
+    if (amount >= 0 && amount <= kMaxAmount) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("resource ", name, ": ", amount, " is out of range; expected 0 to ", kMaxAmount));
+  }
+  return absl::OkStatus();
+}
+
+ResourceId ResourceNames::Find(absl::string_view name) const {
   const auto found = ids_.find(name);
-  if (found != ids_.end()) return found->second;
-  if (names_.size() >= kMaxNames) return -1;
-  const auto id = static_cast<ResourceId>(names_.size());
-  ids_.emplace(name, id);
-  names_.emplace_back(name);
-  return id;
+  return found == ids_.end() ? -1 : found->second;
 }
 
 absl::StatusOr<ResourceVector> ResourceNames::ToVector(const ResourceList& list) {
+  if (absl::Status amounts = CheckAmounts(list); !amounts.ok()) return amounts;
   ResourceVector out;
   for (const auto& [name, amount] : list) {
-    if (amount < 0 || amount > kMaxAmount) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("resource ", name, ": ", amount, " is out of range; expected 0 to ", kMaxAmount));
-    }
     if (amount == 0) continue;
-    const ResourceId id = Intern(name);
-    if (id < 0) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("resource ", name, ": more than ", kMaxNames, " different resource names"));
+    ResourceId id = Find(name);
+    if (id < 0 && unused_.empty()) {
+      id = static_cast<ResourceId>(names_.size());
+      names_.push_back({name, 0});
+      ids_.emplace(name, id);
+    } else if (id < 0) {
+      id = unused_.back();
+      unused_.pop_back();
+      names_[static_cast<size_t>(id)] = {name, 0};
+      ids_.emplace(name, id);
     }
+    Use(id);
     out.Set(id, amount);
   }
   return out;
 }
 
+void ResourceNames::Release(const ResourceVector& vector) {
+  for (const ResourceVector::Entry& entry : vector.entries()) {
+    if (entry.amount == 0) continue;
+    Entry& name = names_[static_cast<size_t>(entry.id)];
+    MUSTER_CHECK(name.users > 0);
+    if (--name.users > 0) continue;
+    ids_.erase(name.name);
+    name.name.clear();
+    unused_.push_back(entry.id);
+  }
+}
+
 ResourceList ResourceNames::ToList(const ResourceVector& vector) const {
   ResourceList out;
-  for (ResourceId id = 0; id < vector.size(); ++id) {
-    if (vector.Get(id) != 0) out.emplace(Name(id), vector.Get(id));
+  for (const auto& [id, amount] : vector.entries()) {
+    if (amount != 0) out.emplace(Name(id), amount);
   }
   return out;
 }
 
-void ResourceVector::AddTimes(const ResourceVector& other, int64_t times) {
-  if (other.amounts_.size() > amounts_.size()) amounts_.resize(other.amounts_.size(), 0);
-  for (size_t i = 0; i < other.amounts_.size(); ++i) amounts_[i] += times * other.amounts_[i];
-}
-
-int64_t ResourceVector::TimesIn(const ResourceVector& free, int64_t limit) const {
-  int64_t times = limit;
-  for (ResourceId id = 0; id < size(); ++id) {
-    const int64_t want = amounts_[static_cast<size_t>(id)];
-    if (want <= 0) continue;
-    const int64_t have = free.Get(id);
-    if (have < want) return 0;
-    times = std::min(times, have / want);
+ResourceList ResourceNames::ToList(const ResourceSum& sum) const {
+  ResourceList out;
+  for (const auto& [id, amount] : sum.entries()) {
+    if (amount != 0) out.emplace(Name(id), Nearest(amount));
   }
-  return times;
-}
-
-ResourceId ResourceVector::FirstLacking(const ResourceVector& free) const {
-  for (ResourceId id = 0; id < size(); ++id) {
-    const int64_t want = amounts_[static_cast<size_t>(id)];
-    if (want > 0 && want > free.Get(id)) return id;
-  }
-  return -1;
-}
-
-bool operator==(const ResourceVector& a, const ResourceVector& b) {
-  const ResourceId size = std::max(a.size(), b.size());
-  for (ResourceId id = 0; id < size; ++id) {
-    if (a.Get(id) != b.Get(id)) return false;
-  }
-  return true;
+  return out;
 }
 
 }  // namespace muster

@@ -1,11 +1,12 @@
 // Amounts of resources, in base units: milli-CPU, bytes, whole counts for everything else.
 //
 // ResourceList is what crosses the core's border: resource name -> amount. Inside, names are interned once into small
-// ids (ResourceNames) and amounts live in a ResourceVector, so that "does this pod fit there" is a few comparisons.
+// ids (ResourceNames) and amounts live in a ResourceVector or a ResourceSum, so that "does this pod fit there" is a few comparisons.
 // Not thread-safe: both belong to one machine.
 #ifndef MUSTER_STATE_BASE_RESOURCES_H_
 #define MUSTER_STATE_BASE_RESOURCES_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -30,69 +32,132 @@ inline constexpr ResourceId kMemory = 1;
 inline constexpr ResourceId kEphemeralStorage = 2;
 inline constexpr ResourceId kPods = 3;
 
-class ResourceVector;
+// The largest amount of one resource that one pod may request or one node may offer: 2^53 (8 PiB of memory): sums
+// of as many of them as there can be pods fit a ResourceSum.
+inline constexpr int64_t kMaxAmount = int64_t{1} << 53;
 
-// The names behind ResourceIds. Ids are dense and never reused; the number of names is bounded.
-class ResourceNames {
+// Amounts by ResourceId, in order of ids; what is not there is zero. T is int64_t for what one pod asks or one node offers
+// (ResourceVector), and wide enough for any sum of those for what is charged and free (ResourceSum): a sum never wraps, so
+// that facts which say too much make a node over-committed, not roomy (SPEC section 1).
+template <typename T>
+class Amounts {
  public:
-  static constexpr size_t kMaxNames = 256;
+  struct Entry {
+    ResourceId id;
+    T amount;
+  };
 
-  ResourceNames();
+  Amounts() = default;
 
-  // The id of `name`, interned when new. Past kMaxNames distinct names: -1.
-  [[nodiscard]] ResourceId Intern(absl::string_view name);
-  [[nodiscard]] const std::string& Name(ResourceId id) const { return names_[static_cast<size_t>(id)]; }
-
-  // ResourceExhausted when a name is new and kMaxNames is reached, naming it.
-  [[nodiscard]] absl::StatusOr<ResourceVector> ToVector(const ResourceList& list);
-  // Zero amounts are left out.
-  [[nodiscard]] ResourceList ToList(const ResourceVector& vector) const;
-
- private:
-  std::vector<std::string> names_;
-  absl::flat_hash_map<std::string, ResourceId> ids_;
-};
-
-// Amounts by ResourceId; ids past size() are zero. Amounts may be negative only as free capacity of a node that the
-// outside world over-committed.
-class ResourceVector {
- public:
-  ResourceVector() = default;
-
-  [[nodiscard]] int64_t Get(ResourceId id) const {
-    return static_cast<size_t>(id) < amounts_.size() ? amounts_[static_cast<size_t>(id)] : 0;
+  [[nodiscard]] T Get(ResourceId id) const {
+    // Most vectors name the first few ids: then each stands at its own place.
+    const auto at = static_cast<size_t>(id);
+    if (at < entries_.size() && entries_[at].id == id) return entries_[at].amount;
+    for (const Entry& entry : entries_) {
+      if (entry.id == id) return entry.amount;
+    }
+    return 0;
   }
-  void Set(ResourceId id, int64_t amount) {
-    if (static_cast<size_t>(id) >= amounts_.size()) amounts_.resize(static_cast<size_t>(id) + 1, 0);
-    amounts_[static_cast<size_t>(id)] = amount;
+  void Clear() { entries_.clear(); }
+  void Set(ResourceId id, T amount) { At(id) = amount; }
+  void Add(ResourceId id, T amount) { At(id) += amount; }
+  // this += times * other.
+  template <typename U>
+  void AddTimes(const Amounts<U>& other, int64_t times) {
+    for (const auto& entry : other.entries()) At(entry.id) += static_cast<T>(entry.amount) * times;
   }
-  [[nodiscard]] ResourceId size() const { return static_cast<ResourceId>(amounts_.size()); }
-
-  // this += times * other. REQUIRES: no overflow (amounts are bounded by kMaxAmount when they enter).
-  void AddTimes(const ResourceVector& other, int64_t times);
+  // In order of ids; some amounts may be zero.
+  [[nodiscard]] const auto& entries() const { return entries_; }
 
   // True when every amount of `this` that is above zero is at most that of `free`.
-  [[nodiscard]] bool FitsIn(const ResourceVector& free) const {
-    for (ResourceId id = 0; id < size(); ++id) {
-      const int64_t want = amounts_[static_cast<size_t>(id)];
-      if (want > 0 && want > free.Get(id)) return false;
-    }
-    return true;
+  template <typename U>
+  [[nodiscard]] bool FitsIn(const Amounts<U>& free) const {
+    return FirstLacking(free) < 0;
   }
   // How many times `this` fits into `free`, at most `limit`; `limit` when nothing is requested.
-  [[nodiscard]] int64_t TimesIn(const ResourceVector& free, int64_t limit) const;
+  template <typename U>
+  [[nodiscard]] int64_t TimesIn(const Amounts<U>& free, int64_t limit) const {
+    for (const Entry& entry : entries_) {
+      if (entry.amount <= 0) continue;
+      const U have = free.Get(entry.id);
+      if (have < entry.amount) return 0;
+      limit = std::min<U>(limit, have / entry.amount);
+    }
+    return limit;
+  }
   // The first resource that does not fit `free`, or -1.
-  [[nodiscard]] ResourceId FirstLacking(const ResourceVector& free) const;
+  template <typename U>
+  [[nodiscard]] ResourceId FirstLacking(const Amounts<U>& free) const {
+    for (const Entry& entry : entries_) {
+      if (entry.amount > 0 && entry.amount > free.Get(entry.id)) return entry.id;
+    }
+    return -1;
+  }
 
-  friend bool operator==(const ResourceVector& a, const ResourceVector& b);
+  friend bool operator==(const Amounts& a, const Amounts& b) {
+    const auto covers = [](const Amounts& one, const Amounts& other) {
+      for (const Entry& entry : one.entries_) {
+        if (entry.amount != other.Get(entry.id)) return false;
+      }
+      return true;
+    };
+    return covers(a, b) && covers(b, a);
+  }
 
  private:
-  absl::InlinedVector<int64_t, 6> amounts_;
+  T& At(ResourceId id) {
+    const auto at = static_cast<size_t>(id);
+    if (at < entries_.size() && entries_[at].id == id) return entries_[at].amount;
+    auto entry = entries_.begin();
+    while (entry != entries_.end() && entry->id < id) ++entry;
+    if (entry == entries_.end() || entry->id != id) entry = entries_.insert(entry, Entry{id, 0});
+    return entry->amount;
+  }
+
+  absl::InlinedVector<Entry, 6> entries_;
 };
 
-// The largest amount of one resource that one pod may request or one node may offer: 2^53 (8 PiB of memory): over a
-// thousand of the largest can be added before an int64 is full.
-inline constexpr int64_t kMaxAmount = int64_t{1} << 53;
+using ResourceVector = Amounts<int64_t>;
+__extension__ using WideSum = __int128;
+using ResourceSum = Amounts<WideSum>;
+
+// What an int64 can tell of a sum: the nearest value that it holds.
+[[nodiscard]] int64_t Nearest(WideSum sum);
+
+// OK when every amount is one that a pod may request or a node offer; InvalidArgument names the one that is not.
+[[nodiscard]] absl::Status CheckAmounts(const ResourceList& list);
+
+// The names behind ResourceIds, as many as pods and nodes use at the moment: a name that nobody uses any more is given
+// back, and so is its id.
+class ResourceNames {
+ public:
+  ResourceNames();
+
+  // -1: nobody uses the name.
+  [[nodiscard]] ResourceId Find(absl::string_view name) const;
+  [[nodiscard]] const std::string& Name(ResourceId id) const { return names_[static_cast<size_t>(id)].name; }
+  // How many are in use.
+  [[nodiscard]] size_t size() const { return ids_.size(); }
+
+  // The names in the result are in use until Release is called with it. InvalidArgument as CheckAmounts.
+  [[nodiscard]] absl::StatusOr<ResourceVector> ToVector(const ResourceList& list);
+  // REQUIRES: `vector` came from ToVector, or has the same ids, and was not released.
+  void Release(const ResourceVector& vector);
+  // Zero amounts are left out.
+  [[nodiscard]] ResourceList ToList(const ResourceVector& vector) const;
+  [[nodiscard]] ResourceList ToList(const ResourceSum& sum) const;
+
+ private:
+  struct Entry {
+    std::string name;
+    int64_t users = 0;
+  };
+  void Use(ResourceId id) { ++names_[static_cast<size_t>(id)].users; }
+
+  std::vector<Entry> names_;
+  std::vector<ResourceId> unused_;
+  absl::flat_hash_map<std::string, ResourceId> ids_;
+};
 
 }  // namespace muster
 

@@ -49,7 +49,7 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   if (pod.cls == kNoClass) return reply;
   for (const auto& [node, promises] : r_.ledger->promises()) {
     if (!offer.Contains(r_.cluster->node(node).facts.name)) continue;
-    ResourceVector free = r_.cluster->node(node).free;
+    ResourceSum free = r_.cluster->node(node).free;
     for (const Ledger::Promise& promise : promises) {
       const Gang& gang = r_.gangs->gang(promise.claim);
       const bool yields = r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;

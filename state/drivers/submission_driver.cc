@@ -55,8 +55,8 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
     if (!pod.invalid.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", pod.invalid));
     }
-    if (const auto amounts = r_.cluster->names().ToVector(pod.shape.requests); !amounts.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", amounts.status().message()));
+    if (const absl::Status amounts = CheckAmounts(pod.shape.requests); !amounts.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", amounts.message()));
     }
     if (!uids.insert(pod.uid).second) {
       return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));

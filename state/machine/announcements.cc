@@ -105,8 +105,8 @@ void Announcements::Complete(Step* step) {
 absl::Status Announcements::Check(const std::vector<NodeDescription>& nodes,
                                   const std::vector<PodDescription>& pods) const {
   for (const NodeDescription& node : nodes) {
-    if (const auto amounts = r_.cluster->names().ToVector(node.allocatable); !amounts.ok()) {
-      return absl::InvalidArgumentError(absl::StrCat("node ", node.name, ": ", amounts.status().message()));
+    if (const absl::Status amounts = CheckAmounts(node.allocatable); !amounts.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("node ", node.name, ": ", amounts.message()));
     }
   }
   absl::flat_hash_map<absl::string_view, const PodDescription*> seen;

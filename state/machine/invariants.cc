@@ -37,7 +37,7 @@ class Expected {
 
  private:
   const Cluster& cluster_;
-  std::vector<std::tuple<ResourceVector, ResourceVector, int32_t, int32_t>> nodes_;
+  std::vector<std::tuple<ResourceSum, ResourceSum, int32_t, int32_t>> nodes_;
 };
 
 absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "state/base/check.h"
 
@@ -39,15 +40,16 @@ absl::string_view ObstaclePhrase(Obstacle obstacle) {
 }
 
 absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
-  auto allocatable = names_.ToVector(facts.allocatable);
-  if (!allocatable.ok()) return allocatable.status();
+  if (absl::Status amounts = CheckAmounts(facts.allocatable); !amounts.ok()) return amounts;
   const NodeId id = InternNode(facts.name);
   Node& node = mutable_node(id);
   if (node.present && SamePlacementFacts(node.facts, facts)) return false;
   if (!node.present) ++present_nodes_;
   node.present = true;
   node.facts = facts;
-  node.allocatable = *std::move(allocatable);
+  const absl::StatusOr<ResourceVector> allocatable = names_.ToVector(facts.allocatable);
+  names_.Release(node.allocatable);
+  node.allocatable = *allocatable;
   ForgetRefusals(id);
   Refresh(&node);
   Log(id, /*constraints=*/true, /*gained=*/true);
@@ -60,7 +62,8 @@ void Cluster::RemoveNode(absl::string_view name) {
   Node& node = mutable_node(id);
   node.present = false;
   --present_nodes_;
-  node.allocatable = ResourceVector();
+  names_.Release(node.allocatable);
+  node.allocatable.Clear();
   node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
   Refresh(&node);
   Log(id, /*constraints=*/true, /*gained=*/false);
@@ -100,13 +103,12 @@ void Cluster::ForgetIfUnused(NodeId id) {
   unused_nodes_.push_back(id);
 }
 
-ResourceVector Cluster::TotalFree() const {
-  ResourceVector total;
+ResourceSum Cluster::TotalFree() const {
+  ResourceSum total;
   for (const auto& node : nodes_) {
     if (!node->present || node->facts.unschedulable) continue;
-    for (ResourceId id = 0; id < node->free.size(); ++id) {
-      const int64_t free = node->free.Get(id);
-      if (free > 0) total.Set(id, total.Get(id) + free);
+    for (const auto& [id, free] : node->free.entries()) {
+      if (free > 0) total.Add(id, free);
     }
   }
   return total;
@@ -121,7 +123,6 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
   }
   auto request = names_.ToVector(shape.requests);
   if (!request.ok()) return request.status();
-  request->Set(kPods, 1);
   ClassId id;
   if (unused_classes_.empty()) {
     id = static_cast<ClassId>(classes_.size());
@@ -133,7 +134,9 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
   auto cls = std::make_unique<PodClass>();
   cls->key = key;
   cls->shape = shape;
-  cls->request = *std::move(request);
+  cls->named = *std::move(request);
+  cls->request = cls->named;
+  cls->request.Set(kPods, 1);
   cls->pods = 1;
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
@@ -146,6 +149,7 @@ void Cluster::ReleaseClass(ClassId id) {
   if (--cls.pods > 0) return;
   exclusions_ -= static_cast<int64_t>(cls.excluded.size());
   for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
+  names_.Release(cls.named);
   class_ids_.erase(cls.key);
   classes_[static_cast<size_t>(id)].reset();
   unused_classes_.push_back(id);
@@ -186,7 +190,8 @@ int64_t Cluster::ExpireExclusions(int64_t now_ms) {
 }
 
 void Cluster::Refresh(Node* node) {
-  node->free = node->allocatable;
+  node->free.Clear();
+  node->free.AddTimes(node->allocatable, 1);
   node->free.AddTimes(node->used, -1);
   node->free.AddTimes(node->reserved, -1);
 }
@@ -280,11 +285,11 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
     const int64_t offered = node.allocatable.Get(resource);
     ++count;
     if (offered <= 0) return;
-    const int64_t taken = std::clamp<int64_t>(offered - node.free.Get(resource), 0, offered);
-    sum += static_cast<int64_t>(static_cast<__int128>(taken) * 1000 / offered);
+    const WideSum taken = std::clamp<WideSum>(offered - node.free.Get(resource), 0, offered);
+    sum += static_cast<int64_t>(taken * 1000 / offered);
   };
-  for (ResourceId resource = 0; resource < request.size(); ++resource) {
-    if (resource != kPods && request.Get(resource) > 0) add(resource);
+  for (const auto& [resource, amount] : request.entries()) {
+    if (resource != kPods && amount > 0) add(resource);
   }
   if (count == 0) add(kPods);
   return static_cast<int32_t>(sum / count);
@@ -292,10 +297,10 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
 
 bool Cluster::ReservationsExceed(NodeId id) const {
   const Node& node = this->node(id);
-  for (ResourceId resource = 0; resource < node.reserved.size(); ++resource) {
-    if (node.reserved.Get(resource) > 0 && node.free.Get(resource) < 0) return true;
-  }
-  return false;
+  const auto& reserved = node.reserved.entries();
+  return std::any_of(reserved.begin(), reserved.end(), [&](const ResourceSum::Entry& entry) {
+    return entry.amount > 0 && node.free.Get(entry.id) < 0;
+  });
 }
 
 bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
@@ -336,12 +341,13 @@ void Cluster::Log(NodeId node, bool constraints, bool gained) {
 void Cluster::Hash(StateHasher* hasher) const {
   absl::btree_map<absl::string_view, NodeId> order;
   for (const auto& [name, id] : node_ids_) order.emplace(name, id);
-  const auto add = [&](const ResourceVector& vector) {
-    for (const auto& [name, amount] : names_.ToList(vector)) {
+  const auto add = [&](const auto& amounts) {
+    const ResourceList list = names_.ToList(amounts);
+    hasher->Add(static_cast<int64_t>(list.size()));
+    for (const auto& [name, amount] : list) {
       hasher->Add(name);
       hasher->Add(amount);
     }
-    hasher->Add(vector == ResourceVector());
   };
   for (const auto& [name, id] : order) {
     const Node& node = this->node(id);

@@ -52,9 +52,9 @@ struct Node {
   bool known = false;    // false: this id is unused
   bool present = false;  // false: only known because pods are bound to it
   ResourceVector allocatable;
-  ResourceVector used;
-  ResourceVector reserved;
-  ResourceVector free;
+  ResourceSum used;
+  ResourceSum reserved;
+  ResourceSum free;  // negative where facts say more than there is
   std::vector<PortCharges> ports;  // held by some charge
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
@@ -64,6 +64,7 @@ struct Node {
 struct PodClass {
   std::string key;
   PodTemplate shape;
+  ResourceVector named;                       // what is asked by name, as names() has it
   ResourceVector request;                     // with one "pods"
   int32_t pods = 0;                           // pods and slots of this class; at 0 it is forgotten
   absl::btree_map<NodeId, int64_t> excluded;  // K-6: learned refusals, until (ms)
@@ -95,11 +96,11 @@ class Cluster {
   [[nodiscard]] NodeId node_limit() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] int32_t present_nodes() const { return present_nodes_; }
   // Sum of free over present, schedulable nodes, negative parts left out (P-10).
-  [[nodiscard]] ResourceVector TotalFree() const;
+  [[nodiscard]] ResourceSum TotalFree() const;
 
   // --- classes ---
-  // The class of `shape`, with one pod counted; ReleaseClass takes it back. InvalidArgument or ResourceExhausted when a
-  // request is out of range.
+  // The class of `shape`, with one pod counted; ReleaseClass takes it back. InvalidArgument when a request is out of
+  // range.
   absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape);
   void ReleaseClass(ClassId id);
   // Keeps the class known for `times` more users (a reserved slot outlives its pods).
@@ -139,7 +140,6 @@ class Cluster {
     return log_[static_cast<size_t>(position - log_start_)];
   }
 
-  [[nodiscard]] ResourceNames& names() { return names_; }
   [[nodiscard]] const ResourceNames& names() const { return names_; }
 
   // Adds nodes, charges and learned refusals, by name, in order of names.

@@ -59,8 +59,8 @@ bool SecondTry::ReadDemands() {
   }
   for (const Item& item : items_) {
     const ResourceVector& request = cluster_.pod_class(item.cls).request;
-    for (ResourceId id = 0; id < request.size(); ++id) {
-      if (request.Get(id) > 0) resources_.push_back(id);
+    for (const auto& [id, amount] : request.entries()) {
+      if (amount > 0) resources_.push_back(id);
     }
   }
   std::sort(resources_.begin(), resources_.end());
@@ -193,7 +193,7 @@ std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, i
       if (std::any_of(items.begin(), item, [&](size_t before) { return Lists(node, before); })) continue;
       key.clear();
       for (const ResourceId id : resources_) {
-        const int64_t free = cluster_.node(node).free.Get(id);
+        const int64_t free = Nearest(cluster_.node(node).free.Get(id));
         key.append(reinterpret_cast<const char*>(&free), sizeof(free));
       }
       for (const size_t i : items) key.push_back(Lists(node, i) ? '1' : '0');
@@ -232,7 +232,7 @@ std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& 
   packing.nodes = static_cast<int32_t>(out.nodes.size());
   for (const NodeId node : out.nodes) {
     for (const ResourceId id : resources_)
-      packing.free.push_back(std::max<int64_t>(0, cluster_.node(node).free.Get(id)));
+      packing.free.push_back(std::max<int64_t>(0, Nearest(cluster_.node(node).free.Get(id))));
     for (const size_t i : items) {
       const bool once = !cluster_.pod_class(items_[i].cls).shape.host_ports.empty();
       packing.most.push_back(!Lists(node, i) ? 0 : once ? 1 : items_[i].pods);

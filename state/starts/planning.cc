@@ -207,10 +207,10 @@ Reason Planning::LacksMinResources(const Group& gangs) const {
     }
   }
   if (wanted.empty()) return {};
-  const ResourceVector free = r_.cluster->TotalFree();
+  const ResourceSum free = r_.cluster->TotalFree();
   for (const auto& [name, amount] : wanted) {
-    const ResourceId id = r_.cluster->names().Intern(name);
-    const int64_t have = id < 0 ? 0 : free.Get(id);
+    const ResourceId id = r_.cluster->names().Find(name);
+    const int64_t have = id < 0 ? 0 : Nearest(free.Get(id));
     if (amount <= have) continue;
     return {ReasonCode::kMinResources, absl::StrCat("minResources asks for ", FormatResources({{name, amount}}), ", ",
                                                     FormatResources({{name, have}}), " is free in the cluster")};

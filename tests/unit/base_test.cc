@@ -86,10 +86,34 @@ TEST(ResourceVector, FitsAndCounts) {
   EXPECT_FALSE(names.ToVector({{"cpu", kMaxAmount + 1}}).ok());
 }
 
-TEST(ResourceNames, AreBounded) {
+TEST(ResourceNames, AreGivenBack) {
   ResourceNames names;
-  for (size_t i = 0; i < ResourceNames::kMaxNames; ++i) static_cast<void>(names.Intern("r" + std::to_string(i)));
-  EXPECT_FALSE(names.ToVector({{"one-too-many", 1}}).ok());
+  const size_t before = names.size();
+  for (int round = 0; round < 3; ++round) {
+    std::vector<ResourceVector> used;
+    for (int i = 0; i < 1000; ++i) used.push_back(*names.ToVector({{"r" + std::to_string(i), 1}, {"cpu", 1}}));
+    EXPECT_EQ(names.size(), before + 1000);
+    EXPECT_LT(names.Find("r999"), 1004) << "ids are used again";
+    for (const ResourceVector& vector : used) names.Release(vector);
+    EXPECT_EQ(names.size(), before);
+    EXPECT_EQ(names.Find("r7"), -1);
+    EXPECT_EQ(names.Find("cpu"), kCpu) << "what everybody knows is never given back";
+  }
+}
+
+// SPEC section 1: sums never wrap.
+TEST(ResourceSum, HoldsAnySum) {
+  ResourceVector largest;
+  largest.Set(kMemory, kMaxAmount);
+  ResourceSum used;
+  for (int i = 0; i < 5000; ++i) used.AddTimes(largest, 1'000'000);
+  EXPECT_GT(used.Get(kMemory), 0);
+  EXPECT_EQ(Nearest(used.Get(kMemory)), std::numeric_limits<int64_t>::max());
+  ResourceSum free;
+  free.AddTimes(largest, 1);
+  free.AddTimes(used, -1);
+  EXPECT_LT(free.Get(kMemory), 0);
+  EXPECT_FALSE(largest.FitsIn(free));
 }
 
 // SPEC P-3: every operator of required node affinity.
