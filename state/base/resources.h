@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -81,7 +82,9 @@ class Amounts {
       if (entry.amount <= 0) continue;
       const U have = free.Get(entry.id);
       if (have < entry.amount) return 0;
-      limit = std::min<U>(limit, have / entry.amount);
+      constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+      const int64_t near = have > kMost ? kMost : static_cast<int64_t>(have);  // wide divisions are slow
+      limit = std::min(limit, static_cast<int64_t>(near / entry.amount));
     }
     return limit;
   }

@@ -60,6 +60,18 @@ bool Gangs::Adopt(const Pod& pod) {
   return false;
 }
 
+bool Gangs::HandOverDeclaration(const Gang& gang) {
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      const GangMembership& said = pod->facts.gang;
+      if (!said.declares || !(said.declaration == *gang.annotations) || said.dialect != gang.declared_as) continue;
+      Mut(gang).declared_by = pod->facts.uid;
+      return true;
+    }
+  }
+  return false;
+}
+
 // The pod whose declaration stood goes first, then the others in order of creation (D-9).
 void Gangs::Redeclare(const Gang& declared) {
   Gang& gang = Mut(declared);

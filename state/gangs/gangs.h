@@ -85,6 +85,8 @@ class Gangs {
   bool DropObject(const Gang& gang, GangDialect dialect);
   // A pod joined: what it says about its gang. Returns whether the rules must be read again (ReadRules).
   bool Adopt(const Pod& pod);
+  // The pod whose declaration stood has left. Whether a member says the same: then it is that one's from now on.
+  [[nodiscard]] bool HandOverDeclaration(const Gang& gang);
   // Everything that was said about the gang is read again (D-9).
   void Redeclare(const Gang& gang);
   void ReadRules(const Gang& gang);

@@ -109,7 +109,8 @@ void Announcements::JoinGang(const Pod& pod, Step* step) {
 void Announcements::LeaveGang(const Pod& pod) {
   const Gang* gang = pod.gang;
   r_.gangs->Leave(pod);
-  if (gang != nullptr && gang->declared_by == pod.facts.uid && gang->children() > 0) Redeclare(*gang);
+  if (gang == nullptr || gang->declared_by != pod.facts.uid || gang->children() == 0) return;
+  if (!r_.gangs->HandOverDeclaration(*gang)) Redeclare(*gang);
 }
 
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {

@@ -14,20 +14,28 @@ constexpr int64_t kLatestSoonMs = 8'000;
 // Of each class the members of the highest priority are placed first (D-11).
 class Priorities {
  public:
-  explicit Priorities(const std::vector<Candidates>& candidates) : candidates_(candidates), taken_(candidates.size()) {}
-  int32_t Next(ClassId cls) {
-    for (size_t i = 0; i < candidates_.size(); ++i) {
-      if (candidates_[i].cls != cls || taken_[i] == candidates_[i].pods) continue;
-      ++taken_[i];
-      return candidates_[i].priority;
+  explicit Priorities(const std::vector<Candidates>& candidates) {
+    for (const Candidates& run : candidates) {
+      std::vector<Left>& of_class = left_[run.cls];
+      if (of_class.empty() || of_class.back().priority != run.priority) of_class.push_back({run.priority, 0});
+      of_class.back().pods += run.pods;
     }
-    MUSTER_CHECK(false);  // the planner placed more than there are
-    return 0;
+    for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());  // the highest is taken first
+  }
+  int32_t Next(ClassId cls) {
+    std::vector<Left>& of_class = left_[cls];
+    MUSTER_CHECK(!of_class.empty());  // the planner places no more than there are
+    const int32_t priority = of_class.back().priority;
+    if (--of_class.back().pods == 0) of_class.pop_back();
+    return priority;
   }
 
  private:
-  const std::vector<Candidates>& candidates_;
-  std::vector<int32_t> taken_;
+  struct Left {
+    int32_t priority;
+    int32_t pods;
+  };
+  absl::btree_map<ClassId, std::vector<Left>> left_;
 };
 
 }  // namespace
@@ -39,9 +47,10 @@ FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
     ++left_;
   }
   for (auto& [cls, indexes] : by_class_) {
-    std::stable_sort(indexes.begin(), indexes.end(), [&](int32_t a, int32_t b) {
+    const auto lower = [&](int32_t a, int32_t b) {
       return plan.slots[static_cast<size_t>(a)].priority < plan.slots[static_cast<size_t>(b)].priority;
-    });
+    };
+    if (!std::is_sorted(indexes.begin(), indexes.end(), lower)) std::stable_sort(indexes.begin(), indexes.end(), lower);
   }
 }
 
