@@ -1,0 +1,171 @@
+// The room muster_base: names, hashes, checked arithmetic, reasons, and what is kept by id.
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "state/base/by_id.h"
+#include "state/base/check.h"
+#include "state/base/checked.h"
+#include "state/base/hash.h"
+#include "state/base/names.h"
+#include "state/base/reason.h"
+#include "state/base/text.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
+
+// SPEC D-8: names are RFC 1123 subdomains.
+TEST(NamesRoom, Subdomains) {
+  const std::vector<std::string> good = {"a",   "z",   "0",      "9",       "a-b",  "a--b",
+                                         "a.b", "0.9", "a.b.c1", "x-1.y-2", "abc9", std::string(253, 'a')};
+  for (const std::string& name : good) EXPECT_TRUE(IsSubdomain(name)) << name;
+  const std::vector<std::string> bad = {"",
+                                        "A",
+                                        "-",
+                                        "-a",
+                                        "a-",
+                                        ".",
+                                        ".a",
+                                        "a.",
+                                        "a..b",
+                                        "a_b",
+                                        "a b",
+                                        "a/b",
+                                        "a:b",
+                                        "`a",
+                                        "a`b",
+                                        "a{b",
+                                        "{a",
+                                        "a`",
+                                        "a{",
+                                        "/a",
+                                        ":a",
+                                        "a/",
+                                        "a:",
+                                        "a-.b",
+                                        "a.-b",
+                                        "a@b",
+                                        "aB",
+                                        "a\xc3\xa4",
+                                        std::string(254, 'a')};
+  for (const std::string& name : bad) EXPECT_FALSE(IsSubdomain(name)) << name;
+}
+
+TEST(TextRoom, NoCharacterIsCutInTwo) {
+  const std::string text = "a\xc3\xa4z\xe2\x82\xac!";  // a, a-umlaut of two bytes, z, euro of three, !
+  const std::vector<std::string> beginnings = {
+      "", "a", "a", "a\xc3\xa4", "a\xc3\xa4z", "a\xc3\xa4z", "a\xc3\xa4z", "a\xc3\xa4z\xe2\x82\xac", text};
+  for (size_t bytes = 0; bytes < beginnings.size(); ++bytes)
+    EXPECT_EQ(Beginning(text, bytes), beginnings[bytes]) << bytes;
+  EXPECT_EQ(Beginning(text, 1'000), text);
+  EXPECT_EQ(Beginning("\x80\x80\x80", 2), "") << "no character begins here at all";
+  EXPECT_EQ(Beginning("", 0), "");
+}
+
+TEST(CheckedRoom, OverflowIsAnAnswer) {
+  EXPECT_EQ(CheckedAdd(kMax - 1, 1), kMax);
+  EXPECT_EQ(CheckedAdd(kMax, 1), std::nullopt);
+  EXPECT_EQ(CheckedAdd(kMin, -1), std::nullopt);
+  EXPECT_EQ(CheckedAdd(-2, 5), 3);
+  EXPECT_EQ(CheckedMul(kMax / 2, 2), kMax - 1);
+  EXPECT_EQ(CheckedMul(kMax / 2 + 1, 2), std::nullopt);
+  EXPECT_EQ(CheckedMul(kMin, -1), std::nullopt);
+  EXPECT_EQ(CheckedMul(-3, 5), -15);
+}
+
+template <typename... Values>
+uint64_t HashOf(const Values&... values) {
+  StateHasher hasher;
+  (hasher.Add(values), ...);
+  return hasher.value();
+}
+
+// Equal on every machine for equal input, in every build: these values do not change.
+TEST(StateHasherRoom, IsTheSameEverywhere) {
+  EXPECT_EQ(HashOf(), 0x6d7573746572U);
+  EXPECT_EQ(HashOf(uint64_t{0}), UINT64_C(0x4bb626fc0867b61b));
+  EXPECT_EQ(HashOf(uint64_t{1}), UINT64_C(0x4dc117743611fdf4));
+  EXPECT_EQ(HashOf(int64_t{-1}), UINT64_C(0x4c6477241a18733e));
+  EXPECT_EQ(HashOf(absl::string_view()), UINT64_C(0xf31d45da778ebdb0));
+  EXPECT_EQ(HashOf(absl::string_view("node-a")), UINT64_C(0xc2137a2a132f9681));
+  EXPECT_EQ(HashOf(absl::string_view("\xff")), UINT64_C(0xc0e65bef51ba7b69)) << "bytes are unsigned";
+  EXPECT_EQ(HashOf(1, 2, absl::string_view("x")), UINT64_C(0xfc3f9dcadfe95362));
+}
+
+TEST(StateHasherRoom, OneNumberWhateverItsType) {
+  EXPECT_EQ(HashOf(1), HashOf(uint64_t{1}));
+  EXPECT_EQ(HashOf(int64_t{1}), HashOf(uint64_t{1}));
+  EXPECT_EQ(HashOf(true), HashOf(uint64_t{1}));
+  EXPECT_EQ(HashOf(false), HashOf(uint64_t{0}));
+  EXPECT_EQ(HashOf(-1), HashOf(int64_t{-1})) << "a negative int is the same number as a negative int64";
+}
+
+TEST(StateHasherRoom, TellsApart) {
+  const std::set<uint64_t> values = {
+      HashOf(),
+      HashOf(0),
+      HashOf(0, 0),
+      HashOf(1, 2),
+      HashOf(2, 1),
+      HashOf(absl::string_view()),
+      HashOf(absl::string_view("a"), absl::string_view("bc")),
+      HashOf(absl::string_view("ab"), absl::string_view("c")),
+      HashOf(absl::string_view("abc"), absl::string_view()),
+      HashOf(absl::string_view("abc")),
+      HashOf(absl::string_view("acb")),
+  };
+  EXPECT_EQ(values.size(), 11U);
+}
+
+TEST(ReasonRoom, EveryCodeHasANameOfItsOwn) {
+  std::set<std::string> names;
+  const int last = static_cast<int>(ReasonCode::kEvicted);
+  for (int code = 0; code <= last; ++code) {
+    const std::string name(ReasonName(static_cast<ReasonCode>(code)));
+    EXPECT_FALSE(name.empty()) << code;
+    EXPECT_TRUE(names.insert(name).second) << name;
+  }
+  EXPECT_EQ(ReasonName(ReasonCode::kNotEnoughPods), "NotEnoughPods");
+  EXPECT_DEATH(static_cast<void>(ReasonName(static_cast<ReasonCode>(last + 1))), "without a name");
+}
+
+TEST(ReasonRoom, EqualInCodeAndText) {
+  EXPECT_TRUE(Reason().none());
+  const Reason reason{ReasonCode::kNoRoom, "full"};
+  EXPECT_FALSE(reason.none());
+  EXPECT_TRUE(reason == (Reason{ReasonCode::kNoRoom, "full"}));
+  EXPECT_FALSE(reason == (Reason{ReasonCode::kNoRoom, "fuller"}));
+  EXPECT_FALSE(reason == (Reason{ReasonCode::kQueued, "full"}));
+}
+
+TEST(ByIdRoom, KeepsWhatItIsGiven) {
+  ById<std::string> kept;
+  EXPECT_EQ(kept.Of(0), "");
+  EXPECT_EQ(kept.Of(-1), "") << "no id";
+  kept[3] = "three";
+  EXPECT_EQ(kept.Of(3), "three");
+  EXPECT_EQ(kept.Of(2), "");
+  EXPECT_EQ(kept.Of(4), "");
+  kept[0] = "nought";
+  EXPECT_EQ(kept.Of(3), "three") << "a smaller id takes nothing away";
+  kept.Reset(4);
+  kept.Reset(0);
+  EXPECT_EQ(kept.Of(0), "");
+  EXPECT_EQ(kept.Of(3), "three");
+  kept.Reset(3);
+  EXPECT_EQ(kept.Of(3), "");
+}
+
+TEST(CheckRoom, StopsTheProcess) {
+  MUSTER_CHECK(1 + 1 == 2);
+  EXPECT_DEATH(MUSTER_CHECK(1 + 1 == 3), "base_test.cc:[0-9]+: invariant broken: 1 \\+ 1 == 3");
+}
+
+}  // namespace
+}  // namespace muster

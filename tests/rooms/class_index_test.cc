@@ -1,0 +1,216 @@
+// The room muster_placement: for each class its nodes, best first (SPEC P-4), against a scan of all nodes.
+#include "state/placement/class_index.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "state/placement/statement.h"
+#include "tests/rooms/small_cluster.h"
+
+namespace muster {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class ClassIndexTest : public ClusterTest {
+ protected:
+  ClassIndex index_{&cluster_};
+
+  Names Best(ClassId cls) {
+    Names out;
+    for (const ClassIndex::Entry& entry : index_.Best(cls)) {
+      EXPECT_EQ(entry.negative_score, -cluster_.BinpackScore(entry.node, cls));
+      EXPECT_EQ(entry.rank, cluster_.node(entry.node).rank);
+      out.push_back(cluster_.node(entry.node).facts.name);
+    }
+    return out;
+  }
+  // The deliberately simple twin: every node is asked.
+  Names Scanned(ClassId cls) {
+    std::vector<std::pair<int32_t, std::string>> nodes;
+    for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
+      if (cluster_.FindObstacle(id, cls) != Obstacle::kNone || cluster_.Room(id, cls, 1) == 0) continue;
+      nodes.emplace_back(-cluster_.BinpackScore(id, cls), cluster_.node(id).facts.name);
+    }
+    std::sort(nodes.begin(), nodes.end());
+    Names out;
+    for (auto& [score, name] : nodes) out.push_back(std::move(name));
+    return out;
+  }
+};
+
+TEST_F(ClassIndexTest, TheFullestNodeFirstThenByName) {
+  const ClassId cls = Acquire(2);
+  EXPECT_EQ(Best(cls), Names{});
+  Put("c", 10);
+  const NodeId b = Put("b", 10);
+  const NodeId a = Put("a", 10);
+  EXPECT_EQ(Best(cls), (Names{"a", "b", "c"}));
+  Use(b, cls);
+  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
+  Use(b, cls, 3);
+  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"})) << "exactly enough for one more";
+  Use(b, Acquire(1));
+  EXPECT_EQ(Best(cls), (Names{"a", "c"})) << "one too little";
+  Return(b, cls);
+  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
+  cluster_.Exclude(cls, a, 100);
+  EXPECT_EQ(Best(cls), (Names{"b", "c"}));
+  static_cast<void>(cluster_.ExpireExclusions(100));
+  EXPECT_EQ(Best(cls), (Names{"b", "a", "c"}));
+  cluster_.RemoveNode("a");
+  EXPECT_EQ(Best(cls), (Names{"b", "c"}));
+  Put("aa", 10);
+  EXPECT_EQ(Best(cls), (Names{"b", "aa", "c"}));
+}
+
+// The list stays as it was asked for while the cluster is charged.
+TEST_F(ClassIndexTest, TheListStandsUntilTheNextCall) {
+  const NodeId a = Put("a", 10);
+  Put("b", 10);
+  const ClassId cls = Acquire(10);
+  const ClassIndex::Ordered& best = index_.Best(cls);
+  Reserve(a, cls);
+  EXPECT_EQ(best.size(), 2U);
+  EXPECT_EQ(index_.Best(cls).size(), 1U);
+}
+
+// A class that comes again has another id, or its old id is another's: what was kept of it is kept by its template.
+TEST_F(ClassIndexTest, FollowsAClassThatComesAgain) {
+  const NodeId a = Put("a", 10);
+  const NodeId b = Put("b", 10);
+  const ClassId first = Acquire(4);
+  cluster_.Exclude(first, a, 100);
+  EXPECT_EQ(Best(first), Names{"b"});
+  cluster_.ReleaseClass(first);
+  Use(b, Acquire(9));
+  const ClassId again = Acquire(4);
+  EXPECT_NE(again, first);
+  EXPECT_EQ(Best(again), Names{"a"}) << "the refusal went with the class";
+}
+
+// A reader that is too far behind starts over.
+TEST_F(ClassIndexTest, CatchesUpHoweverFarBehind) {
+  const NodeId a = Put("a", 100);
+  const NodeId b = Put("b", 100);
+  const ClassId cls = Acquire(1);
+  const ClassId other = Acquire(50);
+  for (const int changes : {1, 60, 70, 200, (1 << 16) + 10}) {
+    EXPECT_EQ(Best(cls), Scanned(cls));
+    for (int i = 0; i < changes; ++i) cluster_.Exclude(other, i % 2 == 0 ? a : b, 1);
+    Use(b, other);
+    EXPECT_EQ(Best(cls), (Names{"b", "a"})) << changes;
+    Return(b, other);
+    Use(a, other);
+    EXPECT_EQ(Best(cls), (Names{"a", "b"})) << changes;
+    Return(a, other);
+  }
+}
+
+// So many nodes that the log is shorter than what a reader may be behind.
+TEST_F(ClassIndexTest, StartsOverWhenTheLogForgot) {
+  const int64_t log = 1 << 16;
+  for (int i = 0; i < log / 2 + 100; ++i) Put(absl::StrCat("n", i), 10);
+  const ClassId cls = Acquire(8);
+  const ClassId other = Acquire(5);
+  const NodeId n0 = cluster_.FindNode("n0");
+  const size_t all = index_.Best(cls).size();
+  Use(n0, other);
+  for (int64_t i = 0; i < log + 10; ++i) cluster_.Exclude(other, n0 + 1, 1);
+  EXPECT_EQ(index_.Best(cls).size(), all - 1);
+  Return(n0, other);
+  for (int64_t i = 0; i < log - 10; ++i) cluster_.Exclude(other, n0 + 1, 1);
+  EXPECT_EQ(index_.Best(cls).size(), all);
+}
+
+TEST_F(ClassIndexTest, ForgetsTheClassUnusedForLongest) {
+  Put("a", 1'000'000);
+  Put("b", 1'000'000);
+  std::vector<ClassId> classes;
+  for (int64_t cpu = 1; cpu <= 200; ++cpu) classes.push_back(Acquire(cpu));
+  for (int round = 0; round < 3; ++round) {
+    for (const ClassId cls : classes) {
+      ASSERT_EQ(Best(cls), Scanned(cls));
+      ASSERT_EQ(Best(classes[0]), Scanned(classes[0]));
+      Use(cluster_.FindNode(round % 2 == 0 ? "b" : "a"), classes[0]);
+    }
+  }
+}
+
+TEST_F(ClassIndexTest, AgreesWithAScan) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937_64 random(seed);
+    const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
+    std::vector<ClassId> classes;
+    std::vector<std::pair<NodeId, ClassId>> pods;
+    const auto acquire = [&] {
+      PodTemplate shape = Wants({{"cpu", 1 + roll(4)}});
+      if (roll(3) == 0) shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
+      if (roll(3) == 0) shape.node_selector = {{"zone", "x"}};
+      classes.push_back(Acquire(shape));
+    };
+    for (int i = 0; i < 5; ++i) acquire();
+    for (int step = 0; step < 400; ++step) {
+      SCOPED_TRACE(absl::StrCat("step ", step));
+      const std::string name = absl::StrCat("n", seed, "-", roll(12));
+      const ClassId cls = classes[static_cast<size_t>(roll(5))];
+      const NodeId node = cluster_.FindNode(name);
+      switch (roll(8)) {
+        case 0: {
+          NodeDescription facts = NodeWith(name, {{"cpu", 4 + roll(12)}, {"pods", 3 + roll(6)}});
+          if (roll(2) == 0) facts.labels = {{"zone", "x"}};
+          facts.unschedulable = roll(6) == 0;
+          Put(facts);
+          break;
+        }
+        case 1:
+          if (roll(3) == 0) cluster_.RemoveNode(name);
+          break;
+        case 2:
+        case 3:
+        case 4:
+          if (node == kNoNode) break;
+          Use(node, cls);
+          cluster_.HoldClass(cls, 1);
+          pods.emplace_back(node, cls);
+          break;
+        case 5: {
+          if (pods.empty()) break;
+          const auto at = pods.begin() + roll(static_cast<int>(pods.size()));
+          Return(at->first, at->second);
+          cluster_.ReleaseClass(at->second);
+          pods.erase(at);
+          break;
+        }
+        case 6:
+          if (node != kNoNode) cluster_.Exclude(cls, node, step + roll(20));
+          break;
+        default:
+          static_cast<void>(cluster_.ExpireExclusions(step));
+          cluster_.ReleaseClass(classes.front());
+          classes.erase(classes.begin());
+          acquire();
+      }
+      const ClassId asked = classes[static_cast<size_t>(roll(5))];
+      if (roll(3) == 0) {
+        ASSERT_EQ(Best(asked), Scanned(asked)) << "class " << asked;
+      }
+    }
+    for (const auto& [node, cls] : pods) {
+      Return(node, cls);
+      cluster_.ReleaseClass(cls);
+    }
+    for (const ClassId cls : classes) cluster_.ReleaseClass(cls);
+    for (int i = 0; i < 12; ++i) cluster_.RemoveNode(absl::StrCat("n", seed, "-", i));
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,164 @@
+// The room muster_base: amounts of resources and the names behind them.
+#include "state/base/resources.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+// The ids 0, 1, 2 ... are cpu, memory, ephemeral-storage, pods and what follows.
+ResourceVector Amounts(const std::vector<int64_t>& amounts) {
+  ResourceVector out;
+  for (size_t i = 0; i < amounts.size(); ++i) out.Set(static_cast<ResourceId>(i), amounts[i]);
+  return out;
+}
+
+struct FitCase {
+  std::vector<int64_t> want;
+  std::vector<int64_t> free;
+  bool fits;
+  int64_t times;  // at most 10
+  ResourceId lacking;
+};
+
+// Exactly enough is enough; nothing is wanted of what is zero or below.
+TEST(ResourceVectorRoom, FitsTimesAndLacks) {
+  const std::vector<FitCase> cases = {
+      {{}, {}, true, 10, -1},
+      {{}, {5}, true, 10, -1},
+      {{0, 0}, {}, true, 10, -1},
+      {{0}, {-1}, true, 10, -1},
+      {{-1}, {-5}, true, 10, -1},
+      {{-1, 1}, {-5, 3}, true, 3, -1},
+      {{1}, {1}, true, 1, -1},
+      {{1}, {0}, false, 0, 0},
+      {{1}, {-1}, false, 0, 0},
+      {{1}, {}, false, 0, 0},
+      {{2}, {1}, false, 0, 0},
+      {{2}, {3}, true, 1, -1},
+      {{2}, {4}, true, 2, -1},
+      {{1}, {9}, true, 9, -1},
+      {{1}, {10}, true, 10, -1},
+      {{1}, {11}, true, 10, -1},
+      {{1, 1}, {7, 5}, true, 5, -1},
+      {{1, 1}, {5, 7}, true, 5, -1},
+      {{1, 1}, {5, 0}, false, 0, 1},
+      {{1, 1}, {0, 0}, false, 0, 0},
+      {{0, 0, 0, 0, 3}, {9, 9, 9, 9}, false, 0, 4},
+      {{0, 0, 0, 0, 3}, {0, 0, 0, 0, 8}, true, 2, -1},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(absl::StrCat("case ", i));
+    const ResourceVector want = Amounts(cases[i].want);
+    const ResourceVector free = Amounts(cases[i].free);
+    EXPECT_EQ(want.FitsIn(free), cases[i].fits);
+    EXPECT_EQ(want.TimesIn(free, 10), cases[i].times);
+    EXPECT_EQ(want.FirstLacking(free), cases[i].lacking);
+  }
+  EXPECT_EQ(Amounts({1}).TimesIn(Amounts({5}), 0), 0);
+  EXPECT_EQ(Amounts({kMaxAmount}).TimesIn(Amounts({kMaxAmount}), 2), 1);
+}
+
+TEST(ResourceVectorRoom, WhatIsNotSetIsZero) {
+  ResourceVector vector;
+  EXPECT_EQ(vector.Get(0), 0);
+  vector.Set(7, 3);
+  EXPECT_EQ(vector.Get(7), 3);
+  EXPECT_EQ(vector.Get(6), 0);
+  EXPECT_EQ(vector.Get(8), 0);
+  vector.Set(2, 4);
+  EXPECT_EQ(vector.Get(2), 4);
+  EXPECT_EQ(vector.Get(7), 3);
+}
+
+TEST(ResourceVectorRoom, AddsTimes) {
+  ResourceVector sum = Amounts({1, 2});
+  sum.AddTimes(Amounts({10}), 3);
+  EXPECT_EQ(sum, Amounts({31, 2})) << "a shorter one leaves the rest";
+  sum.AddTimes(Amounts({0, 0, 5}), 2);
+  EXPECT_EQ(sum, Amounts({31, 2, 10})) << "a longer one makes it grow";
+  sum.AddTimes(Amounts({1, 2, 3}), -2);
+  EXPECT_EQ(sum, Amounts({29, -2, 4}));
+  sum.AddTimes(Amounts({1}), 0);
+  EXPECT_EQ(sum, Amounts({29, -2, 4}));
+}
+
+TEST(ResourceVectorRoom, EqualWhateverTheLength) {
+  EXPECT_EQ(Amounts({}), Amounts({0, 0}));
+  EXPECT_EQ(Amounts({1, 0}), Amounts({1}));
+  EXPECT_EQ(Amounts({1}), Amounts({1, 0}));
+  EXPECT_FALSE(Amounts({1}) == Amounts({2}));
+  EXPECT_FALSE(Amounts({1}) == Amounts({1, 1}));
+  EXPECT_FALSE(Amounts({1, 1}) == Amounts({1}));
+  EXPECT_FALSE(Amounts({}) == Amounts({0, -1}));
+}
+
+TEST(ResourceNamesRoom, KnowsTheFourOfEveryCluster) {
+  ResourceNames names;
+  EXPECT_EQ(names.Find("cpu"), kCpu);
+  EXPECT_EQ(names.Find("memory"), kMemory);
+  EXPECT_EQ(names.Find("ephemeral-storage"), kEphemeralStorage);
+  EXPECT_EQ(names.Find("pods"), kPods);
+  EXPECT_EQ(names.Name(kPods), "pods");
+  EXPECT_EQ(names.Find("nvidia.com/gpu"), -1);
+}
+
+// SPEC S-6: a name is known as long as somebody uses it, and its id is used again after that.
+TEST(ResourceNamesRoom, NamesLiveAsLongAsTheirUsers) {
+  ResourceNames names;
+  const ResourceVector first = *names.ToVector({{"nvidia.com/gpu", 1}, {"cpu", 2}});
+  const ResourceVector second = *names.ToVector({{"nvidia.com/gpu", 3}, {"amd.com/gpu", 0}});
+  const ResourceId gpu = names.Find("nvidia.com/gpu");
+  EXPECT_GT(gpu, kPods);
+  EXPECT_EQ(first.Get(gpu), 1);
+  EXPECT_EQ(names.Find("amd.com/gpu"), -1) << "nothing of it is wanted";
+  names.Release(first);
+  EXPECT_EQ(names.Find("nvidia.com/gpu"), gpu) << "the second still uses it";
+  names.Release(second);
+  EXPECT_EQ(names.Find("nvidia.com/gpu"), -1);
+  EXPECT_EQ(names.Find("cpu"), kCpu);
+  const ResourceVector third = *names.ToVector({{"example.com/nic", 1}});
+  EXPECT_EQ(names.Find("example.com/nic"), gpu);
+  EXPECT_EQ(names.Name(gpu), "example.com/nic");
+  EXPECT_EQ(third.Get(gpu), 1);
+}
+
+TEST(ResourceNamesRoom, AmountsFromZeroToTheLargest) {
+  ResourceNames names;
+  const absl::StatusOr<ResourceVector> largest = names.ToVector({{"cpu", kMaxAmount}, {"memory", 0}});
+  ASSERT_TRUE(largest.ok());
+  EXPECT_EQ(largest->Get(kCpu), kMaxAmount);
+  EXPECT_EQ(kMaxAmount, int64_t{9'007'199'254'740'992});
+  for (const int64_t amount : {kMaxAmount + 1, int64_t{-1}}) {
+    const absl::Status refused = names.ToVector({{"memory", 1}, {"nvidia.com/gpu", amount}}).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << amount;
+    EXPECT_NE(refused.message().find("nvidia.com/gpu"), absl::string_view::npos) << refused;
+    EXPECT_NE(refused.message().find(absl::StrCat(amount)), absl::string_view::npos) << refused;
+  }
+}
+
+TEST(ResourceNamesRoom, ListsAndVectorsSayTheSame) {
+  ResourceNames names;
+  const ResourceList list = {{"cpu", 1'500}, {"memory", 7}, {"nvidia.com/gpu", 8}};
+  ResourceVector vector = *names.ToVector(list);
+  EXPECT_EQ(names.ToList(vector), list);
+  vector.Set(kMemory, 0);
+  vector.Set(kPods, -2);
+  EXPECT_EQ(names.ToList(vector), (ResourceList{{"cpu", 1'500}, {"nvidia.com/gpu", 8}, {"pods", -2}}))
+      << "what is zero is left out, what is over-committed is not";
+}
+
+TEST(FormatResourcesRoom, OneAfterTheOther) {
+  EXPECT_EQ(FormatResources({}), "");
+  EXPECT_EQ(FormatResources({{"cpu", 2'000}}), "cpu: 2");
+  EXPECT_EQ(FormatResources({{"nvidia.com/gpu", 8}, {"cpu", 500}, {"memory", 1'024}}),
+            "cpu: 500m, memory: 1Ki, nvidia.com/gpu: 8");
+}
+
+}  // namespace
+}  // namespace muster
