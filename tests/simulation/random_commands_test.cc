@@ -1,6 +1,7 @@
 // Random commands against the machine: after each one every invariant is recomputed (SPEC P-1, P-6, Q-7, G-4, G-10).
 //
-// The same seed gives the same hash; what the store would hold restores the same durable state. A failure prints the
+// The same seed gives the same hash; what the store would hold restores the same durable state; at any moment the
+// process may die and another one goes on. A failure prints the
 // command line that replays it: MUSTER_SEED=n MUSTER_STEPS=n random_commands_test.
 #include <gtest/gtest.h>
 
@@ -14,7 +15,7 @@ namespace muster {
 namespace {
 
 constexpr int kSeeds = 20;
-constexpr int kSteps = 100'000;
+constexpr int kSteps = 60'000;
 
 int FromEnv(const char* name, int otherwise) {
   int value = 0;
@@ -29,6 +30,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   int64_t groups = 0;
   int64_t rolled_back = 0;
   int64_t confirmed = 0;
+  int64_t restarts = 0;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
     RandomWorld world(static_cast<uint64_t>(seed));
     for (int step = 0; step < steps; ++step) {
@@ -41,15 +43,19 @@ TEST(RandomCommands, KeepEveryInvariant) {
     commits += world.commits();
     groups += world.groups_started();
     confirmed += world.confirmed();
+    restarts += world.restarts();
     rolled_back += world.rounds_without_plan();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
   EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
+  EXPECT_GT(restarts, only > 0 ? -1 : steps / 1000) << "hardly any restart";
   EXPECT_GT(rolled_back, only > 0 ? -1 : steps / 100) << "hardly any plan was ever rolled back";
-  std::printf("%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed\n",
-              static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back),
-              static_cast<long long>(confirmed));
+  std::printf(
+      "%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed, "
+      "%lld restarts\n",
+      static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back),
+      static_cast<long long>(confirmed), static_cast<long long>(restarts));
 }
 
 TEST(RandomCommands, SameSeedSameHash) {

@@ -3,21 +3,8 @@
 #include "absl/strings/str_cat.h"
 
 namespace muster {
-namespace {
 
-class AnyNode : public NodeOffer {
- public:
-  explicit AnyNode(std::set<std::string> names) : names_(std::move(names)) {}
-  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
-  size_t size() const override { return names_.size(); }
-
- private:
-  std::set<std::string> names_;
-};
-
-}  // namespace
-
-RandomWorld::RandomWorld(uint64_t seed) : random_(seed), machine_(Settings()) {
+RandomWorld::RandomWorld(uint64_t seed) : random_(seed), machine_(std::make_unique<Machine>(Settings())) {
   for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
   Apply(FactsRead{});
 }
@@ -55,6 +42,7 @@ void RandomWorld::Step() {
       break;
     case 12:
       FinishBindings();
+      FinishWrites();
       break;
     case 13:
       if (!tokens_.empty()) HangUp();
@@ -81,7 +69,8 @@ void RandomWorld::Step() {
       Apply(Tick{});
       break;
   }
-  if (machine_.PlanningDue()) Plan();
+  if (machine_->PlanningDue()) Plan();
+  if (Roll(400) == 0) Restart();
 }
 
 MachineSettings RandomWorld::Settings() {
@@ -153,19 +142,20 @@ void RandomWorld::RemoveSomePod() {
   if (pods_.empty()) return;
   const std::string uid = SomeUid();
   pods_.erase(uid);
+  evictions_.erase(uid);
   Apply(RemovePod{uid});
 }
 
 void RandomWorld::ChangeSomePod() {
   if (pods_.empty()) return;
   PodDescription& pod = pods_.find(SomeUid())->second;
-  pod.node_name = machine_.FindPod(pod.uid)->facts.node_name;
+  pod.node_name = machine_->FindPod(pod.uid)->facts.node_name;
   for (int i = Roll(4) == 0 ? 2 : 1; i > 0; --i) ChangeFacts(&pod);  // as a list after a gap: several changes at once
   Apply(UpsertPod{pod});
 }
 
 void RandomWorld::ChangeFacts(PodDescription* pod) {
-  const Pod* known = machine_.FindPod(pod->uid);
+  const Pod* known = machine_->FindPod(pod->uid);
   const bool pending = known == nullptr || known->state == MemberState::kPending;
   switch (Roll(14)) {
     case 0:
@@ -227,208 +217,6 @@ void RandomWorld::ChangeGangObject() {
   } else {
     objects_[object.name] = object;
     Apply(UpsertGangObject{object});
-  }
-}
-
-void RandomWorld::FilterSome() {
-  if (pods_.empty()) return;
-  std::set<std::string> names;
-  for (int i = 0; i < 6; ++i) {
-    if (Roll(5) != 0) names.insert(NodeName(i));
-  }
-  const std::string uid = SomeUid();
-  Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
-  const FilterReply& reply = std::get<FilterReply>(outcome.reply);
-  if (reply.kind != FilterReply::Kind::kOneNode) return;
-  if (names.count(reply.node) == 0) violation_ = "filter answered a node that was not offered";
-  offered_[uid] = reply.node;
-}
-
-void RandomWorld::BindSome() {
-  if (pods_.empty()) return;
-  std::string uid = SomeUid();
-  if (!offered_.empty() && Roll(4) != 0) {
-    auto it = offered_.begin();
-    std::advance(it, Roll(static_cast<int>(offered_.size())));
-    uid = it->first;
-  }
-  const auto offer = offered_.find(uid);
-  const std::string node = offer != offered_.end() && Roll(10) != 0 ? offer->second : NodeName(Roll(6));
-  const HoldToken token = next_token_++;
-  tokens_[token] = uid;
-  Apply(Bind{uid, node, token});
-  offered_.erase(uid);
-}
-
-void RandomWorld::PermitSome() {
-  if (pods_.empty()) return;
-  const HoldToken token = next_token_++;
-  const std::string uid = SomeUid();
-  const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
-  if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
-}
-
-void RandomWorld::ScheduleGroup() {
-  std::set<std::string> names;
-  for (int i = 0; i < 6; ++i) names.insert(NodeName(i));
-  for (const auto& [uid, pod] : std::map<std::string, PodDescription>(pods_)) {
-    if (pod.gang.name != "g5" && pod.gang.name != "g6") continue;
-    const Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
-    const FilterReply& reply = std::get<FilterReply>(outcome.reply);
-    if (reply.kind != FilterReply::Kind::kOneNode || Roll(12) == 0) continue;
-    const HoldToken token = next_token_++;
-    tokens_[token] = uid;
-    Apply(Bind{uid, reply.node, token});
-  }
-}
-
-void RandomWorld::FindNoNode() {
-  if (!pods_.empty()) Apply(PostFilter{SomeUid(), "nothing fits"});
-}
-
-void RandomWorld::GiveBack() {
-  if (!pods_.empty()) Apply(Unreserve{SomeUid(), static_cast<UnreserveCause>(Roll(3))});
-}
-
-void RandomWorld::BindPermitted() {
-  if (pods_.empty()) return;
-  const std::string uid = SomeUid();
-  const Pod* pod = machine_.FindPod(uid);
-  if (pod->state != MemberState::kCommitted || machine_.bindings().Of(*pod).phase != BindingPhase::kNone) return;
-  const NodeId charged = machine_.ledger().ChargeOf(pod->id).node;
-  Apply(PostBind{uid, charged == kNoNode ? NodeName(0) : machine_.cluster().node(charged).facts.name});
-}
-
-void RandomWorld::WholeGang() {
-  const std::string id = absl::StrCat("s", Roll(2) == 0 ? next_submission_ : Roll(next_submission_ + 1));
-  switch (Roll(7)) {
-    case 0:
-    case 1:
-      SubmitSome();
-      break;
-    case 2:
-      Apply(AskGang{id});
-      break;
-    case 3:
-    case 4: {
-      const Outcome asked = Apply(AskGang{id});
-      const auto* reply = std::get_if<SubmissionReply>(&asked.reply);
-      if (reply == nullptr) break;
-      const Outcome outcome = Apply(ConfirmGang{id, reply->plan});
-      const auto* confirmed = std::get_if<SubmissionReply>(&outcome.reply);
-      if (confirmed != nullptr && confirmed->state == SubmissionReply::State::kConfirmed) NoteConfirmed(*confirmed);
-      break;
-    }
-    case 5:
-      Roll(2) == 0 ? HurtSubmission() : void(Apply(AbandonGang{id}));
-      break;
-    default:
-      AnnounceStep();
-      break;
-  }
-}
-
-void RandomWorld::SubmitSome() {
-  SubmitGang submit;
-  submit.id = absl::StrCat("s", ++next_submission_);
-  submit.name_space = "d";
-  submit.name = absl::StrCat("w", Roll(4));
-  submit.declaration.min_member = 1 + Roll(4);
-  if (Roll(3) == 0) submit.declaration.groups = {"d/w0", "d/w1"};
-  submit.ttl_ms = 500 + Roll(20'000);
-  for (int i = 0; i < *submit.declaration.min_member + Roll(2); ++i) {
-    PodDescription& pod = submit.pods.emplace_back();
-    pod.uid = absl::StrCat("u", next_uid_++);
-    pod.name = absl::StrCat("p", next_uid_);
-    pod.priority = Roll(3);
-    pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
-  }
-  const Outcome outcome = Apply(submit);
-  if (outcome.status.ok()) return;
-  for (const PodDescription& pod : submit.pods) {
-    if (machine_.FindPod(pod.uid) != nullptr) violation_ = "a refused submission left a pod behind";
-  }
-}
-
-void RandomWorld::HurtSubmission() {
-  std::vector<std::string> uids;
-  machine_.ForEachGang([&](const Gang& gang) {
-    if (!gang.submitted) return;
-    for (const MemberSet& set : gang.members) {
-      for (const Pod* pod : set) {
-        if (pod->submitted) uids.push_back(pod->facts.uid);
-      }
-    }
-  });
-  if (uids.empty()) return;
-  const std::string uid = uids[static_cast<size_t>(Roll(static_cast<int>(uids.size())))];
-  PodDescription pod = machine_.FindPod(uid)->facts;
-  switch (Roll(4)) {
-    case 0:
-      pod.phase = PodPhase::kFailed;
-      break;
-    case 1:
-      pod.shape.requests = {{"cpu", 700}};
-      break;
-    default:
-      Apply(RemovePod{uid});
-      return;
-  }
-  Apply(UpsertPod{pod});
-}
-
-void RandomWorld::NoteConfirmed(const SubmissionReply& reply) {
-  for (const SubmissionReply::Place& place : reply.places) {
-    const Pod* pod = machine_.FindPod(place.uid);
-    if (pod == nullptr) continue;
-    ++confirmed_;
-    if (pod->state == MemberState::kPending) violation_ = "a confirmed pod has no node";
-    pods_.emplace(place.uid, pod->facts);
-  }
-}
-
-void RandomWorld::AnnounceStep() {
-  UpdateFacts update;
-  update.step = {"test", facts_version_ + Roll(3)};
-  update.nodes.push_back(RandomNode(Roll(6)));
-  if (!pods_.empty() && Roll(3) == 0) update.removed_pods.push_back(SomeUid());
-  const uint64_t before = machine_.Hash();
-  const Outcome outcome = Apply(update);
-  if (!outcome.status.ok()) {
-    if (machine_.Hash() != before) violation_ = "a refused step changed something";
-    ReplaceFacts all;
-    all.step = {"test", ++facts_version_};
-    for (int i = 0; i < 6; ++i) {
-      if (Roll(8) != 0) all.nodes.push_back(RandomNode(i));
-    }
-    for (auto it = pods_.begin(); it != pods_.end();) {  // what the snapshot does not tell is gone
-      const bool told = Roll(16) != 0;
-      if (told) all.pods.push_back(machine_.FindPod(it->first)->facts);
-      it = told ? std::next(it) : pods_.erase(it);
-    }
-    Apply(all);
-    return;
-  }
-  if (update.step.version != 0 && update.step.version <= facts_version_) return;  // known already
-  facts_version_ = std::get<FactsReply>(outcome.reply).version;
-  for (const std::string& uid : update.removed_pods) pods_.erase(uid);
-}
-
-void RandomWorld::HangUp() {
-  auto it = tokens_.begin();
-  std::advance(it, Roll(static_cast<int>(tokens_.size())));
-  Apply(EndHold{it->second, it->first});
-}
-
-void RandomWorld::FinishBindings() {
-  const std::vector<std::pair<std::string, std::string>> todo(bindings_.begin(), bindings_.end());
-  for (const auto& [uid, node] : todo) {
-    if (Roll(3) == 0) continue;
-    bindings_.erase(uid);
-    const BindingResult result = Roll(8) == 0   ? BindingResult::kRefused
-                                 : Roll(8) == 0 ? BindingResult::kRetry
-                                                : BindingResult::kBound;
-    Apply(BindingOutcome{uid, node, result, "said so"});
   }
 }
 

@@ -4,16 +4,19 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "state/machine/machine.h"
 
 namespace muster {
 
-// 6 nodes, 8 gangs, some 40 pods, and callers that do anything at any time. After each command the machine's invariants
-// and the rules of whole gangs are recomputed; random_world_checks.cc holds those.
+// 6 nodes, 8 gangs, some 40 pods, and callers that do anything at any time; now and then the process dies and another
+// one goes on from its records and what the API server knows. After each command the machine's invariants and the rules
+// of whole gangs are recomputed; random_world_checks.cc holds those.
 class RandomWorld {
  public:
   explicit RandomWorld(uint64_t seed);
@@ -21,7 +24,7 @@ class RandomWorld {
   // One thing happens, and every rule is checked.
   void Step();
 
-  [[nodiscard]] const Machine& machine() const { return machine_; }
+  [[nodiscard]] const Machine& machine() const { return *machine_; }
   // Empty, or the first rule that was broken.
   [[nodiscard]] const std::string& violation() const { return violation_; }
   // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash
@@ -29,6 +32,7 @@ class RandomWorld {
   [[nodiscard]] std::string RestoreDiffers() const;
 
   // How often what the test is about came to pass.
+  [[nodiscard]] int restarts() const { return restarts_; }
   [[nodiscard]] int rounds_without_plan() const { return rounds_without_plan_; }
   [[nodiscard]] int groups_started() const { return groups_started_; }
   [[nodiscard]] int commits() const { return commits_; }
@@ -66,6 +70,17 @@ class RandomWorld {
   void AnnounceStep();
   void HangUp();
   void FinishBindings();
+  // Marks arrive at the API server; who is evicted starts to go.
+  void FinishWrites();
+
+  // The process dies, and another one takes over (random_world_restart.cc).
+  void Restart();
+  void TakeOver(const std::vector<Command>& nodes);
+  // PodGroups and pods as the API server knows them; what was on its way when the process died arrived or not. Then the
+  // whole is put into any order.
+  void AddOutside(std::vector<Command>* out);
+  // kube-scheduler and callers of the verbs do not wait until everything is read.
+  void AskEarly();
 
   // A round of planning that promises nothing leaves the cluster exactly as it was (P-1): everything was rolled back.
   // Nominated pods are left aside: a round may find room for one of them.
@@ -80,7 +95,7 @@ class RandomWorld {
   void CheckWholeGroups();
 
   std::mt19937_64 random_;
-  Machine machine_;
+  std::unique_ptr<Machine> machine_;
   int64_t now_ms_ = 1'000'000;
   int next_uid_ = 1;
   HoldToken next_token_ = 1;
@@ -90,12 +105,15 @@ class RandomWorld {
   int commits_ = 0;
   int groups_started_ = 0;
   int rounds_without_plan_ = 0;
+  int restarts_ = 0;
   std::set<std::string> satisfied_before_;
   std::string violation_;
   std::map<std::string, PodDescription> pods_;
   std::map<std::string, GangObject> objects_;
   std::map<std::string, std::string> offered_;
-  std::map<std::string, std::string> bindings_;
+  std::map<std::string, std::string> bindings_;  // on their way
+  std::set<std::string> marks_;                  // UIDs of pods whose timeout mark is on its way
+  std::set<std::string> evictions_;              // UIDs
   std::map<HoldToken, std::string> tokens_;
   std::map<std::string, std::string> records_;
 };

@@ -15,17 +15,17 @@ std::string RandomWorld::RestoreDiffers() const {
   Outcome outcome;
   for (const auto& [key, object] : objects_) other.Apply(UpsertGangObject{object}, now_ms_, &outcome);
   for (const auto& [uid, pod] : pods_) {
-    other.Apply(UpsertPod{machine_.FindPod(uid)->facts}, now_ms_, &outcome);
+    other.Apply(UpsertPod{machine_->FindPod(uid)->facts}, now_ms_, &outcome);
   }
   // Submitted gangs are their callers' to submit again; the records of theirs are compared all the same.
-  machine_.ForEachGang([&](const Gang& gang) {
+  machine_->ForEachGang([&](const Gang& gang) {
     for (const MemberSet& set : gang.members) {
       for (const Pod* pod : set) {
         if (pods_.count(pod->facts.uid) == 0) other.Apply(UpsertPod{pod->facts}, now_ms_, &outcome);
       }
     }
   });
-  if (other.DurableHash() == machine_.DurableHash()) return "";
+  if (other.DurableHash() == machine_->DurableHash()) return "";
   return "the durable state is restored otherwise";
 }
 
@@ -43,21 +43,21 @@ void RandomWorld::Plan() {
 
 int64_t RandomWorld::Plans() const {
   int64_t newest = 0;
-  machine_.ForEachGang([&](const Gang& gang) {
-    if (const muster::Plan* plan = machine_.plans().Of(gang); plan != nullptr) newest = std::max(newest, plan->id);
+  machine_->ForEachGang([&](const Gang& gang) {
+    if (const muster::Plan* plan = machine_->plans().Of(gang); plan != nullptr) newest = std::max(newest, plan->id);
   });
   return newest;
 }
 
 uint64_t RandomWorld::ClusterHash() const {
   StateHasher hasher;
-  machine_.cluster().Hash(&hasher);
+  machine_->cluster().Hash(&hasher);
   return hasher.value();
 }
 
 Outcome RandomWorld::Apply(const Command& command) {
   Outcome outcome;
-  machine_.Apply(command, now_ms_, &outcome);
+  machine_->Apply(command, now_ms_, &outcome);
   for (const Record& record : outcome.records) {
     if (record.value.empty()) {
       records_.erase(record.key);
@@ -77,19 +77,22 @@ Outcome RandomWorld::Apply(const Command& command) {
       CheckWholeGang(bind->pod.uid);
     }
     if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
-      if (pods_.count(mark->pod.uid) > 0) pods_.find(mark->pod.uid)->second.timed_out_mark = true;
+      if (pods_.count(mark->pod.uid) > 0) marks_.insert(mark->pod.uid);
+    }
+    if (const auto* evict = std::get_if<EvictPod>(&effect)) {
+      if (pods_.count(evict->pod.uid) > 0) evictions_.insert(evict->pod.uid);
     }
   }
   CheckWholeGroups();
-  if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok() && violation_.empty())
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
     violation_ = std::string(ok.message());
   return outcome;
 }
 
 void RandomWorld::CheckWholeGang(const std::string& uid) {
-  const Pod* pod = machine_.FindPod(uid);
+  const Pod* pod = machine_->FindPod(uid);
   if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
-  if (machine_.bindings().Of(*pod).attempts > 1)
+  if (machine_->bindings().Of(*pod).attempts > 1)
     return;  // decided earlier, sent again; its gang's minimum may have grown since
   const Gang& gang = *pod->gang;
   if (!gang.kept.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
@@ -100,16 +103,17 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
 
 void RandomWorld::CheckWholeGroups() {
   std::set<std::string> satisfied;
-  machine_.ForEachGang([&](const Gang& gang) {
+  machine_->ForEachGang([&](const Gang& gang) {
     if (!gang.kept.satisfied) return;
     satisfied.insert(gang.key);
     if (satisfied_before_.count(gang.key) > 0) return;
+    if (!machine_->sources().complete()) return;  // as it was before the restart; its mates may still be to come
     for (const std::string& id : gang.rules.group) {
-      const Gang* mate = machine_.FindGang(id);
+      const Gang* mate = machine_->FindGang(id);
       if (mate == nullptr || mate->rules.group != gang.rules.group) return;
     }
     for (const std::string& id : gang.rules.group) {
-      const Gang* mate = machine_.FindGang(id);
+      const Gang* mate = machine_->FindGang(id);
       const int32_t placed = mate->active() + mate->count(MemberState::kSucceeded);
       if (mate->kept.satisfied || placed >= mate->rules.min_member) continue;
       violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");

@@ -1,0 +1,86 @@
+// The process dies at any moment; another one goes on from the records and from what the API server knows (SPEC K-13).
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/random_world.h"
+
+namespace muster {
+
+void RandomWorld::Restart() {
+  if (std::string differs = RestoreDiffers(); !differs.empty()) violation_ = std::move(differs);
+  std::vector<Command> nodes;
+  const Cluster& cluster = machine_->cluster();
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    if (cluster.node(id).known && cluster.node(id).present) nodes.emplace_back(UpsertNode{cluster.node(id).facts});
+  }
+  TakeOver(nodes);
+  Apply(FactsRead{});
+  if (machine_->PlanningDue()) Plan();
+}
+
+void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
+  ++restarts_;
+  std::vector<Command> outside = nodes;
+  AddOutside(&outside);
+  offered_.clear();
+  bindings_.clear();
+  marks_.clear();
+  evictions_.clear();
+  tokens_.clear();  // callers see their connections end
+  std::vector<Record> records;
+  for (const auto& [key, value] : records_) records.push_back({key, value});
+  machine_ = std::make_unique<Machine>(Settings());
+  if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
+  now_ms_ += Roll(3) == 0 ? Roll(60'000) : Roll(500);
+  for (const Command& fact : outside) {
+    if (Roll(100) == 0) return TakeOver(nodes);  // it dies again before it has read everything
+    if (Roll(6) == 0) AskEarly();
+    Apply(fact);
+    if (machine_->PlanningDue() && violation_.empty()) violation_ = "planning is due before everything was read";
+  }
+}
+
+void RandomWorld::AddOutside(std::vector<Command>* out) {
+  for (const auto& [key, object] : objects_) out->emplace_back(UpsertGangObject{object});
+  for (auto& [uid, pod] : pods_) {
+    const Pod* known = machine_->FindPod(uid);
+    if (known != nullptr) pod.node_name = known->facts.node_name;
+    // What was sent, by us or by who was permitted, arrived or did not.
+    if (const auto binding = bindings_.find(uid); binding != bindings_.end() && pod.node_name.empty() && Roll(2) == 0) {
+      pod.node_name = binding->second;
+    }
+    const bool permitted = known != nullptr && known->state == MemberState::kCommitted && bindings_.count(uid) == 0;
+    if (permitted && pod.node_name.empty() && Roll(2) == 0) {
+      const NodeId charged = machine_->ledger().ChargeOf(known->id).node;
+      if (charged != kNoNode) pod.node_name = machine_->cluster().node(charged).facts.name;
+    }
+    if (marks_.count(uid) > 0 && Roll(2) == 0) pod.timed_out_mark = true;
+    if (evictions_.count(uid) > 0 && Roll(2) == 0) pod.deleting = true;
+    out->emplace_back(UpsertPod{pod});
+  }
+  // Not std::shuffle: the same seed means the same order with every library.
+  for (size_t i = out->size(); i > 1; --i) {
+    std::swap((*out)[i - 1], (*out)[static_cast<size_t>(Roll(static_cast<int>(i)))]);
+  }
+}
+
+void RandomWorld::AskEarly() {
+  switch (Roll(4)) {
+    case 0:
+      if (!pods_.empty()) Apply(PreFilter{SomeUid()});
+      break;
+    case 1:
+      BindSome();
+      break;
+    case 2:
+      PermitSome();
+      break;
+    default:
+      FilterSome();
+      break;
+  }
+}
+
+}  // namespace muster
