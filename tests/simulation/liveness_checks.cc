@@ -115,6 +115,13 @@ std::vector<Standing> LivenessWorld::Charged() const {
   return out;
 }
 
+// A group of which one job is over never stands again.
+bool LivenessWorld::MateIsOver(const Job& job) const {
+  return !job.declaration.groups.empty() && std::any_of(jobs_.begin(), jobs_.end(), [&](const Job& other) {
+    return other.over && other.declaration.groups == job.declaration.groups;
+  });
+}
+
 // Jobs that have less than their minimum, those of a group together.
 std::vector<LivenessWorld::Item> LivenessWorld::Items() const {
   std::map<std::string, Item> items;
@@ -126,12 +133,7 @@ std::vector<LivenessWorld::Item> LivenessWorld::Items() const {
   }
   std::vector<Item> out;
   for (auto& [key, item] : items) {
-    // A group of which one job is over never stands again.
-    const auto over = [&](const Job& job) {
-      return job.over && job.declaration.groups == jobs_[item[0]].declaration.groups;
-    };
-    if (!jobs_[item[0]].declaration.groups.empty() && std::any_of(jobs_.begin(), jobs_.end(), over)) continue;
-    out.push_back(std::move(item));
+    if (!MateIsOver(jobs_[item[0]])) out.push_back(std::move(item));
   }
   return out;
 }
@@ -224,6 +226,19 @@ void LivenessWorld::Plan() {
   }
 }
 
+void LivenessWorld::LogState() {
+  for (const auto& [name, node] : nodes_) Log(absl::StrCat("there: ", name, node.unschedulable ? " cordoned" : ""));
+  for (const auto& [uid, pod] : pods_) {
+    Log(absl::StrCat("pod ", uid, " ", pod.facts.name, " node ", pod.facts.node_name, " assumed ", pod.assumed,
+                     " parked ", static_cast<int>(pod.parked), pod.facts.our_gate ? " gated" : "", " says ",
+                     pod.facts.unschedulable));
+  }
+  for (const Standing& pod : Charged()) {
+    Log(absl::StrCat("charged: ", pod.node, " ", FormatResources(pod.shape.requests)));
+  }
+  machine_->ForEachGang([this](const Gang& gang) { Log(absl::StrCat("gang ", gang.key, ": ", gang.reason.text)); });
+}
+
 void LivenessWorld::CheckAtRest(bool idle) {
   const std::vector<Standing> standing = BoundPods();
   for (const Item& item : Items()) {
@@ -240,7 +255,7 @@ void LivenessWorld::CheckAtRest(bool idle) {
   for (const auto& [name, node] : nodes_) nodes.push_back(node);
   for (const auto& [uid, pod] : pods_) {  // beyond the minimum: one by one
     const Job& job = jobs_[pod.job];
-    if (!pod.facts.node_name.empty() || Bound(pod.job) < *job.declaration.min_member) continue;
+    if (!pod.facts.node_name.empty() || Bound(pod.job) < *job.declaration.min_member || MateIsOver(job)) continue;
     if (Judge(nodes, standing, {{{{pod.facts.shape, 0}}, 1}}) == Fit::kNo) continue;
     Violate(absl::StrCat("P-6: pod ", uid, " ", pod.facts.name, " beyond the minimum fits and waits for ever"));
   }

@@ -116,7 +116,12 @@ void LivenessWorld::Restart() {
   for (size_t i = outside.size(); i > 1; --i) {
     std::swap(outside[i - 1], outside[static_cast<size_t>(Roll(static_cast<int>(i)))]);
   }
-  for (const Command& fact : outside) {
+  for (Command& fact : outside) {
+    if (auto* pod = std::get_if<UpsertPod>(&fact)) {  // its caller may have changed it meanwhile
+      const auto now = pods_.find(pod->pod.uid);
+      if (now == pods_.end()) continue;
+      pod->pod = now->second.facts;
+    }
     Apply(fact);
     if (Roll(8) == 0) Ask();
   }

@@ -22,6 +22,7 @@ void LivenessWorld::Log(std::string text) { events_.push_back(absl::StrCat(now_m
 
 void LivenessWorld::Violate(std::string text) {
   if (!violation_.empty()) return;
+  LogState();
   Log(absl::StrCat("VIOLATION: ", text));
   violation_ = std::move(text);
 }

@@ -115,6 +115,8 @@ class LivenessWorld {
   [[nodiscard]] bool Queued(const Item& item) const;
   [[nodiscard]] QueueKey KeyOf(const Item& item) const;
   [[nodiscard]] std::string Name(const Item& item) const;
+  [[nodiscard]] bool MateIsOver(const Job& job) const;
+  void LogState();
   // Nothing moved for long: whatever waits does not fit.
   void CheckAtRest(bool idle);
 
