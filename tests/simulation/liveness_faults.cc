@@ -56,6 +56,7 @@ void LivenessWorld::FaultOfNode() {
     it->second.unschedulable = !it->second.unschedulable;
     Log(absl::StrCat("node ", name, it->second.unschedulable ? " is cordoned" : " is uncordoned"));
     Apply(UpsertNode{it->second});
+    Unpark(/*guarded=*/true);
     return;
   }
   Log(absl::StrCat("node ", name, " leaves"));

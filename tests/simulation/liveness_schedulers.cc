@@ -127,7 +127,9 @@ void LivenessWorld::AskKube(const std::string& uid) {
 
 void LivenessWorld::AskVerbs(const std::string& uid) {
   ApiPod& pod = pods_[uid];
-  pod.ask_at_ms = now_ms_ + 1000;
+  // A caller backs off, as kube-scheduler does.
+  pod.tries = std::min(pod.tries + 1, 4);
+  pod.ask_at_ms = now_ms_ + (500 << pod.tries) + Roll(1000);
   const Outcome pre = Apply(PreFilter{uid});
   if (!std::get<PreFilterReply>(pre.reply).passes) return;
   const Outcome found = Apply(FindNodes{uid, {}});

@@ -310,7 +310,7 @@ void LivenessWorld::Answered(const HoldAnswer& answer) {
   }
   Log(absl::StrCat("pod ", uid, " is sent back: ", answer.reason.text));
   pod.assumed.clear();
-  pod.ask_at_ms = now_ms_ + 1000;
+  pod.ask_at_ms = std::max(pod.ask_at_ms, now_ms_ + 1000);
   if (verbs) Apply(Unreserve{uid, UnreserveCause::kRejected});
   Unpark(/*guarded=*/false);
 }

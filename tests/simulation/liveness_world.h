@@ -60,6 +60,7 @@ class LivenessWorld {
     HoldToken token = 0;   // of a call that is held
     std::string assumed;   // the node it was chosen for
     int64_t until_ms = 0;  // its caller's patience
+    int tries = 0;
   };
   // Jobs that start together.
   using Item = std::vector<size_t>;
@@ -119,6 +120,10 @@ class LivenessWorld {
   void LogState();
   // Nothing moved for long: whatever waits does not fit.
   void CheckAtRest(bool idle);
+  void CheckExtras(const std::vector<Standing>& standing);
+  // The first try is greedy: a gang that it did not place may be placed once there is less room, of which nobody would
+  // tell the machine. Lets it look once more; whether the item has a plan or has started then.
+  [[nodiscard]] bool GoesAfterAnotherLook(const Item& item);
 
   std::mt19937_64 random_;
   const LivenessOptions options_;
