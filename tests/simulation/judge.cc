@@ -7,8 +7,6 @@
 namespace muster {
 namespace {
 
-constexpr char kHost[] = "muster-test/host";
-
 // What stands is a gang of one each, which only its node can take.
 bool FitsExactly(const std::vector<NodeDescription>& nodes, const std::vector<Standing>& standing,
                  const std::vector<Instance::Gang>& gangs) {
@@ -28,14 +26,14 @@ bool FitsExactly(const std::vector<NodeDescription>& nodes, const std::vector<St
     if (over || node.unschedulable) continue;
     usable[node.name] = true;
     instance.nodes.push_back(node);
-    instance.nodes.back().labels[kHost] = node.name;
+    instance.nodes.back().labels[kHostLabel] = node.name;
   }
   for (const Standing& pod : standing) {
     if (!usable[pod.node]) continue;
     PodTemplate shape;
     shape.requests = pod.shape.requests;
     shape.host_ports = pod.shape.host_ports;
-    shape.node_selector[kHost] = pod.node;
+    shape.node_selector[kHostLabel] = pod.node;
     shape.tolerations.push_back({"", true, "", {}});
     instance.gangs.push_back({{{shape, 0}}, 1});
   }
@@ -49,7 +47,10 @@ Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>
           const std::vector<Instance::Gang>& gangs) {
   if (!FitsExactly(nodes, standing, gangs)) return Fit::kNo;
   Cluster cluster;
-  for (const NodeDescription& node : nodes) cluster.UpsertNode(node).IgnoreError();
+  for (NodeDescription node : nodes) {
+    node.labels[kHostLabel] = node.name;
+    cluster.UpsertNode(node).IgnoreError();
+  }
   for (const Standing& pod : standing) {
     cluster.Charge(cluster.InternNode(pod.node), *cluster.AcquireClass(pod.shape), ChargeKind::kUsed, 1);
   }

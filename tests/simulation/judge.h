@@ -24,6 +24,9 @@ struct Standing {
   std::string node;
 };
 
+// The label that carries each node's name for Judge: what a filter that nobody models refuses is said in terms of it.
+inline constexpr char kHostLabel[] = "muster-test/host";
+
 // Whether `gangs`, all of them together, fit beside `standing` on `nodes`. REQUIRES: pods of higher priority first.
 [[nodiscard]] Fit Judge(const std::vector<NodeDescription>& nodes, const std::vector<Standing>& standing,
                         const std::vector<Instance::Gang>& gangs);

@@ -144,6 +144,13 @@ std::string LivenessWorld::Name(const Item& item) const {
   return out;
 }
 
+PodTemplate LivenessWorld::TrueShape(const Job& job, PodTemplate shape) const {
+  if (job.hidden.empty()) return shape;
+  shape.has_affinity = true;
+  shape.affinity.push_back({{{kHostLabel, SelectorOperator::kNotIn, {job.hidden}}}, {}});
+  return shape;
+}
+
 Fit LivenessWorld::JudgeItem(const Item& item, const std::vector<Standing>& standing) const {
   std::vector<Instance::Gang> gangs;
   int32_t holds = 0;
@@ -157,7 +164,9 @@ Fit LivenessWorld::JudgeItem(const Item& item, const std::vector<Standing>& stan
       if (job.gang && job.driver == Driver::kKube) holds += gang.minimum;
       for (const std::string& uid : Uids()) {
         const ApiPod& pod = pods_.find(uid)->second;
-        if (pod.job == j && pod.facts.node_name.empty()) gang.pods.push_back({pod.facts.shape, pod.facts.priority});
+        if (pod.job == j && pod.facts.node_name.empty()) {
+          gang.pods.push_back({TrueShape(job, pod.facts.shape), pod.facts.priority});
+        }
       }
     }
     std::stable_sort(gang.pods.begin(), gang.pods.end(),
@@ -278,7 +287,7 @@ void LivenessWorld::CheckExtras(const std::vector<Standing>& standing) {
   for (const auto& [uid, pod] : pods_) {
     const Job& job = jobs_[pod.job];
     if (!pod.facts.node_name.empty() || Bound(pod.job) < *job.declaration.min_member || MateIsOver(job)) continue;
-    if (Judge(nodes, standing, {{{{pod.facts.shape, 0}}, 1}}) == Fit::kNo) continue;
+    if (Judge(nodes, standing, {{{{TrueShape(job, pod.facts.shape), 0}}, 1}}) == Fit::kNo) continue;
     Violate(absl::StrCat("P-6: pod ", uid, " ", pod.facts.name, " beyond the minimum fits and waits for ever"));
   }
 }

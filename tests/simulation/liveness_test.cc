@@ -2,7 +2,8 @@
 //
 // A failure prints the seed and what happened. MUSTER_SEED=n runs only that one, MUSTER_SEEDS=n that many.
 // MUSTER_LATER_TRIES=1: what only the planner's later tries find must start too. MUSTER_MANY_CALLERS=1: several gangs
-// may be driven by the verbs.
+// may be driven by the verbs. MUSTER_HIDDEN_FILTERS=1: kube-scheduler refuses some nodes for reasons that it does not
+// tell.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -30,6 +31,7 @@ TEST(Liveness, WhatFitsStarts) {
   LivenessOptions options;
   options.later_tries = FromEnv("MUSTER_LATER_TRIES", 0) != 0;
   options.many_callers = FromEnv("MUSTER_MANY_CALLERS", 0) != 0;
+  options.hidden_filters = FromEnv("MUSTER_HIDDEN_FILTERS", 0) != 0;
   std::map<std::string, int> figures;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : seeds); ++seed) {
     LivenessWorld world(static_cast<uint64_t>(seed), options);

@@ -86,6 +86,7 @@ void LivenessWorld::MakeJobs() {
       verbs = true;
     }
     if (kinds == 1) job.driver = Driver::kSubmission;
+    if (options_.hidden_filters && job.driver == Driver::kKube && Roll(3) == 0) job.hidden = absl::StrCat("n", Roll(4));
     const int total = 1 + Roll(4);
     job.declaration.min_member = total - (Roll(3) == 0 ? Roll(total) : 0);
     const Instance::Pod like = RandomMember();
@@ -118,7 +119,8 @@ void LivenessWorld::MakeJobs() {
   }
   for (const Job& job : jobs_) {
     Log(absl::StrCat("job ", job.name, job.gang ? "" : " of no gang", " driver ", static_cast<int>(job.driver),
-                     job.gated ? " gated" : "", " group ", job.declaration.groups.size(), " policy ",
+                     job.gated ? " gated" : "", job.hidden.empty() ? "" : absl::StrCat(" never on ", job.hidden),
+                     " group ", job.declaration.groups.size(), " policy ",
                      job.declaration.match_policy.has_value() ? ToString(*job.declaration.match_policy) : "default",
                      " ", job.declaration.on_member_failure.has_value() ? "all" : "keep"));
     Instance described;

@@ -16,8 +16,9 @@
 namespace muster {
 
 struct LivenessOptions {
-  bool later_tries = false;   // what the planner's later tries would find must start too
-  bool many_callers = false;  // more than one gang may be driven by the verbs, pod by pod
+  bool later_tries = false;     // what the planner's later tries would find must start too
+  bool many_callers = false;    // more than one gang may be driven by the verbs, pod by pod
+  bool hidden_filters = false;  // kube-scheduler refuses some nodes for reasons that nobody tells the machine (K-6)
 };
 
 // What the test is about: SPEC P-6. While faults last, anything may happen. Then everything that fits must start, in
@@ -41,6 +42,7 @@ class LivenessWorld {
     Driver driver = Driver::kKube;
     bool gang = true;
     bool gated = false;
+    std::string hidden;  // a node that kube-scheduler never offers for its pods
     GangDeclaration declaration;
     std::vector<Instance::Pod> members;
     int64_t arrives_ms = 0;
@@ -113,6 +115,7 @@ class LivenessWorld {
   [[nodiscard]] std::vector<Standing> BoundPods() const;
   [[nodiscard]] std::vector<Standing> Charged() const;
   [[nodiscard]] Fit JudgeItem(const Item& item, const std::vector<Standing>& standing) const;
+  [[nodiscard]] PodTemplate TrueShape(const Job& job, PodTemplate shape) const;
   [[nodiscard]] bool Queued(const Item& item) const;
   [[nodiscard]] QueueKey KeyOf(const Item& item) const;
   [[nodiscard]] std::string Name(const Item& item) const;
