@@ -144,8 +144,10 @@ std::string LivenessWorld::Name(const Item& item) const {
   return out;
 }
 
-PodTemplate LivenessWorld::TrueShape(const Job& job, PodTemplate shape) const {
-  if (job.hidden.empty()) return shape;
+PodTemplate LivenessWorld::TrueShape(const ApiPod& pod) const {
+  PodTemplate shape = pod.facts.shape;
+  const Job& job = jobs_[pod.job];
+  if (job.hidden.empty() || pod.member > 0) return shape;
   shape.has_affinity = true;
   shape.affinity.push_back({{{kHostLabel, SelectorOperator::kNotIn, {job.hidden}}}, {}});
   return shape;
@@ -165,7 +167,7 @@ Fit LivenessWorld::JudgeItem(const Item& item, const std::vector<Standing>& stan
       for (const std::string& uid : Uids()) {
         const ApiPod& pod = pods_.find(uid)->second;
         if (pod.job == j && pod.facts.node_name.empty()) {
-          gang.pods.push_back({TrueShape(job, pod.facts.shape), pod.facts.priority});
+          gang.pods.push_back({TrueShape(pod), pod.facts.priority});
         }
       }
     }
@@ -224,6 +226,8 @@ void LivenessWorld::Plan() {
     });
     if (planned == queued.end()) continue;
     Log(absl::StrCat("planned: ", Name(planned->second)));
+    if (options_.hidden_filters)
+      continue;  // the machine knows of refusals that the judge does not, and the other way round
     for (auto before = queued.begin(); before != planned; ++before) {
       const Fit fit = JudgeItem(before->second, charged);
       if (fit == Fit::kLaterTry) figures_["times that a later try would have come first"] += 1;
@@ -287,7 +291,7 @@ void LivenessWorld::CheckExtras(const std::vector<Standing>& standing) {
   for (const auto& [uid, pod] : pods_) {
     const Job& job = jobs_[pod.job];
     if (!pod.facts.node_name.empty() || Bound(pod.job) < *job.declaration.min_member || MateIsOver(job)) continue;
-    if (Judge(nodes, standing, {{{{TrueShape(job, pod.facts.shape), 0}}, 1}}) == Fit::kNo) continue;
+    if (Judge(nodes, standing, {{{{TrueShape(pod), 0}}, 1}}) == Fit::kNo) continue;
     Violate(absl::StrCat("P-6: pod ", uid, " ", pod.facts.name, " beyond the minimum fits and waits for ever"));
   }
 }

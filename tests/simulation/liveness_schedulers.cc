@@ -55,7 +55,7 @@ void LivenessWorld::Ask() {
 // kube-scheduler's own filters: what it knows to be there or assumes.
 bool LivenessWorld::KubeFits(const ApiPod& pod, const NodeDescription& node) const {
   const PodTemplate& shape = pod.facts.shape;
-  if (!Allows(node, shape) || node.name == jobs_[pod.job].hidden) return false;
+  if (!Allows(node, shape) || (pod.member == 0 && node.name == jobs_[pod.job].hidden)) return false;
   ResourceList free = node.allocatable;
   for (const auto& [uid, other] : pods_) {
     const bool over = other.facts.phase == PodPhase::kSucceeded || other.facts.phase == PodPhase::kFailed;

@@ -42,7 +42,7 @@ class LivenessWorld {
     Driver driver = Driver::kKube;
     bool gang = true;
     bool gated = false;
-    std::string hidden;  // a node that kube-scheduler never offers for its pods
+    std::string hidden;  // a node that kube-scheduler never offers for its first pod
     GangDeclaration declaration;
     std::vector<Instance::Pod> members;
     int64_t arrives_ms = 0;
@@ -115,7 +115,7 @@ class LivenessWorld {
   [[nodiscard]] std::vector<Standing> BoundPods() const;
   [[nodiscard]] std::vector<Standing> Charged() const;
   [[nodiscard]] Fit JudgeItem(const Item& item, const std::vector<Standing>& standing) const;
-  [[nodiscard]] PodTemplate TrueShape(const Job& job, PodTemplate shape) const;
+  [[nodiscard]] PodTemplate TrueShape(const ApiPod& pod) const;
   [[nodiscard]] bool Queued(const Item& item) const;
   [[nodiscard]] QueueKey KeyOf(const Item& item) const;
   [[nodiscard]] std::string Name(const Item& item) const;
