@@ -109,6 +109,8 @@ class Cluster {
   [[nodiscard]] ClassId class_limit() const { return static_cast<ClassId>(classes_.size()); }
   // K-6: `cls` is refused on `node` until `until_ms`, or until the node's facts change or a pod leaves it.
   void Exclude(ClassId cls, NodeId node, int64_t until_ms);
+  // How many learned refusals there are.
+  [[nodiscard]] int64_t exclusions() const { return exclusions_; }
   // Drops learned refusals that ended; returns the earliest that remains, or INT64_MAX.
   int64_t ExpireExclusions(int64_t now_ms);
 

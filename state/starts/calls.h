@@ -36,6 +36,10 @@ class Calls {
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
 
+  // UIDs, in order: of pods refused because of a promise, and of pods asked about before they were announced.
+  [[nodiscard]] const absl::btree_set<std::string>& guarded() const { return guarded_; }
+  [[nodiscard]] const absl::btree_set<std::string>& asked_early() const { return asked_early_; }
+
   // --- what became of a pod ---
   void SetParked(const Pod& pod, bool refused) { states_[pod.id].refused = refused, states_[pod.id].called = false; }
   void NoteRefused(const Pod& pod) { states_[pod.id].refused = true; }

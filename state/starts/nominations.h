@@ -18,6 +18,8 @@ class Nominations {
       : gangs_(gangs), cluster_(cluster), ledger_(ledger) {}
 
   void Add(const Pod& pod);
+  // UIDs, in order.
+  [[nodiscard]] const absl::btree_set<std::string>& uids() const { return uids_; }
   // Returns whether it was nominated. What it is charged stays.
   bool Remove(const Pod& pod) { return uids_.erase(pod.facts.uid) > 0; }
   // Reserves room for whoever has none and finds some.

@@ -35,6 +35,7 @@ class Repair {
   [[nodiscard]] int64_t Deadline(const Gang& gang) const {
     return std::min(states_.Of(gang.id).repair_until_ms, states_.Of(gang.id).evict_again_ms);
   }
+  [[nodiscard]] int64_t RepairUntil(const Gang& gang) const { return states_.Of(gang.id).repair_until_ms; }
   void Forget(const Gang& gang) { states_.Reset(gang.id); }
 
  private:

@@ -36,6 +36,8 @@ class Submissions {
   [[nodiscard]] const Gang* Find(const std::string& id) const;
   // What became of a submission that ended; nullptr: unknown, or too long ago.
   [[nodiscard]] const SubmissionReply* FindFinished(const std::string& id) const;
+  // Those that ended, by id.
+  [[nodiscard]] const absl::btree_map<std::string, SubmissionReply>& finished() const { return finished_; }
   [[nodiscard]] bool Expired(const Gang& gang, int64_t now_ms) const {
     return Of(gang) != nullptr && Of(gang)->expires_ms <= now_ms;
   }

@@ -37,6 +37,7 @@ class WaitClock {
   void Forget(const Gang& gang) { states_.Reset(gang.id); }
 
   [[nodiscard]] bool running(const Gang& gang) const { return states_.Of(gang.id).since_ms != kNever; }
+  [[nodiscard]] bool by_plan(const Gang& gang) const { return states_.Of(gang.id).by_plan; }
   // Held so far, this time included.
   [[nodiscard]] int64_t HeldMs(const Gang& gang, int64_t now_ms) const {
     return gang.kept.held_ms + (running(gang) ? now_ms - states_.Of(gang.id).since_ms : 0);
