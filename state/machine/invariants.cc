@@ -1,6 +1,8 @@
 // What must hold after every command, recomputed from scratch (SPEC Q-7, P-1, G-10), and the hash of everything.
 #include <algorithm>
-#include <tuple>
+#include <map>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "state/base/hash.h"
@@ -11,34 +13,136 @@ namespace {
 
 absl::Status Broken(absl::string_view text) { return absl::InternalError(text); }
 
-// What each node should be charged.
+// What each node should be charged, and how many pods and places each class should count.
 class Expected {
  public:
   explicit Expected(const Cluster& cluster) : cluster_(cluster), nodes_(static_cast<size_t>(cluster.node_limit())) {}
   void Charge(NodeId node, ClassId cls, ChargeKind kind) {
-    auto& [used, reserved, used_pods, reserved_pods] = nodes_[static_cast<size_t>(node)];
-    (kind == ChargeKind::kUsed ? used : reserved).AddTimes(cluster_.pod_class(cls).request, 1);
-    ++(kind == ChargeKind::kUsed ? used_pods : reserved_pods);
+    OnNode& at = nodes_[static_cast<size_t>(node)];
+    (kind == ChargeKind::kUsed ? at.used : at.reserved).AddTimes(cluster_.pod_class(cls).request, 1);
+    ++(kind == ChargeKind::kUsed ? at.used_pods : at.reserved_pods);
+    const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape.host_ports;
+    at.ports.insert(at.ports.end(), ports.begin(), ports.end());
   }
+  // A place that a plan promises.
+  void Promise(NodeId node, ClassId cls) {
+    Charge(node, cls, ChargeKind::kReserved);
+    nodes_[static_cast<size_t>(node)].promised.push_back(cls);
+    Count(cls);
+  }
+  void Count(ClassId cls) { ++classes_[cls]; }
   [[nodiscard]] absl::Status Compare() const {
     for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
-      const Node& node = cluster_.node(id);
-      const auto& [used, reserved, used_pods, reserved_pods] = nodes_[static_cast<size_t>(id)];
-      if (!(node.used == used) || !(node.reserved == reserved) || node.used_pods != used_pods ||
-          node.reserved_pods != reserved_pods) {
-        return Broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
-      }
-      if (cluster_.ReservationsExceed(id)) {
-        return Broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
-      }
+      if (absl::Status same = CompareNode(id); !same.ok()) return same;
+      if (absl::Status apart = CheckPromisedPorts(id); !apart.ok()) return apart;
     }
-    return absl::OkStatus();
+    return CompareClasses();
   }
 
  private:
+  struct OnNode {
+    ResourceSum used;
+    ResourceSum reserved;
+    int32_t used_pods = 0;
+    int32_t reserved_pods = 0;
+    std::vector<HostPort> ports;
+    std::vector<ClassId> promised;
+  };
+  [[nodiscard]] absl::Status CompareNode(NodeId id) const {
+    const Node& node = cluster_.node(id);
+    const OnNode& at = nodes_[static_cast<size_t>(id)];
+    if (!(node.used == at.used) || !(node.reserved == at.reserved) || node.used_pods != at.used_pods ||
+        node.reserved_pods != at.reserved_pods) {
+      return Broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
+    }
+    if (cluster_.ReservationsExceed(id)) {
+      return Broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
+    }
+    size_t held = 0;
+    for (const PortCharges& port : node.ports) {
+      const int32_t count = port.used + port.reserved;
+      held += static_cast<size_t>(count);
+      if (std::count(at.ports.begin(), at.ports.end(), port.port) == count) continue;
+      return Broken(absl::StrCat("node ", node.facts.name, ": port ", port.port.port, " is counted ", count, " times"));
+    }
+    if (held == at.ports.size()) return absl::OkStatus();
+    return Broken(absl::StrCat("node ", node.facts.name, ": counts ", held, " host ports, has ", at.ports.size()));
+  }
+  // Who is promised a place there is promised its host ports, too: no two promises ask for the same one.
+  [[nodiscard]] absl::Status CheckPromisedPorts(NodeId id) const {
+    std::vector<HostPort> promised;
+    for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
+      for (const HostPort& port : cluster_.pod_class(cls).shape.host_ports) {
+        for (const HostPort& other : promised) {
+          if (!Conflicts(port, other)) continue;
+          return Broken(
+              absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port, " is promised twice"));
+        }
+      }
+      const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape.host_ports;
+      promised.insert(promised.end(), ports.begin(), ports.end());
+    }
+    return absl::OkStatus();
+  }
+  // Every class counts its pods and places; learned refusals are about nodes that are known (K-6).
+  [[nodiscard]] absl::Status CompareClasses() const {
+    int64_t refusals = 0;
+    for (const auto& [id, count] : classes_) {
+      const PodClass& cls = cluster_.pod_class(id);
+      if (cls.pods != count) return Broken(absl::StrCat("class ", cls.key, " counts ", cls.pods, ", has ", count));
+      for (const auto& [node, until] : cls.excluded) {
+        if (!cluster_.node(node).known) return Broken(absl::StrCat("class ", cls.key, " is refused on no node"));
+        ++refusals;
+      }
+    }
+    if (refusals == cluster_.exclusions()) return absl::OkStatus();
+    return Broken(absl::StrCat("counts ", cluster_.exclusions(), " learned refusals, has ", refusals));
+  }
+
   const Cluster& cluster_;
-  std::vector<std::tuple<ResourceSum, ResourceSum, int32_t, int32_t>> nodes_;
+  std::vector<OnNode> nodes_;
+  std::map<ClassId, int32_t> classes_;
 };
+
+// Lone pods that were nominated, and pods that a promise kept off a node.
+absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const Calls& calls) {
+  for (const std::string& uid : nominations.uids()) {
+    const Pod* pod = gangs.FindPod(uid);
+    if (pod == nullptr || pod->gang != nullptr || pod->state != MemberState::kPending ||
+        pod->facts.nominated_node.empty()) {
+      return Broken(absl::StrCat("pod ", uid, " is held as nominated and is not"));
+    }
+  }
+  for (const std::string& uid : calls.guarded()) {
+    if (gangs.FindPod(uid) == nullptr) return Broken(absl::StrCat("pod ", uid, " was guarded and is gone"));
+  }
+  for (const std::string& uid : calls.asked_early()) {
+    if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));
+  }
+  return absl::OkStatus();
+}
+
+// What a pod is charged follows from where it stands.
+absl::Status CheckCharge(const Pod& pod, const Ledger::PodCharge& charge, bool has_slot, bool nominated) {
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  const bool reserved = charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
+  const std::string who = absl::StrCat("pod ", pod.facts.uid, ", which is ", ToString(pod.state), ", ");
+  if (reserved && !nominated) return Broken(absl::StrCat(who, "holds room without being nominated"));
+  switch (pod.state) {
+    case MemberState::kPending:
+    case MemberState::kSucceeded:
+    case MemberState::kFailed:
+      return used ? Broken(absl::StrCat(who, "is charged")) : absl::OkStatus();
+    case MemberState::kWaiting:
+      return used == has_slot && pod.cls != kNoClass
+                 ? Broken(absl::StrCat(who, has_slot ? "is charged twice" : "is not charged"))
+                 : absl::OkStatus();
+    case MemberState::kCommitted:
+      return used || pod.cls == kNoClass ? absl::OkStatus() : Broken(absl::StrCat(who, "is not charged"));
+    default:
+      return absl::OkStatus();  // CheckPod looks at its node
+  }
+}
 
 absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
   int32_t gated = 0;
@@ -90,6 +194,11 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
     held += is_held ? 1 : 0;
     open += slot.state != SlotState::kCommitted ? 1 : 0;
   }
+  // A bound member's slot is left without it.
+  const auto bound = std::count_if(plan.slots.begin(), plan.slots.end(), [](const Slot& slot) {
+    return slot.state == SlotState::kCommitted && slot.pod == nullptr;
+  });
+  if (bound != plan.bound) return Broken(absl::StrCat(gang.key, " counts ", plan.bound, " bound, has ", bound));
   if (held != plan.held) return Broken(absl::StrCat(gang.key, " counts ", plan.held, " held slots, has ", held));
   if (plan.committed) return held;
   if (plan.size() != missing) {
@@ -123,7 +232,7 @@ absl::Status Machine::CheckInvariants() const {
     holds += *held;
     if (plan->uses_holds) promised += plan->size();
     for (const Slot& slot : plan->slots) {
-      if (slot.state != SlotState::kCommitted) expected.Charge(slot.node, slot.cls, ChargeKind::kReserved);
+      if (slot.state != SlotState::kCommitted) expected.Promise(slot.node, slot.cls);
     }
   });
   if (!status.ok()) return status;
@@ -133,12 +242,16 @@ absl::Status Machine::CheckInvariants() const {
     if (absl::Status checked = CheckPod(pod); !checked.ok()) return checked;
     const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
     if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
+    if (pod.cls != kNoClass) expected.Count(pod.cls);
+    const bool nominated = nominations_.uids().contains(uid);
+    if (absl::Status is = CheckCharge(pod, charge, plans_.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
   }
   if (in_gangs != 0) return Broken("member sets and pods disagree");
   if (holds != held_binds()) return Broken(absl::StrCat("counts ", held_binds(), " held binds, has ", holds));
   if (promised != promised_holds()) {
     return Broken(absl::StrCat("counts ", promised_holds(), " promised holds, has ", promised));
   }
+  if (absl::Status sets = CheckSets(gangs_, nominations_, calls_); !sets.ok()) return sets;
   return expected.Compare();
 }
 

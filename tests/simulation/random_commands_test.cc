@@ -15,7 +15,7 @@ namespace muster {
 namespace {
 
 constexpr int kSeeds = 20;
-constexpr int kSteps = 60'000;
+constexpr int kSteps = 40'000;
 
 int FromEnv(const char* name, int otherwise) {
   int value = 0;
