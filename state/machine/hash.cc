@@ -1,5 +1,11 @@
 // The hash of everything that changes a later answer: equal states hash alike, whatever path led there (SPEC P-1).
+//
+// Things are named by their names, never by ids that depend on the order in which they came.
 #include "state/base/hash.h"
+
+#include <map>
+#include <string>
+#include <tuple>
 
 #include "state/machine/machine.h"
 
@@ -16,16 +22,218 @@ void AddKept(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.kept.cycle_valid);
 }
 
+// "": no node.
+absl::string_view NameOf(const Cluster& cluster, NodeId node) {
+  return node == kNoNode ? absl::string_view() : absl::string_view(cluster.node(node).facts.name);
+}
+
+template <typename Names>
+void AddNames(const Names& names, StateHasher* hasher) {
+  hasher->Add(static_cast<int64_t>(names.size()));
+  for (const std::string& name : names) hasher->Add(name);
+}
+
+void AddResources(const ResourceList& list, StateHasher* hasher) {
+  hasher->Add(static_cast<int64_t>(list.size()));
+  for (const auto& [name, amount] : list) {
+    hasher->Add(name);
+    hasher->Add(amount);
+  }
+}
+
+void AddReason(const Reason& reason, StateHasher* hasher) {
+  hasher->Add(ReasonName(reason.code));
+  hasher->Add(reason.text);
+}
+
+void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
+  const auto add = [hasher](const auto& field) {
+    hasher->Add(field.has_value());
+    if (field.has_value()) hasher->Add(static_cast<int64_t>(*field));
+  };
+  add(said.min_member);
+  add(said.total_number);
+  add(said.wait_time_ms);
+  add(said.mode);
+  add(said.match_policy);
+  add(said.priority);
+  add(said.on_timeout);
+  add(said.on_member_failure);
+  add(said.stale_grace_ms);
+  add(said.preemptible);
+  hasher->Add(said.unreadable_minimum);
+  hasher->Add(said.queue.value_or(""));
+  if (said.min_resources.has_value()) AddResources(*said.min_resources, hasher);
+  AddNames(said.groups, hasher);
+  AddNames(said.warnings, hasher);
+}
+
+// Of a node, what Cluster::Hash leaves out.
+void AddNode(const Node& node, StateHasher* hasher) {
+  hasher->Add(node.facts.unschedulable);
+  hasher->Add(static_cast<int64_t>(node.facts.labels.size()));
+  for (const auto& [key, value] : node.facts.labels) {
+    hasher->Add(key);
+    hasher->Add(value);
+  }
+  for (const Taint& taint : node.facts.taints) {
+    hasher->Add(taint.key);
+    hasher->Add(taint.value);
+    hasher->Add(static_cast<int>(taint.effect));
+  }
+  std::map<std::tuple<int, int32_t, std::string>, int32_t> ports;
+  for (const auto& [port, count] : node.ports) ports[{static_cast<int>(port.protocol), port.port, port.ip}] = count;
+  for (const auto& [port, count] : ports) {
+    hasher->Add(std::get<0>(port));
+    hasher->Add(std::get<1>(port));
+    hasher->Add(std::get<2>(port));
+    hasher->Add(count);
+  }
+}
+
+void AddFacts(const PodDescription& facts, StateHasher* hasher) {
+  hasher->Add(facts.name_space);
+  hasher->Add(facts.name);
+  hasher->Add(facts.created_ms);
+  hasher->Add(facts.priority);
+  hasher->Add(facts.scheduler_name);
+  hasher->Add(facts.shape.Key());
+  hasher->Add(facts.gang.name);
+  hasher->Add(static_cast<int>(facts.gang.dialect));
+  hasher->Add(facts.gang.declares);
+  AddDeclaration(facts.gang.declaration, hasher);
+  AddReason(facts.gang.problem, hasher);
+  hasher->Add(facts.node_name);
+  hasher->Add(facts.nominated_node);
+  hasher->Add(static_cast<int>(facts.phase));
+  for (const bool flag : {facts.deleting, facts.our_gate, facts.other_gates, facts.timed_out_mark}) hasher->Add(flag);
+  hasher->Add(facts.unschedulable);
+  hasher->Add(facts.invalid);
+}
+
+void AddGangFacts(const Gang& gang, StateHasher* hasher) {
+  hasher->Add(gang.created_ms);
+  hasher->Add(static_cast<int64_t>(gang.objects.size()));
+  for (const auto& [dialect, object] : gang.objects) {
+    hasher->Add(static_cast<int>(dialect));
+    hasher->Add(object.uid);
+    hasher->Add(object.created_ms);
+    AddDeclaration(object.declaration, hasher);
+  }
+  hasher->Add(gang.annotations.has_value());
+  if (gang.annotations.has_value()) AddDeclaration(*gang.annotations, hasher);
+  hasher->Add(gang.declared_by);
+  hasher->Add(static_cast<int>(gang.declared_as));
+  for (const bool flag :
+       {gang.one_priority, gang.refers_to_object, gang.recorded, gang.cycles_used, gang.submitted, gang.evicting}) {
+    hasher->Add(flag);
+  }
+  hasher->Add(gang.unreadable);
+  AddNames(gang.warnings, hasher);
+  hasher->Add(gang.retry_at_ms);
+  hasher->Add(gang.root_cause);
+  AddReason(gang.reason, hasher);
+  hasher->Add(gang.reason_since_ms);
+  hasher->Add(gang.notify_at_ms);
+  for (const MemberSet& set : gang.members) {
+    hasher->Add(static_cast<int64_t>(set.size()));
+    for (const Pod* pod : set) hasher->Add(pod->facts.uid);
+  }
+}
+
 void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
-  hasher->Add(plan.id);
+  for (const int64_t value :
+       {plan.id, plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms, int64_t{plan.held},
+        int64_t{plan.bound}, int64_t{plan.lowest_priority}, int64_t{plan.absences}}) {
+    hasher->Add(value);
+  }
   hasher->Add(plan.committed);
-  hasher->Add(plan.held);
-  hasher->Add(plan.last_arrival_ms);
+  hasher->Add(plan.uses_holds);
+  AddNames(plan.mates, hasher);
+  hasher->Add(plan.size());
   for (const Slot& slot : plan.slots) {
-    hasher->Add(cluster.node(slot.node).facts.name);
+    hasher->Add(NameOf(cluster, slot.node));
+    hasher->Add(cluster.pod_class(slot.cls).key);
     hasher->Add(static_cast<int>(slot.state));
     hasher->Add(slot.pod == nullptr ? absl::string_view() : absl::string_view(slot.pod->facts.uid));
   }
+}
+
+// What the gang waits for; its needs as text name classes by ids and are left out.
+void AddQueued(const Gang& gang, const Backlog& backlog, StateHasher* hasher) {
+  const QueueKey* key = backlog.queued(gang.id);
+  const std::string& needs = backlog.blocked_by(gang.id);
+  hasher->Add(key != nullptr);
+  if (key != nullptr) {
+    hasher->Add(key->half_bound);
+    hasher->Add(key->priority);
+    hasher->Add(key->requeues);
+    hasher->Add(key->created_ms);
+    hasher->Add(key->name);
+    const WaitFor* asleep = needs.empty() ? nullptr : backlog.Asleep(needs);
+    hasher->Add(!needs.empty());
+    hasher->Add(asleep != nullptr);
+    hasher->Add(asleep != nullptr && asleep->holds);
+    hasher->Add(asleep == nullptr ? int64_t{0} : static_cast<int64_t>(asleep->classes.size()));
+  }
+  AddReason(backlog.why(gang.id), hasher);
+}
+
+void AddSubmission(const Submission* submission, StateHasher* hasher) {
+  hasher->Add(submission != nullptr);
+  if (submission == nullptr) return;
+  hasher->Add(submission->id);
+  hasher->Add(submission->ttl_ms);
+  hasher->Add(submission->expires_ms);
+  hasher->Add(submission->fingerprint);
+  hasher->Add(submission->confirmed);
+}
+
+void AddFinished(const Submissions& submissions, StateHasher* hasher) {
+  hasher->Add(static_cast<int64_t>(submissions.finished().size()));
+  for (const auto& [id, reply] : submissions.finished()) {
+    hasher->Add(id);
+    hasher->Add(static_cast<int>(reply.state));
+    hasher->Add(reply.gang);
+    hasher->Add(reply.plan);
+    hasher->Add(reply.fingerprint);
+    AddReason(reply.reason, hasher);
+    for (const SubmissionReply::Place& place : reply.places) {
+      hasher->Add(place.uid);
+      hasher->Add(place.node);
+    }
+  }
+}
+
+void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* hasher) {
+  hasher->Add(static_cast<int64_t>(at.holds.size()));
+  for (const HoldToken token : at.holds) hasher->Add(token);
+  // A node that went while nobody waits there is nobody's any more.
+  hasher->Add(static_cast<int>(at.obstacle));
+  hasher->Add(at.until_ms);
+  hasher->Add(at.answer_by_ms);
+  hasher->Add(at.by_permit);
+  hasher->Add(at.arrived);
+  const bool known = at.node != kNoNode && cluster.node(at.node).known;
+  hasher->Add(known ? NameOf(cluster, at.node) : absl::string_view());
+}
+
+void AddBinding(const Binding& binding, const Bindings::Permission& permission, StateHasher* hasher) {
+  hasher->Add(static_cast<int>(binding.phase));
+  hasher->Add(binding.node);
+  hasher->Add(binding.reason);
+  hasher->Add(binding.attempts);
+  hasher->Add(binding.next_try_ms);
+  hasher->Add(permission.given);
+  hasher->Add(permission.bind_within_ms);
+  hasher->Add(permission.bind_by_ms);
+}
+
+void AddCalls(const Calls::State& calls, StateHasher* hasher) {
+  hasher->Add(calls.refused);
+  hasher->Add(calls.called);
+  hasher->Add(static_cast<int>(calls.said));
+  hasher->Add(static_cast<int>(calls.told));
 }
 
 }  // namespace
@@ -39,31 +247,34 @@ uint64_t Machine::DurableHash() const {
 uint64_t Machine::Hash() const {
   StateHasher hasher;
   cluster_.Hash(&hasher);
+  std::map<std::string, const Node*> nodes;
+  for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
+    if (cluster_.node(id).known) nodes[cluster_.node(id).facts.name] = &cluster_.node(id);
+  }
+  for (const auto& [name, node] : nodes) AddNode(*node, &hasher);
   hasher.Add(DurableHash());
   hasher.Add(sources_.complete());
   hasher.Add(held_binds());
   hasher.Add(promised_holds());
   hasher.Add(sources_.announcer());
   hasher.Add(sources_.version());
+  hasher.Add(planning_.next_plan());
+  hasher.Add(planning_.Due());
+  hasher.Add(kube_scheduler_.refusals_until_ms());
+  AddNames(nominations_.uids(), &hasher);
+  AddNames(calls_.guarded(), &hasher);
+  AddNames(calls_.asked_early(), &hasher);
+  AddFinished(submissions_, &hasher);
   gangs_.ForEachGang([&](const Gang& gang) {
-    hasher.Add(gang.rules.min_member);
-    hasher.Add(gang.rules.wait_time_ms);
-    hasher.Add(gang.created_ms);
-    hasher.Add(gang.retry_at_ms);
+    AddGangFacts(gang, &hasher);
+    hasher.Add(clock_.running(gang));
+    hasher.Add(clock_.running(gang) && clock_.by_plan(gang));
     hasher.Add(clock_.Deadline(gang));
-    hasher.Add(gang.evicting);
+    hasher.Add(repair_.RepairUntil(gang));
     hasher.Add(repair_.Deadline(gang));
-    hasher.Add(ReasonName(gang.reason.code));
-    hasher.Add(gang.reason.text);
-    hasher.Add(backlog_.queued(gang.id) != nullptr);
-    for (const std::string& warning : gang.warnings) hasher.Add(warning);
-    for (const MemberSet& set : gang.members) {
-      hasher.Add(static_cast<int64_t>(set.size()));
-      for (const Pod* pod : set) hasher.Add(pod->facts.uid);
-    }
-    const Submission* submission = submissions_.Of(gang);
-    hasher.Add(submission == nullptr ? absl::string_view() : absl::string_view(submission->id));
-    if (submission != nullptr) hasher.Add(submission->expires_ms);
+    hasher.Add(gang_deadlines_.Of(gang.id));
+    AddQueued(gang, backlog_, &hasher);
+    AddSubmission(submissions_.Of(gang), &hasher);
     const Plan* plan = plans_.Of(gang);
     hasher.Add(plan != nullptr);
     if (plan != nullptr) AddPlan(*plan, cluster_, &hasher);
@@ -72,16 +283,18 @@ uint64_t Machine::Hash() const {
     const Pod& pod = *FindPod(uid);
     const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
     hasher.Add(uid);
+    AddFacts(pod.facts, &hasher);
     hasher.Add(static_cast<int>(pod.state));
-    hasher.Add(charge.node == kNoNode ? absl::string_view() : absl::string_view(cluster_.node(charge.node).facts.name));
-    hasher.Add(plans_.SlotIndex(pod) >= 0);
-    hasher.Add(static_cast<int64_t>(barrier_.Of(pod).holds.size()));
-    hasher.Add(barrier_.Of(pod).until_ms);
-    hasher.Add(static_cast<int>(bindings_.Of(pod).phase));
-    hasher.Add(bindings_.Of(pod).attempts);
-    hasher.Add(calls_.Of(pod).refused);
     hasher.Add(pod.submitted);
-    hasher.Add(bindings_.PermissionOf(pod).bind_by_ms);
+    hasher.Add(pod.stranger);
+    hasher.Add(pod.round);
+    hasher.Add(NameOf(cluster_, charge.node));
+    hasher.Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
+    hasher.Add(plans_.SlotIndex(pod));
+    hasher.Add(pod_deadlines_.Of(pod.id));
+    AddBarrier(barrier_.Of(pod), cluster_, &hasher);
+    AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), &hasher);
+    AddCalls(calls_.Of(pod), &hasher);
   }
   return hasher.value();
 }

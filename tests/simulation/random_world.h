@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "state/machine/machine.h"
@@ -19,6 +20,12 @@ namespace muster {
 // of whole gangs are recomputed; random_world_checks.cc holds those.
 class RandomWorld {
  public:
+  // The life of one process: what it took over and what it was told when.
+  struct Life {
+    std::vector<Record> records;
+    std::vector<std::pair<Command, int64_t>> commands;
+  };
+
   explicit RandomWorld(uint64_t seed);
 
   // One thing happens, and every rule is checked.
@@ -38,8 +45,12 @@ class RandomWorld {
   [[nodiscard]] int commits() const { return commits_; }
   [[nodiscard]] int confirmed() const { return confirmed_; }
 
- private:
   static MachineSettings Settings();
+  // The lives of all processes from now on are written down.
+  void WriteLives() { writing_ = true; }
+  [[nodiscard]] const std::vector<Life>& lives() const { return lives_; }
+
+ private:
   int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
   static std::string NodeName(int i) { return absl::StrCat("n", i); }
 
@@ -106,6 +117,8 @@ class RandomWorld {
   int groups_started_ = 0;
   int rounds_without_plan_ = 0;
   int restarts_ = 0;
+  bool writing_ = false;
+  std::vector<Life> lives_;
   std::set<std::string> satisfied_before_;
   std::string violation_;
   std::map<std::string, PodDescription> pods_;

@@ -56,6 +56,7 @@ uint64_t RandomWorld::ClusterHash() const {
 }
 
 Outcome RandomWorld::Apply(const Command& command) {
+  if (writing_ && !lives_.empty()) lives_.back().commands.emplace_back(command, now_ms_);
   Outcome outcome;
   machine_->Apply(command, now_ms_, &outcome);
   for (const Record& record : outcome.records) {

@@ -31,6 +31,7 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   tokens_.clear();  // callers see their connections end
   std::vector<Record> records;
   for (const auto& [key, value] : records_) records.push_back({key, value});
+  if (writing_) lives_.push_back({records, {}});
   machine_ = std::make_unique<Machine>(Settings());
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
   now_ms_ += Roll(3) == 0 ? Roll(60'000) : Roll(500);

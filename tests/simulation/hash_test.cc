@@ -1,0 +1,294 @@
+// Machine::Hash() tells apart what will answer differently, and machines that hash alike answer alike (SPEC P-1).
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/random_world.h"
+
+namespace muster {
+namespace {
+
+class Everywhere : public NodeOffer {
+ public:
+  bool Contains(absl::string_view /*node*/) const override { return true; }
+  size_t size() const override { return 1000; }
+};
+
+std::string Text(const Reason& reason) { return absl::StrCat(ReasonName(reason.code), ":", reason.text); }
+
+struct ReplyText {
+  std::string operator()(const std::monostate&) const { return ""; }
+  std::string operator()(const FilterReply& r) const {
+    std::string out = absl::StrCat("filter ", static_cast<int>(r.kind), r.node, Text(r.reason));
+    for (const std::string& node : r.guarded) absl::StrAppend(&out, " ", node);
+    return out;
+  }
+  std::string operator()(const PreemptReply& r) const {
+    std::string out = "preempt";
+    for (const std::string& node : r.nodes) absl::StrAppend(&out, " ", node);
+    return out;
+  }
+  std::string operator()(const PermitReply& r) const {
+    std::string out = absl::StrCat("permit ", static_cast<int>(r.kind), " ", r.wait_ms, Text(r.reason));
+    for (const std::string& uid : r.activate) absl::StrAppend(&out, " ", uid);
+    return out;
+  }
+  std::string operator()(const PreFilterReply& r) const { return absl::StrCat("prefilter ", r.passes, Text(r.reason)); }
+  std::string operator()(const NodesReply& r) const {
+    std::string out = absl::StrCat("nodes ", Text(r.reason));
+    for (const auto& node : r.nodes) absl::StrAppend(&out, " ", node.node, "=", node.score);
+    for (const auto& node : r.refused) absl::StrAppend(&out, " ", node.node, ":", Text(node.reason));
+    return out;
+  }
+  std::string operator()(const FactsReply& r) const { return absl::StrCat("facts ", r.version); }
+  std::string operator()(const SubmissionReply& r) const {
+    std::string out = absl::StrCat("submission ", static_cast<int>(r.state), r.gang, " ", r.plan, " ", r.expires_ms,
+                                   " ", r.fingerprint, Text(r.reason));
+    for (const auto& place : r.places) absl::StrAppend(&out, " ", place.uid, "@", place.node);
+    return out;
+  }
+};
+
+struct EffectText {
+  std::string operator()(const BindPod& e) const {
+    return absl::StrCat("bind ", e.pod.uid, "@", e.node, " until ", e.deadline_ms);
+  }
+  std::string operator()(const CallPod& e) const {
+    return absl::StrCat("call ", e.pod.uid, e.remove_gate, e.nominated_node, " ", e.plan);
+  }
+  std::string operator()(const MarkTimedOut& e) const { return absl::StrCat("mark ", e.pod.uid); }
+  std::string operator()(const EvictPod& e) const { return absl::StrCat("evict ", e.pod.uid, e.note); }
+  std::string operator()(const TellPod& e) const { return absl::StrCat("tell ", e.pod.uid, e.warning, Text(e.reason)); }
+};
+
+// Everything that comes out.
+std::string Text(const Outcome& outcome) {
+  std::string out = absl::StrCat(outcome.status.ToString(), "\n", std::visit(ReplyText(), outcome.reply), "\n");
+  for (const Effect& effect : outcome.effects) absl::StrAppend(&out, std::visit(EffectText(), effect), "\n");
+  for (const Record& record : outcome.records) absl::StrAppend(&out, record.key, "=", record.value, "\n");
+  for (const HoldAnswer& a : outcome.answers) absl::StrAppend(&out, a.token, " ", a.permitted, Text(a.reason), "\n");
+  return out;
+}
+
+std::string Apply(const Command& command, int64_t now_ms, Machine* machine) {
+  Outcome outcome;
+  machine->Apply(command, now_ms, &outcome);
+  return Text(outcome);
+}
+
+struct Timed {
+  int64_t at_ms;
+  Command command;
+};
+using Sequence = std::vector<Timed>;
+
+Command ANode(const std::string& name, int64_t cpu) {
+  UpsertNode out;
+  out.node.name = name;
+  out.node.allocatable = {{"cpu", 1000 * cpu}, {"pods", 10}};
+  return out;
+}
+
+// `gang` empty: a lone pod.
+UpsertPod APod(const std::string& uid, const std::string& gang, int32_t minimum, const char* scheduler) {
+  UpsertPod out;
+  out.pod.uid = uid;
+  out.pod.name = uid;
+  out.pod.name_space = "d";
+  out.pod.scheduler_name = scheduler;
+  out.pod.shape.requests = {{"cpu", 1000}};
+  if (gang.empty()) return out;
+  out.pod.gang.name = gang;
+  out.pod.gang.declares = true;
+  out.pod.gang.declaration.min_member = minimum;
+  out.pod.gang.declaration.wait_time_ms = 5'000;
+  return out;
+}
+
+Command Gated(UpsertPod pod) {
+  pod.pod.our_gate = true;
+  return pod;
+}
+
+Command Patient(UpsertPod pod) {
+  pod.pod.gang.declaration.wait_time_ms = 600'000;
+  return pod;
+}
+
+Command Submit(const std::string& id, uint64_t fingerprint) {
+  SubmitGang out;
+  out.id = id;
+  out.name_space = "d";
+  out.name = id;
+  out.declaration.min_member = 1;
+  out.pods.push_back(APod("p-" + id, "", 0, "").pod);
+  out.ttl_ms = 60'000;
+  out.fingerprint = fingerprint;
+  return out;
+}
+
+constexpr char kKube[] = "default-scheduler";
+const std::shared_ptr<const NodeOffer> kAll = std::make_shared<Everywhere>();
+
+struct Pair {
+  const char* what;
+  Sequence before;
+  Sequence one;
+  Sequence other;
+  Sequence probe;  // is answered differently
+};
+
+std::vector<Pair> Pairs() {
+  const Sequence idle = {{1000, ANode("n1", 2)}, {1000, FactsRead{}}};
+  const auto with = [](Sequence sequence, const Sequence& more) {
+    sequence.insert(sequence.end(), more.begin(), more.end());
+    return sequence;
+  };
+  const Sequence verbs = with(idle, {{1000, APod("u1", "g", 2, "mine")}, {1000, APod("u2", "g", 2, "mine")}});
+  const Sequence lone = with(idle, {{1000, APod("l", "", 0, kKube)}});
+  const Sequence gang = with(idle, {{1000, APod("u1", "g", 2, kKube)}, {1000, APod("u2", "g", 2, kKube)}});
+  const Sequence planned = with(gang, {{1000, PlanRound{}}});
+  const Sequence patient = with(idle, {{1000, Patient(APod("u1", "g", 2, kKube))},
+                                       {1000, Patient(APod("u2", "g", 2, kKube))},
+                                       {1000, PlanRound{}},
+                                       {1000, Filter{"u1", kAll}}});
+  const Sequence large = with(
+      idle, {{1000, APod("u1", "g", 3, kKube)}, {1000, APod("u2", "g", 3, kKube)}, {1000, APod("u3", "g", 3, kKube)}});
+  const Sequence bound = with(lone, {{1000, Filter{"l", kAll}}, {1000, Bind{"l", "n1", 1}}});
+  return {
+      {"asked early", idle, {{1000, Filter{"l", kAll}}}, {}, {{1000, APod("l", "", 0, kKube)}}},
+      {"round", verbs, {{1000, PreFilter{"u1"}}}, {}, {{1000, PreFilter{"u1"}}}},
+      {"cycle", verbs, {{1000, PostFilter{"u1", "x"}}}, {}, {{1000, PreFilter{"u2"}}}},
+      {"wait clock", verbs, {{1000, Permit{"u1", "n1", 1}}}, {{3000, Permit{"u1", "n1", 1}}}, {{6000, Tick{}}}},
+      {"bind within",
+       lone,
+       {{1000, Permit{"l", "n1", 1, 1000}}},
+       {{1000, Permit{"l", "n1", 1, 3000}}},
+       {{2000, Tick{}}}},
+      {"guarded",
+       with(planned, {{1000, APod("l", "", 0, kKube)}}),
+       {{1000, Filter{"l", kAll}}},
+       {},
+       {{1000, RemovePod{"u1"}}}},
+      {"finished submission", idle, {{1000, Submit("s", 1)}, {1000, AbandonGang{"s"}}}, {}, {{1000, AskGang{"s"}}}},
+      {"fingerprint", idle, {{1000, Submit("s", 1)}}, {{1000, Submit("s", 2)}}, {{1000, Submit("s", 1)}}},
+      {"next plan id",
+       idle,
+       {{1000, APod("u1", "g", 1, kKube)}, {1000, PlanRound{}}, {1000, RemovePod{"u1"}}},
+       {},
+       {{1000, Submit("s", 1)}}},
+      {"next try", bound, {{1000, BindingOutcome{"l", "n1", BindingResult::kRetry, "x"}}}, {}, {{1200, Tick{}}}},
+      {"answer by",
+       lone,
+       {{1000, Bind{"l", "n1", 1}}},
+       {{3000, Bind{"l", "n1", 1}}},
+       {{3000, BindingOutcome{"l", "n1", BindingResult::kRetry, "x"}}, {4000, Tick{}}}},
+      {"hold token", lone, {{1000, Bind{"l", "n1", 1}}}, {{1000, Bind{"l", "n1", 2}}}, {{1000, EndHold{"l", 1}}}},
+      {"parked", large, {{1000, Filter{"u1", kAll}}}, {}, {{1000, ANode("n2", 4)}, {1000, PlanRound{}}}},
+      {"blocked", large, {{1000, PlanRound{}}}, {}, {{1000, Filter{"u1", kAll}}}},
+      {"wake time",
+       with(idle, {{1000, Gated(APod("u1", "g", 1, kKube))}}),
+       {{1000, PlanRound{}}},
+       {{2500, PlanRound{}}},
+       {{3000, Tick{}}}},
+      {"offered", planned, {{1000, Filter{"u1", kAll}}}, {}, {{3000, Tick{}}}},
+      {"held since", patient, {{1000, Bind{"u1", "n1", 1}}}, {{4000, Bind{"u1", "n1", 1}}}, {{21'000, Tick{}}}},
+      {"repair",
+       with(bound, {{1000, RemovePod{"l"}},
+                    {1000, APod("u1", "g", 2, kKube)},
+                    {1000, APod("u2", "g", 2, kKube)},
+                    {1000, PlanRound{}},
+                    {1000, Bind{"u1", "n1", 1}},
+                    {1000, Bind{"u2", "n1", 2}},
+                    {1000, Filter{"u1", kAll}},
+                    {1000, Filter{"u2", kAll}},
+                    {1000, Bind{"u1", "n1", 3}},
+                    {1000, Bind{"u2", "n1", 4}}}),
+       {{1000, BindingOutcome{"u1", "n1", BindingResult::kRefused, "x"}}},
+       {{3000, BindingOutcome{"u1", "n1", BindingResult::kRefused, "x"}}},
+       {{3100, Tick{}}, {31'000, Tick{}}, {31'500, Filter{"u1", kAll}}}},
+  };
+}
+
+TEST(Hash, TellsApartWhatAnswersDifferently) {
+  for (const Pair& pair : Pairs()) {
+    SCOPED_TRACE(pair.what);
+    std::vector<uint64_t> hashes;
+    std::vector<std::string> answers;
+    for (const Sequence* sequence : {&pair.one, &pair.other}) {
+      Machine machine(MachineSettings{});
+      for (const Timed& each : pair.before) Apply(each.command, each.at_ms, &machine);
+      for (const Timed& each : *sequence) Apply(each.command, each.at_ms, &machine);
+      hashes.push_back(machine.Hash());
+      std::string& answer = answers.emplace_back();
+      for (const Timed& each : pair.probe) answer += Apply(each.command, each.at_ms, &machine);
+    }
+    EXPECT_NE(answers[0], answers[1]) << "the pair proves nothing";
+    EXPECT_NE(hashes[0], hashes[1]);
+  }
+}
+
+std::unique_ptr<Machine> Born(const RandomWorld::Life& life) {
+  auto machine = std::make_unique<Machine>(RandomWorld::Settings());
+  EXPECT_TRUE(machine->Load(life.records).ok());
+  return machine;
+}
+
+// Two commands of one life change places. When the hashes meet afterwards, everything that follows is answered alike.
+int SwapNeighbours(const RandomWorld::Life& life, std::mt19937_64* random) {
+  constexpr size_t kSwaps = 20;
+  constexpr size_t kFollow = 300;
+  int met = 0;
+  for (size_t swap = 0; swap < kSwaps && life.commands.size() > 2; ++swap) {
+    const size_t at = (*random)() % (life.commands.size() - 1);
+    const auto one = Born(life);
+    const auto other = Born(life);
+    for (size_t i = 0; i < at; ++i) {
+      Apply(life.commands[i].first, life.commands[i].second, one.get());
+      Apply(life.commands[i].first, life.commands[i].second, other.get());
+    }
+    const int64_t now_ms = life.commands[at + 1].second;
+    Apply(life.commands[at].first, now_ms, one.get());
+    Apply(life.commands[at + 1].first, now_ms, one.get());
+    Apply(life.commands[at + 1].first, now_ms, other.get());
+    Apply(life.commands[at].first, now_ms, other.get());
+    if (one->Hash() != other->Hash()) continue;
+    ++met;
+    for (size_t i = at + 2; i < std::min(life.commands.size(), at + 2 + kFollow); ++i) {
+      const auto& [command, time_ms] = life.commands[i];
+      EXPECT_EQ(Apply(command, time_ms, one.get()), Apply(command, time_ms, other.get()))
+          << "command " << i << ", after " << at << " and " << at + 1 << " changed places";
+      if (testing::Test::HasFailure()) return met;
+    }
+    EXPECT_EQ(one->Hash(), other->Hash());
+  }
+  return met;
+}
+
+TEST(Hash, AlikeAnswersAlike) {
+  std::mt19937_64 random(1);
+  int met = 0;
+  size_t lives = 0;
+  for (uint64_t seed = 1; seed <= 6 && !HasFailure(); ++seed) {
+    RandomWorld world(seed);
+    world.WriteLives();
+    for (int step = 0; step < 4000; ++step) world.Step();
+    for (const RandomWorld::Life& life : world.lives()) {
+      SCOPED_TRACE(absl::StrCat("seed ", seed, ", life ", lives));
+      met += SwapNeighbours(life, &random);
+      ++lives;
+      if (HasFailure()) break;
+    }
+  }
+  EXPECT_GT(met, 100) << "hardly any two orders met: the test would prove nothing";
+  std::printf("%d times two orders of %zu lives met\n", met, lives);
+}
+
+}  // namespace
+}  // namespace muster
