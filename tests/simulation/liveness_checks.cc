@@ -56,6 +56,7 @@ int64_t LivenessWorld::NextTime() const {
 }
 
 void LivenessWorld::NoteStarted() {
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
   for (size_t j = 0; j < jobs_.size(); ++j) {
     Job& job = jobs_[j];
     if (job.over || job.driver == Driver::kSubmission) continue;

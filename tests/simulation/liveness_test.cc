@@ -16,7 +16,7 @@
 namespace muster {
 namespace {
 
-constexpr int kSeeds = 400;
+constexpr int kSeeds = 4000;
 
 int FromEnv(const char* name, int otherwise) {
   int value = 0;
