@@ -128,6 +128,8 @@ absl::Status CheckCharge(const Pod& pod, const Ledger::PodCharge& charge, bool h
   const bool reserved = charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
   const std::string who = absl::StrCat("pod ", pod.facts.uid, ", which is ", ToString(pod.state), ", ");
   if (reserved && !nominated) return Broken(absl::StrCat(who, "holds room without being nominated"));
+  const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
+  if (lone && !pod.facts.nominated_node.empty() && !nominated) return Broken(absl::StrCat(who, "is not nominated"));
   switch (pod.state) {
     case MemberState::kPending:
     case MemberState::kSucceeded:
