@@ -70,9 +70,21 @@ class Expected {
   }
   // Who is promised a place there is promised its host ports, too: no two promises ask for the same one.
   [[nodiscard]] absl::Status CheckPromisedPorts(NodeId id) const {
+    // What pods have there; promised ports are counted among the charged ones.
     std::vector<HostPort> promised;
+    std::vector<HostPort> there = nodes_[static_cast<size_t>(id)].ports;
     for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
       for (const HostPort& port : cluster_.pod_class(cls).shape.host_ports) {
+        there.erase(std::find(there.begin(), there.end(), port));
+      }
+    }
+    for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
+      for (const HostPort& port : cluster_.pod_class(cls).shape.host_ports) {
+        for (const HostPort& other : there) {
+          if (!Conflicts(port, other)) continue;
+          return Broken(absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port,
+                                     " is promised and taken by a pod"));
+        }
         for (const HostPort& other : promised) {
           if (!Conflicts(port, other)) continue;
           return Broken(
