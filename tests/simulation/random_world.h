@@ -102,6 +102,7 @@ class RandomWorld {
   Outcome Apply(const Command& command);
   // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
   void CheckWholeGang(const std::string& uid);
+  void NoteWholeGangs();
   // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
   void CheckWholeGroups();
 
@@ -120,6 +121,8 @@ class RandomWorld {
   bool writing_ = false;
   std::vector<Life> lives_;
   std::set<std::string> satisfied_before_;
+  std::set<std::string> started_;  // gangs that had their minimum at once since the process began
+  std::set<std::string> whole_;    // gangs that had it bound at once, as the API server knows
   std::string violation_;
   std::map<std::string, PodDescription> pods_;
   std::map<std::string, GangObject> objects_;

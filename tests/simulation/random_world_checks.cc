@@ -84,6 +84,7 @@ Outcome RandomWorld::Apply(const Command& command) {
       if (pods_.count(evict->pod.uid) > 0) evictions_.insert(evict->pod.uid);
     }
   }
+  NoteWholeGangs();
   CheckWholeGroups();
   if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
     violation_ = std::string(ok.message());
@@ -96,10 +97,30 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
   if (machine_->bindings().Of(*pod).attempts > 1)
     return;  // decided earlier, sent again; its gang's minimum may have grown since
   const Gang& gang = *pod->gang;
+  const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
+  if (!whole && started_.count(gang.key) == 0 && whole_.count(gang.key) == 0 && violation_.empty()) {
+    violation_ = absl::StrCat("K-13: pod ", uid, " is bound alone although its gang ", gang.key,
+                              ", which was never whole, has ", gang.active(), " of ", gang.rules.min_member);
+  }
   if (!gang.kept.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
     violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
                               gang.rules.min_member);
   }
+}
+
+void RandomWorld::NoteWholeGangs() {
+  machine_->ForEachGang([this](const Gang& gang) {
+    const int32_t over = gang.count(MemberState::kSucceeded);
+    const bool idle = gang.active() == 0 && gang.count(MemberState::kWaiting) == 0;
+    if (idle && machine_->plans().Of(gang) == nullptr && machine_->sources().complete()) {
+      started_.erase(gang.key);
+      whole_.erase(gang.key);
+    }
+    if (gang.rules.min_member < 0 || gang.active() == 0) return;
+    if (gang.active() + over >= gang.rules.min_member) started_.insert(gang.key);
+    const int32_t bound = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
+    if (bound + over >= gang.rules.min_member) whole_.insert(gang.key);
+  });
 }
 
 void RandomWorld::CheckWholeGroups() {

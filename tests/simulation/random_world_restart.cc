@@ -28,6 +28,7 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   bindings_.clear();
   marks_.clear();
   evictions_.clear();
+  started_.clear();
   tokens_.clear();  // callers see their connections end
   std::vector<Record> records;
   for (const auto& [key, value] : records_) records.push_back({key, value});
