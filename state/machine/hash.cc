@@ -81,13 +81,16 @@ void AddNode(const Node& node, StateHasher* hasher) {
     hasher->Add(taint.value);
     hasher->Add(static_cast<int>(taint.effect));
   }
-  std::map<std::tuple<int, int32_t, std::string>, int32_t> ports;
-  for (const auto& [port, count] : node.ports) ports[{static_cast<int>(port.protocol), port.port, port.ip}] = count;
+  std::map<std::tuple<int, int32_t, std::string>, std::pair<int32_t, int32_t>> ports;
+  for (const PortCharges& held : node.ports) {
+    ports[{static_cast<int>(held.port.protocol), held.port.port, held.port.ip}] = {held.used, held.reserved};
+  }
   for (const auto& [port, count] : ports) {
     hasher->Add(std::get<0>(port));
     hasher->Add(std::get<1>(port));
     hasher->Add(std::get<2>(port));
-    hasher->Add(count);
+    hasher->Add(count.first);
+    hasher->Add(count.second);
   }
 }
 
@@ -144,7 +147,7 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
 void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
   for (const int64_t value :
        {plan.id, plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms, int64_t{plan.held},
-        int64_t{plan.bound}, int64_t{plan.lowest_priority}, int64_t{plan.absences}}) {
+        int64_t{plan.bound}, int64_t{plan.lowest_priority}, int64_t{plan.absences}, plan.soon_ms, int64_t{plan.soon_calls}}) {
     hasher->Add(value);
   }
   hasher->Add(plan.committed);
@@ -155,6 +158,7 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
     hasher->Add(NameOf(cluster, slot.node));
     hasher->Add(cluster.pod_class(slot.cls).key);
     hasher->Add(static_cast<int>(slot.state));
+    hasher->Add(slot.priority);
     hasher->Add(slot.pod == nullptr ? absl::string_view() : absl::string_view(slot.pod->facts.uid));
   }
 }

@@ -30,10 +30,11 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
 
 void DeleteGangRecord(absl::string_view gang, Step* step) { step->Keep(absl::StrCat(kGangPrefix, gang), ""); }
 
-void WriteCommitRecord(absl::string_view uid, const std::string& node, Step* step) {
+void WriteCommitRecord(const Pod& pod, const std::string& node, Step* step) {
   store::v1::CommitRecord record;
   record.set_node(node);
-  step->Keep(absl::StrCat(kCommitPrefix, uid), record.SerializeAsString());
+  if (pod.gang != nullptr) record.set_gang(pod.gang->key);
+  step->Keep(absl::StrCat(kCommitPrefix, pod.facts.uid), record.SerializeAsString());
 }
 
 void DeleteCommitRecord(absl::string_view uid, Step* step) { step->Keep(absl::StrCat(kCommitPrefix, uid), ""); }
@@ -42,10 +43,11 @@ absl::Status Restored::Load(const std::vector<Record>& records) {
   for (const Record& record : records) {
     absl::string_view key = record.key;
     if (absl::ConsumePrefix(&key, kCommitPrefix)) {
-      if (store::v1::CommitRecord parsed; !parsed.ParseFromString(record.value)) {
+      store::v1::CommitRecord parsed;
+      if (!parsed.ParseFromString(record.value)) {
         return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable CommitRecord"));
       }
-      commits_.emplace_back(key);
+      commits_.push_back({std::string(key), parsed.gang()});
       continue;
     }
     if (!absl::ConsumePrefix(&key, kGangPrefix)) {
@@ -71,7 +73,7 @@ std::optional<Kept> Restored::ClaimGang(const std::string& key) {
 }
 
 void Restored::ForgetRest(Step* step) {
-  for (const std::string& uid : std::exchange(commits_, {})) DeleteCommitRecord(uid, step);
+  for (const Commit& commit : std::exchange(commits_, {})) DeleteCommitRecord(commit.uid, step);
   for (const auto& [key, kept] : std::exchange(gangs_, {})) DeleteGangRecord(key, step);
 }
 

@@ -123,7 +123,7 @@ void Bindings::CommitPod(const Pod& pod, NodeId node, Step* step) {
   r_.gangs->SetState(pod, MemberState::kCommitted);
   const std::string& name = r_.cluster->node(node).facts.name;
   states_[pod.id].binding = Binding{BindingPhase::kPending, name, "", 0, kNever};
-  WriteCommitRecord(pod.facts.uid, name, step);
+  WriteCommitRecord(pod, name, step);
   Send(pod, step);
 }
 
@@ -233,13 +233,18 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   if (!has_slot || !usable || pod.gang->evicting) {
     r_.claims->FreeSlot(pod);
     r_.ledger->DischargePod(pod.id, /*gained=*/true);
-    return;
+    return Renominate(pod);
   }
   const Gang& gang = *pod.gang;
   r_.ledger->DischargePod(pod.id, /*gained=*/false);
   r_.plans->Reopen(pod);
   r_.plans->RestartCalls(gang, step->now_ms(), retry_at_ms);
   r_.claims->ReverifyNode(node, step);
+}
+
+// A lone pod that is pending again holds the room that it was nominated for (K-3).
+void Bindings::Renominate(const Pod& pod) {
+  if (pod.gang == nullptr && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
 }
 
 void Bindings::End(const Pod& pod, const Reason& reason, Step* step) {

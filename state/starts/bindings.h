@@ -115,6 +115,7 @@ class Bindings {
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
   void ForgetCommit(const Pod& pod, Step* step) const;
+  void Renominate(const Pod& pod);
   void ExpireHold(const Pod& pod, Step* step);
 
   const BindingRooms r_;

@@ -24,6 +24,7 @@ void Bindings::EndPermit(const Pod& pod, Step* step) {
   states_[pod.id].permission.bind_by_ms = kNever;
   r_.gangs->SetState(pod, MemberState::kPending);
   r_.deadlines->Look(pod.id);
+  Renominate(pod);
 }
 
 bool Bindings::QuorumStands(const Gang& gang, Step* step) {

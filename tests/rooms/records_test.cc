@@ -66,11 +66,17 @@ TEST_F(RecordsTest, AGangAtItsDefaultsNeedsNone) {
   EXPECT_EQ(record.value, "") << "what was there is deleted";
 }
 
+Pod Bare(const std::string& uid) {
+  Pod pod;
+  pod.facts.uid = uid;
+  return pod;
+}
+
 TEST_F(RecordsTest, KeysSayWhatTheyAreOf) {
   EXPECT_EQ(Written([](Step* step) { DeleteGangRecord("d/g", step); }).key, "gang/d/g");
   EXPECT_EQ(Written([](Step* step) { DeleteGangRecord("d/g", step); }).value, "");
-  EXPECT_EQ(Written([](Step* step) { WriteCommitRecord("uid", "n1", step); }).key, "commit/uid");
-  EXPECT_NE(Written([](Step* step) { WriteCommitRecord("uid", "n1", step); }).value.find("n1"), std::string::npos);
+  EXPECT_EQ(Written([](Step* step) { WriteCommitRecord(Bare("uid"), "n1", step); }).key, "commit/uid");
+  EXPECT_NE(Written([](Step* step) { WriteCommitRecord(Bare("uid"), "n1", step); }).value.find("n1"), std::string::npos);
   EXPECT_EQ(Written([](Step* step) { DeleteCommitRecord("uid", step); }).key, "commit/uid");
   EXPECT_EQ(Written([](Step* step) { DeleteCommitRecord("uid", step); }).value, "");
 }
@@ -83,8 +89,8 @@ TEST_F(RecordsTest, ClaimedOnceOrForgotten) {
   other.key = "gang/d/h";
   Restored restored;
   ASSERT_TRUE(restored
-                  .Load({gang, Written([](Step* step) { WriteCommitRecord("u2", "n1", step); }), other,
-                         Written([](Step* step) { WriteCommitRecord("u1", "n1", step); })})
+                  .Load({gang, Written([](Step* step) { WriteCommitRecord(Bare("u2"), "n1", step); }), other,
+                         Written([](Step* step) { WriteCommitRecord(Bare("u1"), "n1", step); })})
                   .ok());
   EXPECT_EQ(restored.ClaimGang("d/nobody"), std::nullopt);
   EXPECT_EQ(restored.ClaimGang("g"), std::nullopt);
