@@ -29,6 +29,7 @@ void Settling::Settle(const Gang& gang, Step* step) {
   SettleTimeoutMark(gang);
   SettleSatisfied(gang);
   SettlePlan(gang, step);
+  if (r_.plans->Of(gang) == nullptr) r_.bindings->EndStart(gang, step);
   if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
   SettleQueue(gang, step->now_ms());
   SettleReason(gang, step->now_ms());

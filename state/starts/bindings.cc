@@ -123,6 +123,7 @@ void Bindings::CommitPod(const Pod& pod, NodeId node, Step* step) {
   r_.gangs->SetState(pod, MemberState::kCommitted);
   const std::string& name = r_.cluster->node(node).facts.name;
   states_[pod.id].binding = Binding{BindingPhase::kPending, name, "", 0, kNever};
+  states_[pod.id].recorded = true;
   WriteCommitRecord(pod, name, step);
   Send(pod, step);
 }
@@ -143,8 +144,15 @@ void Bindings::Send(const Pod& pod, Step* step) {
   r_.deadlines->Look(pod.id);
 }
 
-void Bindings::ForgetCommit(const Pod& pod, Step* step) const {
-  if (Of(pod).phase == BindingPhase::kPending) DeleteCommitRecord(pod.facts.uid, step);
+void Bindings::ForgetCommit(const Pod& pod, Step* step) {
+  if (!states_.Of(pod.id).recorded) return;
+  states_[pod.id].recorded = false;
+  DeleteCommitRecord(pod.facts.uid, step);
+}
+
+void Bindings::EndStart(const Gang& gang, Step* step) {
+  if (std::exchange(starts_[gang.id].failed, 0) == 0) return;
+  for (const Pod* pod : gang.in(MemberState::kPending)) ForgetCommit(*pod, step);
 }
 
 void Bindings::NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* step) {
@@ -212,7 +220,6 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   Binding& binding = states_[pod.id].binding;
   const Reason reason{ReasonCode::kBindFailed,
                       absl::StrCat("pod ", pod.facts.name, " could not be bound to ", binding.node, ": ", message)};
-  ForgetCommit(pod, step);
   binding.phase = BindingPhase::kFailed;
   binding.reason = std::string(message);
   const int64_t retry_at_ms = step->now_ms() + RetryDelayMs(++states_[pod.id].failures);
@@ -233,8 +240,10 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   if (!has_slot || !usable || pod.gang->evicting) {
     r_.claims->FreeSlot(pod);
     r_.ledger->DischargePod(pod.id, /*gained=*/true);
+    ForgetCommit(pod, step);
     return Renominate(pod);
   }
+  ++starts_[pod.gang->id].failed;  // its record stays: after a restart the start is still to be finished
   const Gang& gang = *pod.gang;
   r_.ledger->DischargePod(pod.id, /*gained=*/false);
   r_.plans->Reopen(pod);

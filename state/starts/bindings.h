@@ -78,6 +78,8 @@ class Bindings {
   // Whether the quorum is there, and every waiting member's node is still one that it may use; members of which that
   // is not so go back.
   [[nodiscard]] bool QuorumStands(const Gang& gang, Step* step);
+  // The gang's start is over, whole or not: what was recorded of members that could not be bound is forgotten (K-13).
+  void EndStart(const Gang& gang, Step* step);
   // Every waiting pod of the group is permitted. REQUIRES: QuorumStands.
   void PermitGroup(const Gang& gang, Step* step);
   // A permitted pod goes back: its caller gave it up, or was not heard of any more.
@@ -104,6 +106,7 @@ class Bindings {
  private:
   struct State {
     Binding binding;
+    bool recorded = false;  // the store holds a commit record of it
     int32_t failures = 0;  // in a row, over commits (G-14)
     Permission permission;
   };
@@ -114,13 +117,17 @@ class Bindings {
   void NoteBound(const Pod& pod, Step* step);
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
-  void ForgetCommit(const Pod& pod, Step* step) const;
+  void ForgetCommit(const Pod& pod, Step* step);
   void Renominate(const Pod& pod);
   void ExpireHold(const Pod& pod, Step* step);
 
   const BindingRooms r_;
   const BindingSettings settings_;
+  struct Start {
+    int32_t failed = 0;  // members whose commit is recorded although it failed: they are repaired
+  };
   ById<State> states_;
+  ById<Start> starts_;  // by gang
 };
 
 }  // namespace muster

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/random_world.h"
 
@@ -28,6 +29,13 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   bindings_.clear();
   marks_.clear();
   evictions_.clear();
+  // A start of which nothing is on its way any more is over, whoever of it was bound.
+  for (const auto& [key, value] : records_) {
+    if (!absl::StartsWith(key, "commit/")) continue;
+    const Pod* pod = machine_->FindPod(key.substr(7));
+    if (pod != nullptr && pod->gang != nullptr) started_.erase(pod->gang->key);
+  }
+  whole_.insert(started_.begin(), started_.end());
   started_.clear();
   tokens_.clear();  // callers see their connections end
   std::vector<Record> records;
