@@ -12,13 +12,18 @@ const ClassIndex::Ordered& ClassIndex::Best(ClassId cls) {
     index->position = -1;
     PerClass* const created = index.get();
     created->last_used = ++uses_;
-    if (classes_.size() > kMaxClasses) EvictOldest();
+    if (classes_.size() > MaxClasses()) EvictOldest();
     CatchUp(cls, created);
     return created->ordered;
   }
   index->last_used = ++uses_;
   CatchUp(cls, index.get());
   return index->ordered;
+}
+
+size_t ClassIndex::MaxClasses() const {
+  const size_t nodes = std::max<size_t>(1, static_cast<size_t>(cluster_->node_limit()));
+  return std::max(kMinClasses, kMaxBytes / (nodes * kBytesPerNode));
 }
 
 void ClassIndex::EvictOldest() {

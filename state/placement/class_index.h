@@ -1,7 +1,7 @@
 // For each class in use: the nodes that can take at least one more pod of it, best first.
 //
 // Kept up to date by reading the cluster's change log when the class is next asked for, so the cost of a change is paid
-// once per class that cares. At most kMaxClasses indexes are kept; the one unused for longest is dropped.
+// once per class that cares. Where memory is short, the index unused for longest is dropped.
 // Not thread-safe.
 #ifndef MUSTER_STATE_PLACEMENT_CLASS_INDEX_H_
 #define MUSTER_STATE_PLACEMENT_CLASS_INDEX_H_
@@ -29,7 +29,10 @@ class ClassIndex {
   };
   using Ordered = absl::btree_set<Entry>;
 
-  static constexpr size_t kMaxClasses = 64;
+  // Indexes are kept up to this much memory, and always so many of them: what one costs goes with the number of nodes.
+  static constexpr size_t kMaxBytes = size_t{128} << 20;
+  static constexpr size_t kMinClasses = 64;
+  static constexpr size_t kBytesPerNode = 40;
 
   explicit ClassIndex(Cluster* cluster) : cluster_(cluster) {}
 
@@ -50,6 +53,7 @@ class ClassIndex {
   void Rebuild(ClassId cls, PerClass* index);
   void CatchUp(ClassId cls, PerClass* index);
   void Update(ClassId cls, NodeId node, bool constraints, PerClass* index);
+  [[nodiscard]] size_t MaxClasses() const;
   void EvictOldest();
 
   Cluster* cluster_;

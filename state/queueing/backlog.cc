@@ -17,6 +17,7 @@ void Backlog::Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_
   Alike& alike = blocked_[needs];
   alike.wait_for = std::move(wait_for);
   alike.waiting.emplace(key, item);
+  List(&alike);
   items_[item] = {std::move(key), std::move(needs), std::move(why)};
 }
 
@@ -28,10 +29,8 @@ void Backlog::Remove(int32_t item) {
   } else {
     const auto alike = blocked_.find(removed.needs);
     alike->second.waiting.erase(*removed.key);
-    if (alike->second.waiting.empty()) {
-      awake_.erase(removed.needs);
-      blocked_.erase(alike);
-    }
+    List(&alike->second);
+    if (alike->second.waiting.empty()) blocked_.erase(alike);
     removed.needs.clear();
   }
   removed.key.reset();
@@ -46,40 +45,70 @@ const QueueKey* Backlog::queued(int32_t item) const {
   return key.has_value() ? &*key : nullptr;
 }
 
+const WaitFor* Backlog::waits_for(int32_t item) const {
+  const std::string& needs = blocked_by(item);
+  return needs.empty() ? nullptr : &blocked_.find(needs)->second.wait_for;
+}
+
+void Backlog::List(Alike* alike) {
+  const bool lists = alike->awake && !alike->waiting.empty();
+  if (lists && alike->listed == alike->waiting.begin()->first) return;
+  if (alike->listed.has_value()) awake_.erase(*std::exchange(alike->listed, std::nullopt));
+  if (!lists) return;
+  awake_.insert(*alike->waiting.begin());
+  alike->listed = alike->waiting.begin()->first;
+}
+
 std::optional<int32_t> Backlog::Next() const {
-  const std::pair<const QueueKey, int32_t>* best = new_.empty() ? nullptr : &*new_.begin();
-  for (const std::string& needs : awake_) {
-    const auto& head = *blocked_.find(needs)->second.waiting.begin();
-    if (best == nullptr || head.first < best->first) best = &head;
-  }
-  if (best == nullptr) return std::nullopt;
-  return best->second;
+  if (new_.empty() && awake_.empty()) return std::nullopt;
+  if (awake_.empty()) return new_.begin()->second;
+  if (new_.empty()) return awake_.begin()->second;
+  return new_.begin()->first < awake_.begin()->first ? new_.begin()->second : awake_.begin()->second;
 }
 
 const WaitFor* Backlog::Asleep(absl::string_view needs) const {
   const auto alike = blocked_.find(needs);
-  if (alike == blocked_.end() || awake_.contains(needs)) return nullptr;
-  return &alike->second.wait_for;
+  return alike == blocked_.end() || alike->second.awake ? nullptr : &alike->second.wait_for;
+}
+
+void Backlog::Sleep(absl::string_view needs) {
+  const auto alike = blocked_.find(needs);
+  if (alike == blocked_.end()) return;
+  alike->second.awake = alike->second.anew = false;
+  List(&alike->second);
 }
 
 const Reason& Backlog::WhyAsleep(absl::string_view needs) const {
   return why(blocked_.find(needs)->second.waiting.begin()->second);
 }
 
-void Backlog::WakeAlike(const std::string& needs) {
-  if (blocked_.contains(needs)) awake_.insert(needs);
+void Backlog::WakeAlike(const std::string& needs, bool anew) {
+  const auto alike = blocked_.find(needs);
+  if (alike == blocked_.end()) return;
+  alike->second.awake = true;
+  alike->second.anew = alike->second.anew || anew;
+  List(&alike->second);
 }
 
 void Backlog::WakeHolds() {
-  for (const auto& [needs, alike] : blocked_) {
-    if (alike.wait_for.holds) awake_.insert(needs);
+  for (auto& [needs, alike] : blocked_) {
+    if (!alike.wait_for.holds) continue;
+    alike.awake = true;
+    List(&alike);
   }
 }
 
-void Backlog::Wake(const std::function<bool(const WaitFor&)>& helps) {
-  for (const auto& [needs, alike] : blocked_) {
-    if (alike.wait_for.holds || awake_.contains(needs)) continue;
-    if (helps(alike.wait_for)) awake_.insert(needs);
+bool Backlog::tried_anew(int32_t item) const {
+  const std::string& needs = blocked_by(item);
+  return !needs.empty() && blocked_.find(needs)->second.anew;
+}
+
+void Backlog::Wake(bool anew, const std::function<bool(const WaitFor&)>& helps) {
+  for (auto& [needs, alike] : blocked_) {
+    if (alike.wait_for.holds || (alike.awake && alike.anew == anew) || !helps(alike.wait_for)) continue;
+    alike.awake = true;
+    alike.anew = alike.anew || anew;
+    List(&alike);
   }
 }
 

@@ -26,6 +26,7 @@ namespace muster {
 struct WaitFor {
   std::vector<int32_t> classes;  // room for a pod of one of these; empty: any gain may help
   bool holds = false;            // held binds that end, not capacity
+  int32_t at_least = 0;          // one class only: nothing less than room for so many of its pods helps; 0: not known
 };
 
 class Backlog {
@@ -42,6 +43,8 @@ class Backlog {
   void ForgetReason(int32_t item);
   // nullptr: not queued.
   [[nodiscard]] const QueueKey* queued(int32_t item) const;
+  // What a blocked item waits for; nullptr: it is new, or not queued.
+  [[nodiscard]] const WaitFor* waits_for(int32_t item) const;
   // Empty: new, or not queued.
   [[nodiscard]] const std::string& blocked_by(int32_t item) const { return items_.Of(item).needs; }
 
@@ -53,12 +56,15 @@ class Backlog {
   // Why the first of those that failed with these needs was blocked. REQUIRES: somebody.
   [[nodiscard]] const Reason& WhyAsleep(absl::string_view needs) const;
   // The first of those with these needs is being tried.
-  void Sleep(absl::string_view needs) { awake_.erase(std::string(needs)); }
+  void Sleep(absl::string_view needs);
   // What let one through may let the next of its kind through.
-  void WakeAlike(const std::string& needs);
+  void WakeAlike(const std::string& needs, bool anew = false);
   void WakeHolds();
-  // Wakes whoever waits for capacity and `helps` says yes to.
-  void Wake(const std::function<bool(const WaitFor&)>& helps);
+  // Wakes whoever waits for capacity and `helps` says yes to. `anew`: they are to be tried even if there is no room for
+  // them, since the reason that they were given may be another now.
+  void Wake(bool anew, const std::function<bool(const WaitFor&)>& helps);
+  // Whether the item was woken so.
+  [[nodiscard]] bool tried_anew(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
   // Somebody is to be tried.
   [[nodiscard]] bool Due() const { return !new_.empty() || !awake_.empty(); }
@@ -72,12 +78,17 @@ class Backlog {
   struct Alike {
     WaitFor wait_for;
     absl::btree_map<QueueKey, int32_t> waiting;
+    bool awake = false;              // its first is to be tried
+    bool anew = false;               // even if there is no room for it
+    std::optional<QueueKey> listed;  // as what it stands in awake_
   };
+  // Keeps the place of those who wait together in awake_ up to date.
+  void List(Alike* alike);
 
   ById<Item> items_;
   absl::btree_map<QueueKey, int32_t> new_;
   absl::btree_map<std::string, Alike> blocked_;  // by needs
-  absl::btree_set<std::string> awake_;           // needs of which the first is to be tried
+  absl::btree_map<QueueKey, int32_t> awake_;     // the firsts of those who were woken
 };
 
 }  // namespace muster

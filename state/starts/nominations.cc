@@ -1,5 +1,7 @@
 #include "state/starts/nominations.h"
 
+#include <algorithm>
+
 namespace muster {
 
 void Nominations::Add(const Pod& pod) {
@@ -22,6 +24,11 @@ void Nominations::ReleaseBelow(int32_t priority) {
     const Pod* pod = gangs_->FindPod(uid);
     if (pod->facts.priority < priority && ledger_->Reserves(pod->id)) ledger_->DischargePod(pod->id, /*gained=*/false);
   }
+}
+
+bool Nominations::AnyCharged() const {
+  return std::any_of(uids_.begin(), uids_.end(),
+                     [this](const std::string& uid) { return ledger_->Reserves(gangs_->FindPod(uid)->id); });
 }
 
 const Pod* Nominations::LastOn(NodeId node) const {

@@ -26,6 +26,8 @@ class Nominations {
   void Charge();
   // A plan of higher priority need not respect room that pods of lower priority were nominated for.
   void ReleaseBelow(int32_t priority);
+  // Some pod holds room by its nomination.
+  [[nodiscard]] bool AnyCharged() const;
   // The last by UID that holds room on `node`; nullptr: nobody.
   [[nodiscard]] const Pod* LastOn(NodeId node) const;
 

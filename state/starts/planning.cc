@@ -33,15 +33,22 @@ void Planning::Round(int32_t max_gangs, Step* step) {
   if (!r_.sources->complete()) return;
   Wake();
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
-    const std::optional<int32_t> next = r_.backlog->Next();
+    std::optional<int32_t> next = r_.backlog->Next();
+    // Who was woken for room that others took meanwhile sleeps on.
+    while (next.has_value() && r_.backlog->waits_for(*next) != nullptr && !r_.backlog->tried_anew(*next) &&
+           !MayFit(*r_.backlog->waits_for(*next))) {
+      r_.backlog->Sleep(r_.backlog->blocked_by(*next));
+      next = r_.backlog->Next();
+    }
     if (!next.has_value()) return;
     const Gang& gang = r_.gangs->gang(*next);
     r_.gangs->Touch(gang);
+    const bool anew = r_.backlog->tried_anew(gang.id);
     if (!Try(gang, step)) continue;
     const std::string alike = r_.backlog->blocked_by(gang.id);
     r_.backlog->Remove(gang.id);
     // What let this one go may let the next of its kind go.
-    if (!alike.empty()) r_.backlog->WakeAlike(alike);
+    if (!alike.empty()) r_.backlog->WakeAlike(alike, anew);
   }
 }
 
@@ -53,19 +60,35 @@ void Planning::Wake() {
   const bool missed = position < r_.cluster->log_start();
   absl::flat_hash_set<NodeId> seen;
   std::vector<NodeId> gained;
+  bool facts_changed = missed;
   for (int64_t at = missed ? end : position; at < end; ++at) {
     const ClusterChange& change = r_.cluster->log_at(at);
-    if (change.gained && seen.insert(change.node).second) gained.push_back(change.node);
+    if (!change.gained) continue;
+    facts_changed = facts_changed || change.constraints;
+    if (seen.insert(change.node).second) gained.push_back(change.node);
   }
   if (!missed && gained.empty()) return;
-  r_.backlog->Wake([&](const WaitFor& wait_for) {
+  r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for) {
     if (missed || wait_for.classes.empty()) return true;
-    return absl::c_any_of(gained, [&](NodeId node) {
+    const bool touches = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
         return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && r_.cluster->Room(node, cls, 1) > 0;
       });
     });
+    return touches && (facts_changed || MayFit(wait_for));
   });
+}
+
+bool Planning::MayFit(const WaitFor& wait_for) const {
+  // Room that is kept for nominated pods may be taken by a plan of higher priority.
+  if (wait_for.at_least == 0 || r_.nominations->AnyCharged()) return true;
+  const ClassId cls = wait_for.classes.front();
+  int32_t room = 0;
+  for (const ClassIndex::Entry& entry : r_.index->Best(cls)) {
+    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);
+    if (room >= wait_for.at_least) return true;
+  }
+  return false;
 }
 
 std::string Planning::Needs(const Gang& gang) const {
@@ -175,7 +198,7 @@ void Planning::AdoptPlans(const Group& gangs, const GroupPlacement& placement, S
 
 void Planning::Retry(const Gang& gang) {
   given_up_[gang.id].retry_at_ms = kNever;
-  r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id));
+  r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id), /*anew=*/true);
 }
 
 // What keeps the gangs from being planned whatever room there is on single nodes (K-4, P-10).
@@ -232,15 +255,21 @@ ResourceList Planning::PlacedRequests(const Gang& gang) {
   return sum;
 }
 
-void Planning::Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason) {
-  WaitFor wait_for{{}, holds};
-  if (!any_gain) {
-    for (const Gang* each : r_.eligibility->Unplaced(gang)) {
-      for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
-        if (!absl::c_linear_search(wait_for.classes, run.cls)) wait_for.classes.push_back(run.cls);
-      }
+WaitFor Planning::WaitsFor(const Gang& gang, bool any_gain, bool holds) const {
+  WaitFor out{{}, holds};
+  if (any_gain) return out;
+  const Group gangs = r_.eligibility->Unplaced(gang);
+  for (const Gang* each : gangs) {
+    for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
+      if (!absl::c_linear_search(out.classes, run.cls)) out.classes.push_back(run.cls);
     }
   }
+  if (out.classes.size() == 1 && gangs.size() == 1) out.at_least = r_.eligibility->Missing(gang);
+  return out;
+}
+
+void Planning::Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason) {
+  WaitFor wait_for = WaitsFor(gang, any_gain, holds);
   r_.backlog->Remove(gang.id);
   r_.backlog->Block(gang.id, r_.eligibility->KeyOf(gang), std::move(needs), std::move(wait_for), std::move(reason));
 }

@@ -68,6 +68,9 @@ class Planning {
   [[nodiscard]] Reason NoChance(const Group& gangs) const;
   [[nodiscard]] Reason LacksMinResources(const Group& gangs) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
+  // There is room for what the item waits for, as far as that is known.
+  [[nodiscard]] bool MayFit(const WaitFor& wait_for) const;
+  [[nodiscard]] WaitFor WaitsFor(const Gang& gang, bool any_gain, bool holds) const;
   void Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason);
 
   struct GivenUp {

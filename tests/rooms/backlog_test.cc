@@ -158,7 +158,7 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
           const auto waits_for = [&](const WaitFor& wait_for) {
             return std::count(wait_for.classes.begin(), wait_for.classes.end(), cls) > 0;
           };
-          backlog.Wake(waits_for);
+          backlog.Wake(/*anew=*/false, waits_for);
           twin.Wake([&](const std::string&, const WaitFor& w) { return !w.holds && waits_for(w); });
           break;
         }
@@ -245,13 +245,13 @@ TEST(BacklogRoom, OnlyWhoWaitsForIt) {
   backlog.Block(3, Key(0, "a/3"), "woken", {{5}, false}, {});
   backlog.WakeAlike("woken");
   std::vector<std::vector<int32_t>> asked;
-  backlog.Wake([&](const WaitFor& wait_for) {
+  backlog.Wake(/*anew=*/false, [&](const WaitFor& wait_for) {
     asked.push_back(wait_for.classes);
     return false;
   });
   EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}})) << "neither holds nor who is awake is asked about";
   EXPECT_NE(backlog.Asleep("room"), nullptr) << "it would not have helped";
-  backlog.Wake([](const WaitFor&) { return true; });
+  backlog.Wake(/*anew=*/false, [](const WaitFor&) { return true; });
   EXPECT_EQ(backlog.Asleep("room"), nullptr);
   EXPECT_NE(backlog.Asleep("holds"), nullptr);
   backlog.WakeHolds();
