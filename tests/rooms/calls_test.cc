@@ -1,0 +1,172 @@
+// SPEC K-7: who is called, when, and with which hint.
+#include "state/starts/calls.h"
+
+#include "tests/rooms/fixture.h"
+
+namespace muster {
+namespace {
+
+class CallsTest : public RoomsTest {
+ protected:
+  const Pod& PutGated(const std::string& name, int64_t cpu, const std::string& gang, int32_t min) {
+    PodDescription facts = Facts(name, cpu, gang, min);
+    facts.our_gate = true;
+    return Put(std::move(facts));
+  }
+  // A plan of `gang` with a free slot of one cpu on each node, without a call to anybody.
+  const Plan& PlanOn(const Gang& gang, const std::vector<std::string>& nodes) {
+    Statement statement(&cluster_);
+    const ClassId cls = (*gang.in(MemberState::kPending).begin())->cls;
+    for (const std::string& node : nodes) statement.Allocate(cluster_.FindNode(node), cls, 1);
+    plans_.Make(gang, 7, kT0, statement.Commit(), 0, true);
+    return *plans_.Of(gang);
+  }
+  Lines CallMembers(const Gang& gang, bool again) {
+    calls_.CallMembers(gang, *plans_.Of(gang), plans_, again, At(kT0));
+    return Done();
+  }
+};
+
+TEST_F(CallsTest, ACallTakesTheGateAwayAndHintsAtANode) {
+  const NodeId n = AddNode("n", 4);
+  const Pod& gated = PutGated("a", 1, "g", 2);
+  const Pod& plain = PutMember("b", 1, "g", 2);
+  calls_.Call(gated, n, 5, &*step_);
+  calls_.Call(gated, kNoNode, 5, &*step_);
+  calls_.Call(plain, n, 5, &*step_);
+  EXPECT_EQ(Done(), (Lines{"call a gate hint n", "call a gate", "call b"})) << "without our gate nobody sets a hint";
+  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 5);
+  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).pod.name_space, "d");
+  EXPECT_TRUE(calls_.Of(gated).called);
+  EXPECT_TRUE(calls_.Of(plain).called);
+}
+
+TEST_F(CallsTest, HintsAreASetting) {
+  const NodeId n = AddNode("n", 4);
+  Calls silent(&gangs_, &cluster_, /*nominate=*/false);
+  silent.Call(PutGated("a", 1, "g", 2), n, 5, &*step_);
+  EXPECT_EQ(Done(), Lines{"call a gate"});
+}
+
+TEST_F(CallsTest, WhatIsNotedOfAPod) {
+  const Pod& pod = PutLone("a", 1);
+  calls_.NoteCalled(pod, true);
+  calls_.NoteRefused(pod);
+  EXPECT_TRUE(calls_.Of(pod).refused);
+  EXPECT_TRUE(calls_.Of(pod).called) << "a refusal does not say that it comes back";
+  calls_.SetParked(pod, true);
+  EXPECT_TRUE(calls_.Of(pod).refused);
+  EXPECT_FALSE(calls_.Of(pod).called);
+  calls_.NoteCalled(pod, true);
+  calls_.SetParked(pod, false);
+  EXPECT_FALSE(calls_.Of(pod).refused);
+  EXPECT_FALSE(calls_.Of(pod).called);
+  calls_.NoteSaid(pod, ReasonCode::kNoRoom);
+  EXPECT_EQ(calls_.Of(pod).said, ReasonCode::kNoRoom);
+  calls_.Tell(pod, /*warning=*/true, {ReasonCode::kTimedOut, "x"}, &*step_);
+  calls_.Tell(pod, /*warning=*/false, {ReasonCode::kNoRoom, "y"}, &*step_);
+  EXPECT_EQ(Done(), (Lines{"warn a TimedOut", "tell a NoRoom"}));
+  EXPECT_EQ(calls_.Of(pod).told, ReasonCode::kNoRoom);
+  calls_.NoteGuarded(pod);
+  calls_.Forget(pod);
+  EXPECT_EQ(calls_.Of(pod).told, ReasonCode::kNone);
+  calls_.CallGuarded(At(kT0));
+  EXPECT_TRUE(Done().empty());
+}
+
+TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {
+  EXPECT_FALSE(calls_.TakeAskedEarly("u"));
+  calls_.NoteAskedEarly("u");
+  EXPECT_TRUE(calls_.TakeAskedEarly("u"));
+  EXPECT_FALSE(calls_.TakeAskedEarly("u"));
+  for (int i = 0; i < 10'000; ++i) calls_.NoteAskedEarly(absl::StrCat("u", i));
+  calls_.NoteAskedEarly("past the bound");
+  EXPECT_TRUE(calls_.TakeAskedEarly("u9999"));
+  EXPECT_FALSE(calls_.TakeAskedEarly("past the bound"));
+  calls_.NoteAskedEarly("again there is room");
+  EXPECT_TRUE(calls_.TakeAskedEarly("again there is room"));
+}
+
+TEST_F(CallsTest, WhoWasGuardedIsCalledOnceAPromiseEnds) {
+  const Pod& a = PutLone("a", 1);
+  const Pod& b = PutLone("b", 1);
+  const Pod& gone = PutLone("c", 1);
+  for (const Pod* pod : {&a, &b, &gone}) calls_.NoteGuarded(*pod);
+  gangs_.SetState(gone, MemberState::kBound);
+  calls_.Unguard(b);
+  calls_.CallGuarded(At(kT0));
+  EXPECT_EQ(Done(), Lines{"call a"});
+  calls_.CallGuarded(At(kT0));
+  EXPECT_TRUE(Done().empty());
+}
+
+TEST_F(CallsTest, EveryFreeSlotCallsOneParkedMember) {
+  AddNode("m", 4);
+  AddNode("n", 4);
+  for (const char* name : {"a", "b", "c"}) PutGated(name, 1, "g", 2);
+  PlanOn(GangAt("g"), {"m", "n"});
+  EXPECT_EQ(CallMembers(GangAt("g"), false), (Lines{"call a gate hint m", "call b gate hint n"}));
+  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 7);
+  EXPECT_EQ(CallMembers(GangAt("g"), false), Lines{}) << "they were called";
+  EXPECT_EQ(CallMembers(GangAt("g"), true), (Lines{"call a gate hint m", "call b gate hint n"}));
+}
+
+TEST_F(CallsTest, OnlyThosePendingWhoMayBePlannedAndAreParked) {
+  AddNode("n", 9);
+  const Gang& gang = PutGang("g", 3);
+  PodDescription strange = Facts("g-0", 1, "g", 3);
+  strange.scheduler_name = "other";
+  calls_.NoteRefused(Put(strange));
+  const Pod& another_class = PutMember("g-00", 2, "g", 3);
+  calls_.NoteRefused(another_class);
+  PlanOn(gang, {"n", "n", "n"});
+  EXPECT_EQ(CallMembers(gang, false), Lines{}) << "kube-scheduler has them in its queue";
+  calls_.NoteRefused(PodAt("g-2"));
+  EXPECT_EQ(CallMembers(gang, false), Lines{"call g-2"});
+  EXPECT_EQ(CallMembers(gang, true), Lines{"call g-2"});
+  // Whoever has a slot already is called again, not at first: it is on its way.
+  Take("g-1", "n");
+  EXPECT_EQ(CallMembers(gang, false), Lines{});
+  EXPECT_EQ(CallMembers(gang, true), (Lines{"call g-1", "call g-2"}));
+}
+
+TEST_F(CallsTest, MembersBeyondTheFreeSlotsAreNotCalled) {
+  AddNode("m", 4);
+  const Gang& gang = PutGang("g", 2);
+  PlanOn(gang, {"m"});
+  calls_.NoteRefused(PodAt("g-1"));
+  calls_.NoteRefused(PodAt("g-2"));
+  EXPECT_EQ(CallMembers(gang, false), Lines{"call g-1"});
+  Take("g-1", "m");
+  EXPECT_EQ(CallMembers(gang, true), Lines{"call g-1"}) << "g-2 has no slot to come for";
+}
+
+TEST_F(CallsTest, ExtrasAreCalledOnceWhenTheyAreParked) {
+  const Pod& refused = PutMember("a", 1, "g", 0);
+  PutGated("b", 1, "g", 0);
+  PutMember("c", 1, "g", 0);
+  PodDescription strange = Facts("d", 1, "g", 0);
+  strange.scheduler_name = "other";
+  calls_.NoteRefused(Put(strange));
+  calls_.NoteRefused(refused);
+  const Gang& gang = GangAt("g");
+  calls_.CallExtras(gang, At(kT0));
+  EXPECT_EQ(Done(), (Lines{"call a", "call b gate"}));
+  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 0);
+  calls_.CallExtras(gang, At(kT0));
+  EXPECT_EQ(Done(), Lines{});
+}
+
+TEST_F(CallsTest, WhatKubeSchedulerSaysOfItsOwn) {
+  PodDescription facts = Facts("a", 1);
+  EXPECT_FALSE(SaysNothingOfUs(Put(facts)));
+  facts.uid = "b";
+  facts.unschedulable = "0/3 nodes: insufficient cpu";
+  EXPECT_TRUE(SaysNothingOfUs(Put(facts)));
+  facts.uid = "c";
+  facts.unschedulable = "0/3 nodes: muster: gang d/g: 1 of 2 pods exist";
+  EXPECT_FALSE(SaysNothingOfUs(Put(facts)));
+}
+
+}  // namespace
+}  // namespace muster

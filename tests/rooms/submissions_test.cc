@@ -1,0 +1,86 @@
+// SPEC S-1: what is known of submitted gangs, open ones and those that ended.
+#include "state/starts/submissions.h"
+
+#include "tests/rooms/fixture.h"
+
+namespace muster {
+namespace {
+
+class SubmissionsTest : public RoomsTest {
+ protected:
+  SubmissionsTest() : gang_(PutGang("g", 1)) { Touched(gang_); }
+  void Finish(SubmissionReply::State state) {
+    SubmissionReply reply;
+    reply.state = state;
+    submissions_.Finish(gang_, reply);
+  }
+  const Gang& gang_;
+};
+
+TEST_F(SubmissionsTest, IsOpenUntilItIsFinished) {
+  EXPECT_EQ(submissions_.Of(gang_), nullptr);
+  EXPECT_EQ(submissions_.Find("s"), nullptr);
+  EXPECT_FALSE(submissions_.Expired(gang_, kNever));
+  submissions_.Open(gang_, "s", 5'000, 77);
+  EXPECT_TRUE(gang_.submitted);
+  EXPECT_EQ(submissions_.size(), 1U);
+  EXPECT_EQ(submissions_.Find("s"), &gang_);
+  EXPECT_EQ(submissions_.Find("t"), nullptr);
+  EXPECT_EQ(submissions_.Of(gang_)->id, "s");
+  EXPECT_EQ(submissions_.Of(gang_)->ttl_ms, 5'000);
+  EXPECT_EQ(submissions_.Of(gang_)->fingerprint, 77U);
+  EXPECT_EQ(submissions_.FindFinished("s"), nullptr);
+  Finish(SubmissionReply::State::kAbandoned);
+  EXPECT_FALSE(gang_.submitted);
+  EXPECT_TRUE(Touched(gang_));
+  EXPECT_EQ(submissions_.size(), 0U);
+  EXPECT_EQ(submissions_.Of(gang_), nullptr);
+  EXPECT_EQ(submissions_.Find("s"), nullptr);
+  const SubmissionReply* ended = submissions_.FindFinished("s");
+  ASSERT_NE(ended, nullptr);
+  EXPECT_EQ(ended->state, SubmissionReply::State::kAbandoned);
+  EXPECT_EQ(ended->fingerprint, 77U);
+  EXPECT_EQ(ended->gang, "d/g");
+}
+
+TEST_F(SubmissionsTest, ItsTimeStartsAnew) {
+  submissions_.Extend(gang_, kT0);  // harmless: it was not submitted
+  EXPECT_TRUE(Looks(&gang_deadlines_).empty());
+  submissions_.Open(gang_, "s", 5'000, 0);
+  EXPECT_FALSE(submissions_.Expired(gang_, kNever - 1)) << "not before its time began";
+  submissions_.Extend(gang_, kT0);
+  EXPECT_EQ(Looks(&gang_deadlines_), std::vector<int32_t>{gang_.id});
+  EXPECT_FALSE(submissions_.Expired(gang_, kT0 + 4'999));
+  EXPECT_TRUE(submissions_.Expired(gang_, kT0 + 5'000));
+  EXPECT_FALSE(submissions_.Of(gang_)->confirmed);
+  submissions_.SetConfirmed(gang_);
+  EXPECT_TRUE(submissions_.Of(gang_)->confirmed);
+  submissions_.Extend(gang_, kT0 + 1'000);
+  EXPECT_FALSE(submissions_.Of(gang_)->confirmed) << "the plan that was confirmed is another or gone";
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 6'000);
+}
+
+TEST_F(SubmissionsTest, TheOldestOfThoseThatEndedIsForgotten) {
+  for (int i = 0; i < 4'096; ++i) {
+    submissions_.Open(gang_, absl::StrCat("s", i), 1, 0);
+    Finish(SubmissionReply::State::kExpired);
+  }
+  EXPECT_NE(submissions_.FindFinished("s0"), nullptr);
+  submissions_.Open(gang_, "one-more", 1, 0);
+  Finish(SubmissionReply::State::kExpired);
+  EXPECT_EQ(submissions_.FindFinished("s0"), nullptr);
+  EXPECT_NE(submissions_.FindFinished("s1"), nullptr);
+  EXPECT_NE(submissions_.FindFinished("one-more"), nullptr);
+}
+
+TEST(SubmissionState, HasAName) {
+  using State = SubmissionReply::State;
+  EXPECT_EQ(ToString(State::kWaiting), "Waiting");
+  EXPECT_EQ(ToString(State::kPlanned), "Planned");
+  EXPECT_EQ(ToString(State::kConfirmed), "Confirmed");
+  EXPECT_EQ(ToString(State::kAbandoned), "Abandoned");
+  EXPECT_EQ(ToString(State::kExpired), "Expired");
+}
+
+}  // namespace
+}  // namespace muster
