@@ -525,7 +525,7 @@ TEST_F(VerbsTest, WhyANodeIsNoneForThePod) {
   EXPECT_EQ(why(pod, "full"), "NoRoom: insufficient cpu");
   PutGang("g", 3);
   PlanNow(GangAt("g"));
-  ASSERT_EQ(ReservedOn("n"), 2);
+  ASSERT_EQ(ReservedOn("n"), 3);
   EXPECT_EQ(why(pod, "n"), "Guarded: its free cpu is promised to a gang");
 }
 
