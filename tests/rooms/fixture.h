@@ -16,12 +16,10 @@
 #include "state/starts/bindings.h"
 #include "state/starts/planning.h"
 #include "state/starts/wait_reasons.h"
+#include "tests/rooms/lines.h"
 
 namespace muster {
 
-using Lines = std::vector<std::string>;
-
-inline constexpr int64_t kT0 = 1'000'000;
 inline constexpr int64_t kHoldMs = 20'000;
 inline constexpr int64_t kAnswerMs = 45'000;
 inline constexpr int64_t kRepairMs = 30'000;
@@ -43,34 +41,8 @@ class RoomsTest : public testing::Test {
     step_.emplace(now_ms, &out_);
     return &*step_;
   }
-  // Everything that came out since At: effects, answers, records.
-  [[nodiscard]] Lines Done() const {
-    Lines lines;
-    for (const Effect& effect : out_.effects) lines.push_back(Text(effect));
-    for (const HoldAnswer& answer : out_.answers) {
-      lines.push_back(
-          absl::StrCat("answer ", answer.token,
-                       answer.permitted ? " permitted" : absl::StrCat(" ", ReasonName(answer.reason.code))));
-    }
-    for (const Record& record : out_.records) {
-      lines.push_back(absl::StrCat(record.value.empty() ? "drop " : "keep ", record.key));
-    }
-    return lines;
-  }
-  static std::string Text(const Effect& effect) {
-    if (const auto* bind = std::get_if<BindPod>(&effect)) {
-      return absl::StrCat("bind ", bind->pod.uid, " to ", bind->node, " by ",
-                          bind->deadline_ms == kNever ? "never" : absl::StrCat(bind->deadline_ms - kT0));
-    }
-    if (const auto* call = std::get_if<CallPod>(&effect)) {
-      return absl::StrCat("call ", call->pod.uid, call->remove_gate ? " gate" : "",
-                          call->nominated_node.empty() ? "" : " hint ", call->nominated_node);
-    }
-    if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return absl::StrCat("mark ", mark->pod.uid);
-    if (const auto* evict = std::get_if<EvictPod>(&effect)) return absl::StrCat("evict ", evict->pod.uid);
-    const auto& tell = std::get<TellPod>(effect);
-    return absl::StrCat(tell.warning ? "warn " : "tell ", tell.pod.uid, " ", ReasonName(tell.reason.code));
-  }
+  // Everything that came out since At.
+  [[nodiscard]] Lines Done() const { return LinesOf(out_); }
 
   // --- facts ---
   NodeId AddNode(const std::string& name, int64_t cpu) {

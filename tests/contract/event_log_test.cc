@@ -1,0 +1,133 @@
+// What Muster did, kept for readers, and the pictures that readers share (SPEC S-4, S-5).
+#include "service/engine/event_log.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/engine/read_view.h"
+
+namespace muster {
+namespace {
+
+class KeepingSink : public EffectSink {
+ public:
+  void Carry(std::vector<Effect> effects) override {
+    for (Effect& effect : effects) carried.push_back(std::move(effect));
+  }
+  std::vector<Effect> carried;
+};
+
+std::vector<Effect> Notes(int count) {
+  std::vector<Effect> notes;
+  for (int i = 0; i < count; ++i) notes.push_back(TellPod{{"d", absl::StrCat("p", i), ""}, false, {}});
+  return notes;
+}
+
+TEST(EventLog, EveryEffectIsAnEventAndIsPassedOn) {
+  KeepingSink next;
+  EventLog log(&next);
+  const PodRef pod{"d", "p", "u"};
+  const int64_t before = absl::ToUnixMillis(absl::Now());
+  log.Carry({BindPod{pod, "n", 0}, CallPod{pod, true, "m", 7}, MarkTimedOut{pod}, EvictPod{pod, "why"},
+             TellPod{pod, true, {ReasonCode::kBindFailed, "x"}}, TellPod{pod, false, {ReasonCode::kNoRoom, "y"}}});
+  EXPECT_EQ(next.carried.size(), 6U);
+  const EventLog::Page page = log.After(0);
+  ASSERT_EQ(page.events.size(), 6U);
+  EXPECT_EQ(page.missed, 0);
+  struct Expected {
+    const char* type;
+    const char* node;
+    ReasonCode code;
+  };
+  const std::vector<Expected> expected = {{"Bind", "n", ReasonCode::kBinding},      {"Call", "m", ReasonCode::kPlanned},
+                                          {"TimedOut", "", ReasonCode::kTimedOut},  {"Evict", "", ReasonCode::kEvicted},
+                                          {"Warning", "", ReasonCode::kBindFailed}, {"Note", "", ReasonCode::kNoRoom}};
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const EventRecord& event = *page.events[i];
+    EXPECT_EQ(event.sequence, static_cast<int64_t>(i) + 1);
+    EXPECT_EQ(event.type, expected[i].type);
+    EXPECT_EQ(event.node, expected[i].node);
+    EXPECT_EQ(event.reason.code, expected[i].code);
+    EXPECT_EQ(event.pod.uid, "u") << event.type;
+    EXPECT_GE(event.unix_ms, before);
+  }
+  EXPECT_EQ(page.events[3]->reason.text, "why");
+  EventLog last(nullptr);
+  last.Carry(Notes(1));
+  EXPECT_EQ(last.After(0).events.size(), 1U);
+}
+
+TEST(EventLog, PagesBeginAfterANumber) {
+  EventLog log(nullptr);
+  EXPECT_TRUE(log.After(0).events.empty());
+  EXPECT_EQ(log.After(5).missed, 0);
+  log.Carry(Notes(3));
+  EXPECT_EQ(log.After(-7).events.size(), 3U);
+  EXPECT_EQ(log.After(2).events.size(), 1U);
+  EXPECT_EQ(log.After(2).events[0]->sequence, 3);
+  EXPECT_TRUE(log.After(3).events.empty());
+  EXPECT_TRUE(log.After(99).events.empty());
+  EXPECT_EQ(log.After(99).missed, 0);
+}
+
+TEST(EventLog, TheOldestAreForgottenAndCounted) {
+  EventLog log(nullptr);
+  log.Carry(Notes(static_cast<int>(EventLog::kKept)));
+  EXPECT_EQ(log.After(0).events.size(), EventLog::kKept);
+  EXPECT_EQ(log.After(0).missed, 0);
+  log.Carry(Notes(2));
+  EXPECT_EQ(log.After(0).events.size(), EventLog::kKept);
+  EXPECT_EQ(log.After(0).missed, 2);
+  EXPECT_EQ(log.After(1).missed, 1);
+  EXPECT_EQ(log.After(1).events.front()->sequence, 3);
+  EXPECT_EQ(log.After(2).missed, 0);
+  EXPECT_EQ(log.After(3).events.size(), EventLog::kKept - 1);
+}
+
+TEST(EventLog, AListenerGetsWhatComesAfterItsPage) {
+  EventLog log(nullptr);
+  log.Carry(Notes(2));
+  std::vector<int64_t> heard;
+  const auto listener = [&](const std::vector<std::shared_ptr<const EventRecord>>& events) {
+    for (const auto& event : events) heard.push_back(event->sequence);
+  };
+  int first = 0;
+  int second = 0;
+  EXPECT_EQ(log.Listen(1, listener, &first).events.size(), 1U);
+  EXPECT_TRUE(log.Listen(2, listener, &second).events.empty());
+  EXPECT_NE(first, second);
+  log.Unlisten(second);
+  log.Carry(Notes(2));
+  EXPECT_EQ(heard, (std::vector<int64_t>{3, 4}));
+  log.Unlisten(first);
+  log.Carry(Notes(1));
+  EXPECT_EQ(heard.size(), 2U);
+}
+
+TEST(ShardedMap, ACopyIsNotChangedWithTheOriginal) {
+  ShardedMap<int> map;
+  EXPECT_EQ(map.Find("a"), nullptr);
+  EXPECT_TRUE(map.All().empty());
+  for (int i = 999; i >= 0; --i) map.Set(absl::StrCat(1'000 + i), std::make_shared<const int>(i));
+  const ShardedMap<int> before = map;
+  map.Set("1000", nullptr);
+  map.Set("1001", std::make_shared<const int>(-1));
+  map.Set("nobody", nullptr);
+  EXPECT_EQ(map.Find("1000"), nullptr);
+  EXPECT_EQ(*map.Find("1001"), -1);
+  EXPECT_EQ(*before.Find("1000"), 0);
+  EXPECT_EQ(*before.Find("1001"), 1);
+  ASSERT_EQ(before.All().size(), 1'000U);
+  EXPECT_EQ(map.All().size(), 999U);
+  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(*before.All()[static_cast<size_t>(i)], i) << "in order of keys";
+  int sum = 0;
+  map.ForEach([&](int) { ++sum; });
+  EXPECT_EQ(sum, 999);
+  ShardedMap<int> one;
+  one.Set("a", std::make_shared<const int>(1));
+  one.ForEach([&](int value) { EXPECT_EQ(value, 1); });
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,281 @@
+// What readers see of a gang (SPEC G-10, S-5), and that the checker of invariants sees what is broken.
+#include "tests/rooms/machine_fixture.h"
+
+namespace muster {
+namespace {
+
+class MachineView : public WholeMachine {
+ protected:
+  // A member in the state that its facts say.
+  void Put(const std::string& uid, int32_t min, const std::string& node, PodPhase phase) {
+    PodDescription pod = Member(uid, "g", min);
+    pod.node_name = node;
+    pod.phase = phase;
+    Apply(UpsertPod{pod});
+  }
+  [[nodiscard]] std::string Phase() const { return std::string(ToString(View("g").phase)); }
+};
+
+TEST_F(MachineView, AGangsPhases) {
+  Put("a", 2, "", PodPhase::kPending);
+  EXPECT_EQ(Phase(), "Pending");
+  EXPECT_EQ(View("g").would_help, "create the missing pods, or lower the minimum");
+  Put("b", 2, "", PodPhase::kPending);
+  EXPECT_EQ(Phase(), "PreScheduling");
+  EXPECT_EQ(View("g").would_help, "free or add capacity that its pods can use, or lower the minimum");
+  Apply(UpsertNode{Node("n", 2)});
+  EXPECT_EQ(Phase(), "Scheduling");
+  AskAndBind("a", 1);
+  EXPECT_EQ(View("g").waiting, 1);
+  EXPECT_EQ(View("g").held, 1);
+  EXPECT_EQ(View("g").planned, 2);
+  AskAndBind("b", 2);
+  EXPECT_EQ(View("g").committed, 2);
+  EXPECT_EQ(Phase(), "Scheduling");
+  for (const char* uid : {"a", "b"}) Apply(BindingOutcome{uid, "n", BindingResult::kBound, ""});
+  EXPECT_EQ(Phase(), "Scheduled");
+  EXPECT_EQ(View("g").bound, 2);
+  EXPECT_EQ(View("g").running, 0);
+  Put("a", 2, "n", PodPhase::kRunning);
+  EXPECT_EQ(Phase(), "Scheduled");
+  Put("b", 2, "n", PodPhase::kRunning);
+  EXPECT_EQ(Phase(), "Running");
+  EXPECT_EQ(View("g").bound, 2);
+  EXPECT_EQ(View("g").running, 2);
+  Put("b", 2, "n", PodPhase::kFailed);
+  EXPECT_EQ(Phase(), "Unknown");
+  EXPECT_EQ(View("g").failed, 1);
+  Put("a", 2, "n", PodPhase::kSucceeded);
+  EXPECT_EQ(Phase(), "Failed");
+  EXPECT_EQ(View("g").succeeded, 1);
+  Put("c", 2, "n", PodPhase::kSucceeded);
+  EXPECT_EQ(Phase(), "Finished");
+}
+
+TEST_F(MachineView, SucceededMembersCountAsRunning) {
+  Put("a", 2, "n", PodPhase::kSucceeded);
+  Put("b", 2, "n", PodPhase::kRunning);
+  EXPECT_EQ(Phase(), "Running");
+  EXPECT_FALSE(View("g").satisfied) << "nobody saw it start";
+}
+
+TEST_F(MachineView, AMemberAndWhereItGoes) {
+  Apply(UpsertNode{Node("n", 2)});
+  Put("a", 2, "", PodPhase::kPending);
+  Put("b", 2, "", PodPhase::kPending);
+  EXPECT_EQ(View("g").members[0].node, "");
+  Ask("a");
+  EXPECT_EQ(View("g").members[0].node, "n") << "its slot";
+  EXPECT_EQ(View("g").members[1].node, "");
+  AskAndBind("a", 1);
+  AskAndBind("b", 2);
+  EXPECT_EQ(View("g").members[1].state, MemberState::kCommitted);
+  EXPECT_EQ(View("g").members[1].node, "n");
+  EXPECT_EQ(View("g").members[1].binding.phase, BindingPhase::kPending);
+  Apply(UpsertNode{Node("m", 2)});
+  PodDescription verbs = Member("v", "w", 2);
+  verbs.scheduler_name = "mine";
+  verbs.priority = 7;
+  Apply(UpsertPod{verbs});
+  verbs.uid = verbs.name = "u";
+  Apply(UpsertPod{verbs});
+  Apply(Permit{"v", "m", 3, 0});
+  for (const MemberView& member : View("w").members) {
+    EXPECT_EQ(member.node, member.uid == "v" ? "m" : "");
+    EXPECT_EQ(member.priority, 7);
+  }
+  EXPECT_EQ(machine_.ViewGang(GangAt("w"), false).members.size(), 0U);
+}
+
+TEST_F(MachineView, WhatWouldHelp) {
+  const auto help = [&](const PodDescription& pod) {
+    Apply(UpsertPod{pod});
+    return View(pod.gang.name).would_help;
+  };
+  PodDescription invalid = Member("i", "i", 1);
+  invalid.invalid = "cpu: not a quantity";
+  EXPECT_EQ(help(invalid), "correct the pod's resource requests");
+  PodDescription strange = Member("s", "s", 1);
+  strange.scheduler_name = "other";
+  EXPECT_EQ(help(strange), "set the pod's schedulerName to one that Muster serves");
+  PodDescription refers = Member("r", "r", 1);
+  refers.gang.declares = false;
+  refers.gang.declaration = {};
+  refers.gang.dialect = GangDialect::kPodGroupSigs;
+  EXPECT_EQ(help(refers), "create the PodGroup");
+  PodDescription bad = Member("b", "b", 1);
+  bad.gang.declaration = {};
+  bad.gang.declaration.unreadable_minimum = "min-available: \"x\"";
+  EXPECT_EQ(help(bad), "correct the declaration");
+  PodDescription grouped = Member("o", "o", 1);
+  grouped.gang.declaration.groups = {"d/elsewhere", "d/other"};
+  EXPECT_EQ(help(grouped), "list the same gangs, itself included, on every gang of the group");
+  PodDescription marked = Member("t", "t", 1);
+  marked.timed_out_mark = true;
+  EXPECT_EQ(help(marked), "delete the marked pods");
+  PodDescription wants = Member("m", "m", 1);
+  wants.gang.declaration.min_resources = ResourceList{{"cpu", 5}};
+  EXPECT_EQ(help(wants), "free or add capacity, or lower minResources");
+  PodDescription unequal = Member("p", "p", 2);
+  unequal.gang.dialect = GangDialect::kSigsPods;
+  Apply(UpsertPod{unequal});
+  unequal.uid = unequal.name = "p2";
+  unequal.priority = 1;
+  EXPECT_EQ(help(unequal), "give all pods of the gang one priority");
+  PodDescription satisfied = Member("n", "n", 0);
+  EXPECT_EQ(help(satisfied), "");
+}
+
+// --- the checker is checked: each count that is made wrong is found ---
+
+class Invariants : public WholeMachine {
+ protected:
+  Invariants() {
+    Apply(UpsertNode{Node("n", 4)});
+    PutGang("g", 2);
+    AskAndBind("g-1", 1);
+    Apply(UpsertPod{Lone("lone", 1)});
+    Apply(Bind{"lone", "n", 2});
+  }
+  // The same thing, to be broken.
+  template <typename Thing>
+  static Thing& Break(const Thing& thing) {
+    return const_cast<Thing&>(thing);
+  }
+  void ExpectBroken(const std::string& what) const {
+    const absl::Status status = machine_.CheckInvariants();
+    EXPECT_NE(status.message().find(what), absl::string_view::npos) << status;
+  }
+};
+
+TEST_F(Invariants, CountsOfMembers) {
+  Gang& gang = Break(GangAt("g"));
+  ++gang.gated;
+  ExpectBroken("counts 1 gated and 1 plannable members, has 0 and 1");
+  --gang.gated;
+  --gang.plannable;
+  ExpectBroken("counts 0 gated and 0 plannable members, has 0 and 1");
+  ++gang.plannable;
+  ++gang.turned;
+  ExpectBroken("counts 1 turns, has 0");
+  --gang.turned;
+  EXPECT_TRUE(machine_.CheckInvariants().ok());
+  Break(PodAt("g-1")).state = MemberState::kCommitted;
+  ExpectBroken("wrong member set");
+  Break(PodAt("g-1")).state = MemberState::kWaiting;
+  Break(PodAt("g-1")).gang = nullptr;
+  ExpectBroken("wrong member set");
+  Break(PodAt("g-1")).gang = &gang;
+  Break(PodAt("lone")).gang = &gang;
+  ExpectBroken("member sets and pods disagree");
+  Break(PodAt("lone")).gang = nullptr;
+}
+
+TEST_F(Invariants, Plans) {
+  Plan& plan = Break(*machine_.plans().Of(GangAt("g")));
+  ++plan.held;
+  ExpectBroken("counts 2 held slots, has 1");
+  --plan.held;
+  std::swap(plan.slots[0], plan.slots[1]);
+  ExpectBroken("slot 1 and its pod disagree");
+  std::swap(plan.slots[0], plan.slots[1]);
+  plan.slots[1].state = SlotState::kHeld;
+  ExpectBroken("is held without a waiting pod");
+  plan.slots[1].state = SlotState::kCommitted;
+  ExpectBroken("has committed slots in an uncommitted plan");
+  plan.slots[1].state = SlotState::kFree;
+  Break(GangAt("g")).rules.min_member = 3;
+  ExpectBroken("has 2 slots and misses 3");
+  Break(GangAt("g")).rules.min_member = 2;
+  Break(GangAt("g")).submitted = true;
+  ExpectBroken("was submitted and slot 1 has no pod");
+  Break(GangAt("g")).submitted = false;
+  plan.uses_holds = false;
+  ExpectBroken("counts 2 promised holds, has 0");
+  plan.uses_holds = true;
+  plan.last_arrival_ms -= 60'000;
+  ExpectBroken("is due earlier");
+  plan.last_arrival_ms += 60'000;
+  EXPECT_TRUE(machine_.CheckInvariants().ok());
+}
+
+TEST_F(Invariants, Charges) {
+  auto& node = Break(machine_.cluster().node(machine_.cluster().FindNode("n")));
+  for (int32_t* count : {&node.used_pods, &node.reserved_pods}) {
+    ++*count;
+    ExpectBroken("charges differ");
+    --*count;
+  }
+  for (ResourceVector* amounts : {&node.used, &node.reserved}) {
+    amounts->Set(0, amounts->Get(0) + 1);
+    ExpectBroken("charges differ");
+    amounts->Set(0, amounts->Get(0) - 1);
+  }
+  const int64_t free = node.free.Get(0);
+  node.free.Set(0, -1);
+  ExpectBroken("reservations exceed");
+  node.free.Set(0, free);
+  EXPECT_TRUE(machine_.CheckInvariants().ok());
+}
+
+TEST_F(Invariants, Pods) {
+  Pod& lone = Break(PodAt("lone"));
+  const ClassId cls = lone.cls;
+  lone.cls = kNoClass;
+  ExpectBroken("is charged for another class than its own");
+  lone.cls = cls;
+  lone.state = MemberState::kBound;
+  lone.facts.node_name = "m";
+  ExpectBroken("does not use node m, where it is");
+  lone.facts.node_name = "n";
+  EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
+  Ledger::PodCharge& charge = Break(machine_.ledger().ChargeOf(lone.id));
+  charge.kind = ChargeKind::kReserved;
+  ExpectBroken("does not use node n, where it is");
+  charge.kind = ChargeKind::kUsed;
+}
+
+// --- the hash tells states apart (P-1) ---
+
+TEST_F(Invariants, WhatChangesALaterAnswerChangesTheHash) {
+  const uint64_t whole = machine_.Hash();
+  const uint64_t durable = machine_.DurableHash();
+  Gang& gang = Break(GangAt("g"));
+  Plan& plan = Break(*machine_.plans().Of(gang));
+  const auto differs = [&](auto* value, auto other, bool is_durable) {
+    const auto before = std::exchange(*value, other);
+    const bool both = machine_.Hash() != whole && (machine_.DurableHash() != durable) == is_durable;
+    *value = before;
+    return both && machine_.Hash() == whole;
+  };
+  EXPECT_TRUE(differs(&gang.kept.satisfied, true, true));
+  EXPECT_TRUE(differs(&gang.kept.timed_out, true, true));
+  EXPECT_TRUE(differs(&gang.kept.held_ms, 5, true));
+  EXPECT_TRUE(differs(&gang.kept.requeues, 5, true));
+  EXPECT_TRUE(differs(&gang.kept.cycle, 5, true));
+  EXPECT_TRUE(differs(&gang.kept.cycle_valid, false, true));
+  EXPECT_TRUE(differs(&gang.key, "d/other", true));
+  EXPECT_TRUE(differs(&gang.rules.min_member, 5, false));
+  EXPECT_TRUE(differs(&gang.rules.wait_time_ms, 5, false));
+  EXPECT_TRUE(differs(&gang.created_ms, 5, false));
+  EXPECT_TRUE(differs(&gang.retry_at_ms, 5, false));
+  EXPECT_TRUE(differs(&gang.evicting, true, false));
+  EXPECT_TRUE(differs(&gang.reason.code, ReasonCode::kNoRoom, false));
+  EXPECT_TRUE(differs(&gang.reason.text, "other", false));
+  EXPECT_TRUE(differs(&gang.warnings, std::vector<std::string>{"x"}, false));
+  EXPECT_TRUE(differs(&plan.id, 99, false));
+  EXPECT_TRUE(differs(&plan.committed, true, false));
+  EXPECT_TRUE(differs(&plan.held, 0, false));
+  EXPECT_TRUE(differs(&plan.last_arrival_ms, 5, false));
+  EXPECT_TRUE(differs(&plan.slots[0].state, SlotState::kOffered, false));
+  EXPECT_TRUE(differs(&plan.slots[0].pod, nullptr, false));
+  EXPECT_TRUE(differs(&Break(PodAt("g-2")).state, MemberState::kRunning, false));
+  EXPECT_TRUE(differs(&Break(PodAt("g-2")).submitted, true, false));
+  Binding& binding = Break(machine_.bindings().Of(PodAt("lone")));
+  EXPECT_TRUE(differs(&binding.phase, BindingPhase::kFailed, false));
+  EXPECT_TRUE(differs(&binding.attempts, 7, false));
+  EXPECT_TRUE(differs(&Break(machine_.bindings().PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
+}
+
+}  // namespace
+}  // namespace muster
