@@ -555,6 +555,15 @@ TEST_F(BindingsTest, ARetryIsForgottenOnceThePodIsSeenOnItsNode) {
   EXPECT_EQ(BindingOf("g-1").next_try_ms, kNever);
 }
 
+// G-13: who is bound while its gang is being evicted goes too.
+TEST_F(BindingsTest, BoundTooLate) {
+  Start();
+  gangs_.SetEvicting(GangAt("g"), true);
+  At(kT0 + 9);
+  Report("g-1", "n", BindingResult::kBound);
+  EXPECT_EQ(Done(), (Lines{"evict g-1", "answer 1 permitted", "drop commit/g-1"}));
+}
+
 TEST_F(BindingsTest, APodThatIsGoneIsForgotten) {
   Start();
   bindings_.End(PodAt("g-1"), {ReasonCode::kGone, "deleted"}, At(kT0 + 9));

@@ -269,6 +269,18 @@ TEST_F(ClaimsTest, AFreedSlotIsThereUntilItsPlanIsDone) {
   ExpectNothingPromised();
 }
 
+TEST_F(ClaimsTest, ACommittedSlotThatIsFreedLeavesTheOthers) {
+  AddNode("n", 4);
+  const Gang& gang = PutGang("g", 2);
+  PlanNow(gang);
+  Come("g-1", "n", 1);
+  Come("g-2", "n", 2);
+  Touched(gang);
+  claims_.FreeSlot(PodAt("g-1"));
+  EXPECT_EQ(plans_.Of(gang)->size(), 1);
+  EXPECT_TRUE(Touched(gang)) << "one of its members is missing";
+}
+
 // --- a node changes ---
 
 TEST_F(ClaimsTest, TheLastInOrderGivesWay) {

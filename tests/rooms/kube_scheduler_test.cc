@@ -203,9 +203,6 @@ class Absences : public KubeSchedulerTest {
     AddNode("a", 0);
     AddNode("b", 0);
   }
-  [[nodiscard]] bool Learned() const {
-    return cluster_.FindObstacle(cluster_.FindNode("n"), PodAt("g-1").cls) == Obstacle::kLearned;
-  }
 };
 
 TEST_F(Absences, ARefusalIsCalledAgainSoon) {
@@ -230,6 +227,7 @@ TEST_F(Absences, OnlyCompleteOffersProveAndOnlyOnceThePlanHasSettled) {
   EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 1) << "the nominated node is offered alone: nothing else was looked at";
   Ask("g-1", {"a", "b"});
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "the second proof";
+  EXPECT_EQ(kube_scheduler_.refusals_until_ms(), kT0 + 2'000 + kLearnedMs);
 }
 
 TEST_F(Absences, WithoutItsNominationOneNodeIsAnOffer) {

@@ -189,7 +189,26 @@ TEST_F(PlansTest, WhatIsOpenIsDroppedAndTheRestStays) {
   EXPECT_TRUE(ledger_.promises().empty());
 }
 
-TEST_F(PlansTest, DroppedPlacesAreAGain) {
+TEST_F(PlansTest, WhatStaysMovesUp) {
+  const Gang& gang = PutGang("g", 3);
+  Make(gang, 3, 0);
+  for (const char* uid : {"g-1", "g-2", "g-3"}) Take(uid, "m");
+  plans_.CommitSlot(PodAt("g-3"));
+  EXPECT_EQ(plans_.DropOpen(gang).size(), 2U);
+  EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), 0);
+  EXPECT_EQ(plans_.SlotOf(PodAt("g-3"))->pod, &PodAt("g-3"));
+}
+
+TEST_F(PlansTest, ACommitFreesNothing) {
+  const Gang& gang = PutGang("g", 1);
+  Make(gang, 1, 0);
+  Take("g-1", "m");
+  const int64_t log = cluster_.log_end();
+  plans_.CommitSlot(PodAt("g-1"));
+  for (int64_t at = log; at < cluster_.log_end(); ++at) EXPECT_FALSE(cluster_.log_at(at).gained);
+}
+
+TEST_F(PlansTest, DroppedPlacesAreRoomForOthers) {
   const Gang& gang = PutGang("g", 1);
   Make(gang, 1, 0);
   EXPECT_EQ(plans_.DropOpen(gang).size(), 1U);

@@ -441,6 +441,22 @@ TEST_F(VerbsTest, OneTimeoutCountsOnce) {
   EXPECT_EQ(GangAt("g").kept.requeues, 2) << "the back-off has passed: it is another one";
 }
 
+TEST_F(VerbsTest, ATimeoutWhileSomethingIsHeldCountsInBackOffToo) {
+  for (const char* name : {"a", "b"}) {
+    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
+    facts.gang.declaration.groups = {"d/a", "d/b"};
+    facts.gang.declaration.on_timeout = OnTimeout::kRequeue;
+    Put(facts);
+  }
+  PlanNow(GangAt("a"));
+  plans_.SetMates(GangAt("b"), {});
+  claims_.Withdraw(GangAt("b"), ReasonCode::kWithdrawn, "x", &*step_);
+  ASSERT_NE(plans_.Of(GangAt("a")), nullptr);
+  gangs_.SetRetry(GangAt("b"), kT0 + 1'000);
+  Unreserve("b-1", UnreserveCause::kPermitTimeout);
+  EXPECT_EQ(GangAt("b").kept.requeues, 1) << "its group holds places on nodes";
+}
+
 TEST_F(VerbsTest, ATimeoutUnderPolicyFailMarksOnce) {
   PutGang("g", 2);
   Permit("g-1", "n", 1);
