@@ -574,6 +574,31 @@ TEST_F(SmallBatches, AStopEndsTheWaitOfAnAnnouncer) {
   stopper.join();
 }
 
+class OneByOne : public RunningEngine {
+ protected:
+  static EngineOptions Options() {
+    EngineOptions options;
+    options.batch = 1;
+    options.mailbox_capacity = 3;
+    return options;
+  }
+  OneByOne() : RunningEngine(MachineSettings(), Options()) {}
+};
+
+TEST_F(OneByOne, WhoWaitsForRoomIsWokenByEveryCommandThatIsTaken) {
+  std::vector<std::thread> announcers;
+  {
+    Busy busy(&engine_);
+    for (int i = 0; i < 6; ++i) {
+      announcers.emplace_back(
+          [this, i] { EXPECT_TRUE(engine_.Announce(UpsertPod{SomePod(absl::StrCat(i), "", 0)}).ok()); });
+    }
+    absl::SleepFor(absl::Milliseconds(20));
+  }
+  for (std::thread& announcer : announcers) announcer.join();
+  while (engine_.view()->pods < 6) absl::SleepFor(absl::Milliseconds(1));
+}
+
 // A store that fails is tried again with pauses that grow: 50, 100, 200 ms ... 2 s.
 TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
   GatedStore store;

@@ -64,6 +64,7 @@ TEST(EventLog, PagesBeginAfterANumber) {
   EXPECT_EQ(log.After(5).missed, 0);
   log.Carry(Notes(3));
   EXPECT_EQ(log.After(-7).events.size(), 3U);
+  EXPECT_EQ(log.After(-7).missed, 0);
   EXPECT_EQ(log.After(2).events.size(), 1U);
   EXPECT_EQ(log.After(2).events[0]->sequence, 3);
   EXPECT_TRUE(log.After(3).events.empty());
