@@ -1,0 +1,220 @@
+// What is announced about nodes and pods, and what follows from it in every room (SPEC K-13, D-9, D-12, Q-7, S-1, S-6).
+#include "tests/rooms/machine_fixture.h"
+
+namespace muster {
+namespace {
+
+class MachineFacts : public WholeMachine {
+ protected:
+  MachineFacts() { Apply(UpsertNode{Node("n", 4)}); }
+  [[nodiscard]] int64_t ReservedOnN() const {
+    return machine_.cluster().node(machine_.cluster().FindNode("n")).reserved.Get(0);
+  }
+  // Applies a snapshot that cannot be right; nothing of it may be taken.
+  void ExpectRefused(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) {
+    const uint64_t before = machine_.Hash();
+    Apply(ReplaceFacts{{"a", 1}, nodes, pods});
+    EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
+    EXPECT_EQ(machine_.Hash(), before);
+    Apply(UpdateFacts{{"a", 0}, nodes, {}, pods, {}, {}, {}});
+    EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
+    EXPECT_EQ(machine_.Hash(), before);
+  }
+};
+
+TEST_F(MachineFacts, AStepIsTakenAsAWholeOrNotAtAll) {
+  Apply(UpsertPod{Lone("known", 1)});
+  PodDescription nameless = Lone("x", 1);
+  nameless.name.clear();
+  PodDescription without_uid = Lone("x", 1);
+  without_uid.uid.clear();
+  PodDescription renamed = Lone("known", 1);
+  renamed.name = "other";
+  PodDescription elsewhere = Lone("known", 1);
+  elsewhere.name_space = "elsewhere";
+  PodDescription twin = Lone("x", 1);
+  twin.name = "y";
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), nameless});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), without_uid});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), renamed});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), elsewhere});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), twin});
+  ExpectRefused({Node("m", kMaxAmount + 1)}, {Lone("x", 1)});
+  Apply(ReplaceFacts{{"a", 1}, {Node("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
+  EXPECT_TRUE(out_.status.ok()) << "the same, said twice";
+  EXPECT_EQ(machine_.FindPod("known"), nullptr);
+}
+
+TEST_F(MachineFacts, WhatIsNotKnownIsRemovedWithoutHarm) {
+  const uint64_t before = machine_.Hash();
+  EXPECT_EQ(Apply(RemoveNode{"nobody"}), Lines{});
+  EXPECT_EQ(Apply(RemovePod{"nobody"}), Lines{});
+  EXPECT_EQ(machine_.Hash(), before);
+}
+
+TEST_F(MachineFacts, ARequestOutOfRangeIsNamed) {
+  PodDescription pod = Member("g-1", "g", 1);
+  pod.shape.requests["cpu"] = kMaxAmount + 1;
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kInvalidRequest);
+  EXPECT_FALSE(PodAt("g-1").facts.invalid.empty());
+  EXPECT_NE(GangAt("g").reason.text.find(PodAt("g-1").facts.invalid), std::string::npos) << GangAt("g").reason.text;
+  pod.shape.requests["cpu"] = 1;
+  Apply(UpsertPod{pod});
+  EXPECT_TRUE(Planned("g")) << "it was corrected";
+}
+
+TEST_F(MachineFacts, AMemberWithAnotherShapeIsPlannedAnew) {
+  PutGang("g", 2);
+  AskAndBind("g-1", 1);
+  PodDescription larger = Member("g-1", "g", 2);
+  larger.shape.requests["cpu"] = 2;
+  EXPECT_EQ(Apply(UpsertPod{larger}).front(), "answer 1 Gone");
+  EXPECT_EQ(ReservedOnN(), 3);
+  EXPECT_EQ(Ask("g-1").node, "n");
+  EXPECT_EQ(Ask("g-2").node, "n");
+}
+
+TEST_F(MachineFacts, APodThatRunsIsChargedForItsNewShape) {
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  PutGang("g", 3);
+  ASSERT_TRUE(Planned("g"));
+  pod.shape.requests["cpu"] = 2;
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(Planned("g")) << "3 do not fit beside 2 of 4";
+  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used.Get(0), 2);
+}
+
+TEST_F(MachineFacts, AMemberThatChangesItsGangIsMissing) {
+  PutGang("g", 2);
+  ASSERT_TRUE(Planned("g"));
+  Apply(UpsertPod{Member("g-1", "h", 1)});
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kNotEnoughPods);
+  EXPECT_TRUE(Planned("h"));
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(UpsertPod{Member("a", "g", 2)});
+  EXPECT_TRUE(Planned("g")) << "a lone pod joined";
+}
+
+TEST_F(MachineFacts, NominationsAreFollowed) {
+  PodDescription pod = Lone("a", 2);
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 0);
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 2);
+  Apply(UpsertNode{Node("m", 4)});
+  pod.nominated_node = "m";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 0) << "it moved";
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  pod.nominated_node.clear();
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 0);
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  PodDescription member = Member("a", "g", 2);
+  member.nominated_node = "n";
+  member.shape = pod.shape;
+  Apply(UpsertPod{member});
+  EXPECT_EQ(ReservedOnN(), 0) << "what a gang's member may use is its plan's to say";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 2);
+}
+
+TEST_F(MachineFacts, AMarkThatIsAnnouncedLaterCounts) {
+  PutGang("g", 2);
+  PodDescription marked = Member("g-1", "g", 2);
+  marked.timed_out_mark = true;
+  Apply(UpsertPod{marked});
+  EXPECT_TRUE(GangAt("g").kept.timed_out);
+  EXPECT_FALSE(Planned("g"));
+  marked.timed_out_mark = false;
+  Apply(UpsertPod{marked});
+  EXPECT_TRUE(GangAt("g").kept.timed_out) << "our own mark may still be on its way";
+  Apply(RemovePod{"g-1"});
+  EXPECT_FALSE(GangAt("g").kept.timed_out);
+  Apply(UpsertPod{Member("g-3", "g", 2)});
+  EXPECT_TRUE(Planned("g"));
+}
+
+TEST_F(MachineFacts, ANodeIsFoundForWhoeverNeedsOne) {
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(FindNodes{"nobody", {}});
+  EXPECT_TRUE(absl::IsNotFound(out_.status));
+  Apply(FindNodes{"a", {}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).node, "n");
+  Apply(Permit{"a", "n", 1, 0});
+  Apply(FindNodes{"a", {}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.code, ReasonCode::kGone);
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.text, "pod a is Binding");
+  PutGang("g", 1);
+  Apply(FindNodes{"g-1", {"elsewhere"}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.code, ReasonCode::kNodeNotOffered);
+  Apply(FindNodes{"g-1", {}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).node, "n");
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).score, 1000);
+}
+
+TEST_F(MachineFacts, ACallWithoutAPlanNamesNone) {
+  Ask("late");
+  Apply(UpsertPod{Lone("late", 1)});
+  ASSERT_EQ(out_.effects.size(), 1U);
+  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 0);
+}
+
+TEST_F(MachineFacts, WhoWasHeldOnceGoesNowhere) {
+  PutGang("g", 2);
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(View("g").members[1].node, "n");
+  Apply(RemoveNode{"n"});
+  for (const MemberView& member : View("g").members) EXPECT_EQ(member.node, "") << member.uid;
+}
+
+TEST_F(MachineFacts, WhoIsLeavingIsNeitherFinishedNorFailed) {
+  for (const int32_t min : {0, 1}) {
+    const std::string gang = absl::StrCat("g", min);
+    PodDescription pod = Member(gang + "-1", gang, min);
+    pod.deleting = true;
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(ToString(View(gang).phase), min == 0 ? "PreScheduling" : "Pending");
+    pod.deleting = false;
+    pod.uid = pod.name = gang + "-2";
+    pod.phase = PodPhase::kSucceeded;
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(ToString(View(gang).phase), "Finished");
+  }
+}
+
+TEST(MachineHash, TellsWhatWasRead) {
+  Machine unread{MachineSettings()};
+  Machine read{MachineSettings()};
+  EXPECT_EQ(unread.Hash(), read.Hash());
+  Outcome outcome;
+  read.Apply(FactsRead{}, kT0, &outcome);
+  EXPECT_NE(unread.Hash(), read.Hash());
+}
+
+TEST_F(MachineFacts, TheHashTellsHowManyCallsWait) {
+  PutGang("g", 2);
+  AskAndBind("g-1", 1);
+  const uint64_t before = machine_.Hash();
+  Apply(Bind{"g-1", "n", 2});
+  EXPECT_NE(machine_.Hash(), before);
+  Apply(EndHold{"g-1", 2});
+  EXPECT_EQ(machine_.Hash(), before);
+}
+
+TEST_F(MachineFacts, APodThatIsDueEarlierIsFound) {
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(Bind{"a", "n", 1});
+  const_cast<Binding&>(machine_.bindings().Of(PodAt("a"))).next_try_ms = kT0 + 5;
+  EXPECT_NE(machine_.CheckInvariants().message().find("pod a is due earlier"), absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace muster
