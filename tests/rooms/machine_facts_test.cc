@@ -190,6 +190,96 @@ TEST_F(MachineFacts, WhoIsLeavingIsNeitherFinishedNorFailed) {
   }
 }
 
+// --- kube-scheduler finds no node for a member (G-3, K-7) ---
+
+class Stuck : public MachineFacts {
+ protected:
+  // Members of a gang of two, planned; the second waits at the barrier.
+  void PutHalf(GangMode mode) {
+    for (const char* uid : {"g-1", "g-2"}) {
+      pods_.push_back(Member(uid, "g", 2));
+      pods_.back().gang.declaration.mode = mode;
+      Apply(UpsertPod{pods_.back()});
+    }
+    AskAndBind("g-2", 2);
+  }
+  Lines Say(const std::string& message) {
+    pods_[0].unschedulable = message;
+    return Apply(UpsertPod{pods_[0]});
+  }
+  std::vector<PodDescription> pods_;
+};
+
+TEST_F(Stuck, AStrictGangSendsTheOthersBack) {
+  PutHalf(GangMode::kStrict);
+  EXPECT_EQ(Say("0/3 nodes: volume"), Lines{"answer 2 MemberUnschedulable"});
+  EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
+  EXPECT_EQ(GangAt("g").reason.text,
+            "room is reserved for 2 members, which are being called; " + GangAt("g").root_cause);
+  EXPECT_EQ(machine_.held_binds(), 0);
+  AskAndBind("g-2", 3);
+  EXPECT_EQ(Say("0/3 nodes: volume"), Lines{}) << "nothing new is said";
+  EXPECT_EQ(machine_.held_binds(), 1);
+  EXPECT_EQ(Say("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
+  EXPECT_EQ(Say(""), Lines{});
+  EXPECT_EQ(machine_.held_binds(), 1);
+}
+
+TEST_F(Stuck, ANonStrictGangKeepsThem) {
+  PutHalf(GangMode::kNonStrict);
+  EXPECT_EQ(Say("0/3 nodes: volume"), Lines{});
+  EXPECT_EQ(machine_.held_binds(), 1);
+  EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
+  EXPECT_NE(GangAt("g").reason.text.find("volume"), std::string::npos) << GangAt("g").reason.text;
+}
+
+TEST_F(Stuck, WithoutAPlanItIsNoRootCause) {
+  pods_.push_back(Member("g-1", "g", 2));
+  Apply(UpsertPod{pods_[0]});
+  Say("0/3 nodes: volume");
+  EXPECT_EQ(GangAt("g").root_cause, "");
+}
+
+TEST_F(Stuck, UnderACommittedPlanNobodyGoesBack) {
+  PutHalf(GangMode::kStrict);
+  AskAndBind("g-1", 1);
+  Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
+  const std::string cause = GangAt("g").root_cause;
+  Say("0/3 nodes: volume");
+  EXPECT_EQ(GangAt("g").root_cause, cause);
+  EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
+}
+
+TEST_F(MachineFacts, APodHasANameAndAUid) {
+  for (const bool name : {true, false}) {
+    PodDescription pod = Lone("a", 1);
+    (name ? pod.name : pod.uid).clear();
+    Apply(UpsertPod{pod});
+    EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+    EXPECT_EQ(machine_.pod_count(), 0U);
+  }
+}
+
+TEST_F(MachineFacts, StepsNeedASnapshotEvenOfANamelessAnnouncer) {
+  Apply(UpdateFacts{{"", 1}, {}, {}, {}, {}, {}, {}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(out_.status));
+}
+
+TEST_F(MachineFacts, AGangWithoutAMinimumIsNeverSatisfied) {
+  PodDescription pod = Member("z-1", "z", 0);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(GangAt("z").kept.satisfied);
+  EXPECT_TRUE(store_.empty());
+}
+
+TEST_F(MachineFacts, AMembersOwnReasonIsShown) {
+  PodDescription pod = Member("g-1", "g", 1);
+  pod.invalid = "cpu: not a quantity";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(View("g").members.at(0).reason.code, ReasonCode::kInvalidRequest);
+}
+
 TEST(MachineHash, TellsWhatWasRead) {
   Machine unread{MachineSettings()};
   Machine read{MachineSettings()};
