@@ -250,6 +250,43 @@ TEST_F(Stuck, UnderACommittedPlanNobodyGoesBack) {
   EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
 }
 
+TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
+  Apply(UpsertNode{Node("m", 3)});
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_.TakeChanged(&gangs, &nodes);
+  Apply(RemoveNode{"m"});
+  machine_.TakeChanged(&gangs, &nodes);
+  EXPECT_EQ(nodes, Lines{"m"});
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  PutGang("g", 2);
+  const NodeView node = machine_.ViewNode(machine_.cluster().FindNode("n"));
+  EXPECT_EQ(node.name, "n");
+  EXPECT_TRUE(node.present);
+  EXPECT_EQ(node.allocatable.at("cpu"), 4);
+  EXPECT_EQ(node.used.at("cpu"), 1);
+  EXPECT_EQ(node.reserved.at("cpu"), 2);
+  EXPECT_EQ(node.free.at("cpu"), 1);
+  GangObject object;
+  object.name_space = "d";
+  object.name = "o";
+  object.dialect = GangDialect::kPodGroupX;
+  object.created_ms = 77;
+  Apply(UpsertGangObject{object, UpsertGangObject::Mode::kAny});
+  const GangView gang = View("o");
+  EXPECT_EQ(gang.key, "d/o");
+  EXPECT_EQ(gang.name_space, "d");
+  EXPECT_EQ(gang.name, "o");
+  EXPECT_TRUE(gang.has_object);
+  EXPECT_EQ(gang.object_dialect, GangDialect::kPodGroupX);
+  EXPECT_EQ(gang.source, ToString(GangDialect::kPodGroupX));
+  EXPECT_EQ(gang.created_ms, 77);
+  EXPECT_FALSE(View("g").has_object);
+  EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
+}
+
 TEST_F(MachineFacts, APodHasANameAndAUid) {
   for (const bool name : {true, false}) {
     PodDescription pod = Lone("a", 1);
