@@ -18,7 +18,7 @@ class CallsTest : public RoomsTest {
     Statement statement(&cluster_);
     const ClassId cls = (*gang.in(MemberState::kPending).begin())->cls;
     for (const std::string& node : nodes) statement.Allocate(cluster_.FindNode(node), cls, 1);
-    plans_.Make(gang, 7, kT0, statement.Commit(), 0, true);
+    plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, std::numeric_limits<int32_t>::min(), 1000}}, 0, true);
     return *plans_.Of(gang);
   }
   Lines CallMembers(const Gang& gang, bool again) {

@@ -29,7 +29,7 @@ class RoomsTest : public testing::Test {
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
       : calls_(&gangs_, &cluster_, nominate),
         planning_({&cluster_, &index_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &nominations_, &claims_},
-                  max_holds) {
+                  {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
   }

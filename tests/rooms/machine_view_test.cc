@@ -206,7 +206,7 @@ TEST_F(Invariants, Charges) {
     ExpectBroken("charges differ");
     --*count;
   }
-  for (ResourceVector* amounts : {&node.used, &node.reserved}) {
+  for (ResourceSum* amounts : {&node.used, &node.reserved}) {
     amounts->Set(0, amounts->Get(0) + 1);
     ExpectBroken("charges differ");
     amounts->Set(0, amounts->Get(0) - 1);

@@ -15,7 +15,7 @@ class PlansTest : public RoomsTest {
     const ClassId cls = (*gang.in(MemberState::kPending).begin())->cls;
     if (on_m > 0) statement.Allocate(m_, cls, on_m);
     if (on_n > 0) statement.Allocate(n_, cls, on_n);
-    plans_.Make(gang, id, kT0, statement.Commit(), 3, uses_holds);
+    plans_.Make(gang, id, kT0, statement.Commit(), {{cls, std::numeric_limits<int32_t>::min(), 1000}}, 3, uses_holds);
     return *plans_.Of(gang);
   }
   // Commits the plan of members that are all held.
