@@ -9,7 +9,7 @@
 namespace muster {
 namespace {
 
-void Amounts(const ResourceList& from, google::protobuf::Map<std::string, std::string>* to) {
+void WriteAmounts(const ResourceList& from, google::protobuf::Map<std::string, std::string>* to) {
   for (const auto& [name, amount] : from) (*to)[name] = FormatQuantity(name, amount);
 }
 
@@ -35,7 +35,7 @@ v1::Gang ToMessage(const GangView& view) {
   rules->set_queue(view.rules.queue);
   rules->set_on_timeout(std::string(ToString(view.rules.on_timeout)));
   rules->set_on_member_failure(std::string(ToString(view.rules.on_member_failure)));
-  Amounts(view.rules.min_resources, rules->mutable_min_resources());
+  WriteAmounts(view.rules.min_resources, rules->mutable_min_resources());
   for (const std::string& id : view.rules.group) rules->add_group(id);
   v1::GangCounts* counts = out.mutable_counts();
   counts->set_children(view.children);
@@ -78,10 +78,10 @@ v1::Node ToMessage(const NodeView& view) {
   v1::Node out;
   out.set_name(view.name);
   out.set_unschedulable(view.unschedulable);
-  Amounts(view.allocatable, out.mutable_allocatable());
-  Amounts(view.used, out.mutable_used());
-  Amounts(view.reserved, out.mutable_reserved());
-  Amounts(view.free, out.mutable_free());
+  WriteAmounts(view.allocatable, out.mutable_allocatable());
+  WriteAmounts(view.used, out.mutable_used());
+  WriteAmounts(view.reserved, out.mutable_reserved());
+  WriteAmounts(view.free, out.mutable_free());
   return out;
 }
 

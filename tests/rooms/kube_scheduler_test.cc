@@ -208,7 +208,7 @@ class Absences : public KubeSchedulerTest {
 TEST_F(Absences, ARefusalIsCalledAgainSoon) {
   At(kT0 + 100);
   EXPECT_EQ(Ask("g-1", {"a"}), "refuse NodeNotOffered");
-  EXPECT_EQ(plans_.Of(GangAt("g"))->next_wake_ms, kT0 + 100 + 250);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->soon_ms, kT0 + 100 + 250);
   EXPECT_TRUE(Touched(GangAt("g")));
   EXPECT_TRUE(calls_.Of(PodAt("g-1")).refused);
 }

@@ -182,7 +182,7 @@ TEST_F(Invariants, Plans) {
   plan.slots[1].state = SlotState::kHeld;
   ExpectBroken("is held without a waiting pod");
   plan.slots[1].state = SlotState::kCommitted;
-  ExpectBroken("has committed slots in an uncommitted plan");
+  ExpectBroken("counts 0 bound, has 1");
   plan.slots[1].state = SlotState::kFree;
   Break(GangAt("g")).rules.min_member = 3;
   ExpectBroken("has 2 slots and misses 3");
@@ -255,8 +255,6 @@ TEST_F(Invariants, WhatChangesALaterAnswerChangesTheHash) {
   EXPECT_TRUE(differs(&gang.kept.cycle, 5, true));
   EXPECT_TRUE(differs(&gang.kept.cycle_valid, false, true));
   EXPECT_TRUE(differs(&gang.key, "d/other", true));
-  EXPECT_TRUE(differs(&gang.rules.min_member, 5, false));
-  EXPECT_TRUE(differs(&gang.rules.wait_time_ms, 5, false));
   EXPECT_TRUE(differs(&gang.created_ms, 5, false));
   EXPECT_TRUE(differs(&gang.retry_at_ms, 5, false));
   EXPECT_TRUE(differs(&gang.evicting, true, false));

@@ -268,9 +268,15 @@ TEST_F(PlansTest, TheNextCall) {
   EXPECT_EQ(next(7'999), 8'000);
   EXPECT_EQ(next(8'000), kNever);
   plans_.CallSoon(gang, kT0 + 9'000);
-  EXPECT_EQ(plan.next_wake_ms, kT0 + 9'000);
-  plans_.CallSoon(gang, kT0 + 9'500);
-  EXPECT_EQ(plan.next_wake_ms, kT0 + 9'000) << "the sooner one counts";
+  EXPECT_EQ(plan.soon_ms, kT0 + 9'250);
+  plans_.CallSoon(gang, kT0 + 9'100);
+  EXPECT_EQ(plan.soon_ms, kT0 + 9'250) << "the first one counts";
+  for (const int64_t delay_ms : {500, 1'000, 2'000, 4'000, 8'000, 8'000}) {
+    plans_.NoteCalledSoon(gang);
+    EXPECT_EQ(plan.soon_ms, kNever);
+    plans_.CallSoon(gang, kT0);
+    EXPECT_EQ(plan.soon_ms, kT0 + delay_ms) << "later each time (K-6)";
+  }
   plans_.RestartCalls(gang, kT0 + 10'000, kT0 + 10'100);
   EXPECT_EQ(plan.next_wake_ms, kT0 + 10'100);
   EXPECT_EQ(next(10'100), 12'000);
