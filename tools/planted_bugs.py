@@ -22,15 +22,49 @@ BUGS = {
         "state/placement/cluster.cc",
         "  node.free.AddTimes(c.request, times);\n",
         "  node.free.AddTimes(c.request, 1);\n"),
-    "pods-limit-ignored": ("state/placement/cluster.cc", "  request->Set(kPods, 1);\n", "  request->Set(kPods, 0);\n"),
+    "pods-limit-ignored": ("state/placement/cluster.cc", "  cls->request.Set(kPods, 1);\n", "  cls->request.Set(kPods, 0);\n"),
+    "refusal-forgotten": (
+        "state/placement/cluster.cc",
+        "gained && kind == ChargeKind::kUsed && ForgetRefusals(id);",
+        "gained && ForgetRefusals(id);"),
+    "ports-unverified": ("state/placement/cluster.cc", " && !PortsCollide(id, cls);", ";"),
+    "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
+    "sums-wrap": ("state/base/resources.h", "__extension__ using WideSum = __int128;", "using WideSum = int64_t;"),
+    "one-try-only": ("state/starts/planning.cc", "settings_.tries << doublings", "1"),
+    "room-for-one-more": ("state/starts/planning.cc", "if (room >= wait_for.at_least) return true;", "if (room > wait_for.at_least) return true;"),
+    "executor-before-driver": (
+        "state/starts/plans.cc",
+        "slot.cls != pod.cls || slot.priority > pod.facts.priority) continue;",
+        "slot.cls != pod.cls) continue;"),
+    "extras-wait": (
+        "state/drivers/kube_scheduler.cc",
+        "const bool open = r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod);",
+        "const bool open = true;"),
+    "interrupted-is-satisfied": (
+        "state/machine/announcements.cc",
+        "if (gang != nullptr && (pod == nullptr || !pod->active())) r_.gangs->SetSatisfied(*gang, false);",
+        ""),
+    "evicted-starts": (
+        "state/starts/bindings.cc",
+        "if (!has_slot || !usable || pod.gang->evicting) {",
+        "if (!has_slot || !usable) {"),
+    "repair-without-end": (
+        "state/starts/repair.cc",
+        "if (state.repair_until_ms == kNever) state.repair_until_ms",
+        "state.repair_until_ms"),
+    "back-off-outlives-quorum": ("state/starts/bindings.cc", "  r_.gangs->SetRetry(gang, 0);\n", ""),
+    "marked-before-satisfied": (
+        "state/gangs/eligibility.cc",
+        "gang.kept.timed_out && !gang.once_satisfied();",
+        "gang.kept.timed_out;"),
     "taints-ignored": (
         "state/placement/cluster.cc",
         "if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;",
         ""),
     "host-ports-ignored": (
         "state/placement/cluster.cc",
-        "if (Conflicts(held, port)) return 0;",
-        "if (Conflicts(held, port) && limit < 0) return 0;"),
+        "if (Conflicts(held.port, port)) return 0;",
+        "if (Conflicts(held.port, port) && limit < 0) return 0;"),
     "index-stale": ("state/placement/class_index.cc", "  if (score == before) return;", "  if (score <= before) return;"),
     "worst-node-first": (
         "state/placement/class_index.h",
@@ -42,7 +76,7 @@ BUGS = {
         "state/queueing/order.h",
         "std::tie(b.half_bound, b.priority, a.requeues",
         "std::tie(b.half_bound, a.priority, a.requeues"),
-    "blocked-for-ever": ("state/queueing/backlog.cc", "    if (helps(alike.wait_for)) awake_.insert(needs);\n", ""),
+    "blocked-for-ever": ("state/queueing/backlog.cc", "    alike.anew = alike.anew || anew;\n    List(&alike);\n", ""),
     # --- gangs ---
     "requeues-ignored": (
         "state/gangs/eligibility.cc",
@@ -94,7 +128,7 @@ BUGS = {
         "state/starts/planning.cc",
         'absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",',
         'absl::StrCat(r_.eligibility->Priority(gang), "/",'),
-    "next-of-its-kind-sleeps": ("state/starts/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike);\n", ""),
+    "next-of-its-kind-sleeps": ("state/starts/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike, anew);\n", ""),
     "half-a-group-commits": (
         "state/starts/bindings.cc",
         "if (plan.held < plan.size()) return;",
@@ -103,7 +137,7 @@ BUGS = {
         "state/starts/permits.cc",
         "  state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;\n",
         "  state.permission.bind_by_ms = kNever - 1;\n"),
-    "repair-without-policy": ("state/starts/repair.cc", "  states_[gang.id].repair_until_ms = now_ms + repair_ms_;\n", ""),
+    "repair-without-policy": ("state/starts/repair.cc", "state.repair_until_ms = now_ms + repair_ms_;", ";"),
     "evicted-once": ("state/starts/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
     "whole-gang-evicted": (
         "state/starts/repair.cc",

@@ -15,8 +15,8 @@
 #include "k8s-extender/apiserver/client.h"
 #include "service/support/json.h"
 #include "service/support/sync.h"
-#include "state/messages/port.h"
 #include "state/machine/view.h"
+#include "state/messages/port.h"
 
 namespace muster {
 

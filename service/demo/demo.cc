@@ -214,12 +214,13 @@ void RunDemo(Engine* engine, const DemoDoors& doors, DemoCluster* cluster) {
   std::printf("A cluster of 3 nodes with 8 GPUs each, and a scheduler that asks Muster as kube-scheduler does.\n");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("train-", i), "train", 4, 4);
-  Narrate(cluster, "1. Three of the four pods of gang \"train\" (4 GPUs each) arrive: the gang WAITS, nothing is held.");
+  Narrate(cluster,
+          "1. Three of the four pods of gang \"train\" (4 GPUs each) arrive: the gang WAITS, nothing is held.");
   Explain(engine, "train");
 
   cluster->AddPod("train-3", "train", 4, 4);
   Narrate(cluster,
-       "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
+          "2. The fourth arrives: room for all four is reserved, all meet at the barrier, all are PERMITTED at once.");
   Explain(engine, "train");
 
   for (int i = 0; i < 3; ++i) cluster->AddPod(absl::StrCat("large-", i), "large", 3, 8);

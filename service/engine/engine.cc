@@ -250,10 +250,9 @@ void Engine::Publish() {
   std::vector<std::string> nodes;
   machine_.TakeChanged(&gangs, &nodes);
   const std::shared_ptr<const ReadView> before = view();
-  const bool counts_alike = before->held_binds == machine_.held_binds() &&
-                            before->promised_holds == machine_.promised_holds() &&
-                            before->pods == static_cast<int64_t>(machine_.pod_count()) &&
-                            before->planning == machine_.planning_stats();
+  const bool counts_alike =
+      before->held_binds == machine_.held_binds() && before->promised_holds == machine_.promised_holds() &&
+      before->pods == static_cast<int64_t>(machine_.pod_count()) && before->planning == machine_.planning_stats();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(*before);
   ViewChange change;

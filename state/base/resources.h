@@ -1,8 +1,8 @@
 // Amounts of resources, in base units: milli-CPU, bytes, whole counts for everything else.
 //
 // ResourceList is what crosses the core's border: resource name -> amount. Inside, names are interned once into small
-// ids (ResourceNames) and amounts live in a ResourceVector or a ResourceSum, so that "does this pod fit there" is a few comparisons.
-// Not thread-safe: both belong to one machine.
+// ids (ResourceNames) and amounts live in a ResourceVector or a ResourceSum, so that "does this pod fit there" is a few
+// comparisons. Not thread-safe: both belong to one machine.
 #ifndef MUSTER_STATE_BASE_RESOURCES_H_
 #define MUSTER_STATE_BASE_RESOURCES_H_
 
@@ -37,9 +37,9 @@ inline constexpr ResourceId kPods = 3;
 // of as many of them as there can be pods fit a ResourceSum.
 inline constexpr int64_t kMaxAmount = int64_t{1} << 53;
 
-// Amounts by ResourceId, in order of ids; what is not there is zero. T is int64_t for what one pod asks or one node offers
-// (ResourceVector), and wide enough for any sum of those for what is charged and free (ResourceSum): a sum never wraps, so
-// that facts which say too much make a node over-committed, not roomy (SPEC section 1).
+// Amounts by ResourceId, in order of ids; what is not there is zero. T is int64_t for what one pod asks or one node
+// offers (ResourceVector), and wide enough for any sum of those for what is charged and free (ResourceSum): a sum never
+// wraps, so that facts which say too much make a node over-committed, not roomy (SPEC section 1).
 template <typename T>
 class Amounts {
  public:

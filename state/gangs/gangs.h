@@ -141,7 +141,7 @@ class Gangs {
   std::vector<std::unique_ptr<Gang>> gang_table_;
   std::vector<GangId> free_gangs_;
   absl::btree_map<std::string, Gang*> gangs_;
-  std::vector<Gang*> touched_;  // a heap, the first key on top
+  std::vector<Gang*> touched_;        // a heap, the first key on top
   std::vector<std::string> changed_;  // keys; a gang that went and came may be there twice
 };
 

@@ -86,8 +86,8 @@ void Announcements::RulesChanged(const Gang& gang) {
 
 void Announcements::Complete(Step* step) {
   if (!r_.sources->Complete()) return;
-  // K-13: a commit of which a binding is not there is a start that was interrupted. Its gang is finished like any that is
-  // half bound; what was recorded at the commit does not make it satisfied.
+  // K-13: a commit of which a binding is not there is a start that was interrupted. Its gang is finished like any that
+  // is half bound; what was recorded at the commit does not make it satisfied.
   for (const Restored::Commit& commit : r_.restored->commits()) {
     const Pod* pod = r_.gangs->FindPod(commit.uid);
     const Gang* gang = r_.gangs->FindGang(commit.gang);

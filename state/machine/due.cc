@@ -8,8 +8,8 @@
 namespace muster {
 
 int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
-  int64_t due = std::min({gang.notify_at_ms, r_.repair->Deadline(gang), r_.clock->Deadline(gang),
-                          r_.planning->RetryAt(gang)});
+  int64_t due =
+      std::min({gang.notify_at_ms, r_.repair->Deadline(gang), r_.clock->Deadline(gang), r_.planning->RetryAt(gang)});
   if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
     due = std::min(due, submission->expires_ms);
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {

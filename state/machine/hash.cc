@@ -145,9 +145,9 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
 }
 
 void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
-  for (const int64_t value :
-       {plan.id, plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms, int64_t{plan.held},
-        int64_t{plan.bound}, int64_t{plan.lowest_priority}, int64_t{plan.absences}, plan.soon_ms, int64_t{plan.soon_calls}}) {
+  for (const int64_t value : {plan.id, plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms,
+                              int64_t{plan.held}, int64_t{plan.bound}, int64_t{plan.lowest_priority},
+                              int64_t{plan.absences}, plan.soon_ms, int64_t{plan.soon_calls}}) {
     hasher->Add(value);
   }
   hasher->Add(plan.committed);

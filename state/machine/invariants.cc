@@ -196,7 +196,8 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
       return Broken(absl::StrCat(gang.key, " slot ", i, " and its pod disagree"));
     }
     if (slot.pod != nullptr && slot.state != SlotState::kCommitted && slot.priority > slot.pod->facts.priority) {
-      return Broken(absl::StrCat(gang.key, " slot ", i, " is taken by a pod of lower priority than it was planned for"));
+      return Broken(
+          absl::StrCat(gang.key, " slot ", i, " is taken by a pod of lower priority than it was planned for"));
     }
     if (gang.submitted && slot.pod == nullptr) {
       return Broken(absl::StrCat(gang.key, " was submitted and slot ", i, " has no pod"));

@@ -108,8 +108,8 @@ struct GangDefaults {
 // The largest number of gangs in one group that a declaration may name.
 inline constexpr size_t kMaxGroupGangs = 256;
 
-// `annotations` over `object`, field by field (D-9), over the defaults of the dialect that the gang is declared in (G-6,
-// D-13). Either may be nullptr. The result's min_member is -1 when neither gives a readable minimum.
+// `annotations` over `object`, field by field (D-9), over the defaults of the dialect that the gang is declared in
+// (G-6, D-13). Either may be nullptr. The result's min_member is -1 when neither gives a readable minimum.
 [[nodiscard]] GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration* object,
                                      GangDialect dialect, const GangDefaults& defaults);
 

@@ -205,7 +205,8 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) += times;
   node.free.AddTimes(c.request, -times);
   for (const HostPort& port : c.shape.host_ports) {
-    auto held = std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
+    auto held =
+        std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
     (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
   }
@@ -298,9 +299,8 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
 bool Cluster::ReservationsExceed(NodeId id) const {
   const Node& node = this->node(id);
   const auto& reserved = node.reserved.entries();
-  return std::any_of(reserved.begin(), reserved.end(), [&](const ResourceSum::Entry& entry) {
-    return entry.amount > 0 && node.free.Get(entry.id) < 0;
-  });
+  return std::any_of(reserved.begin(), reserved.end(),
+                     [&](const ResourceSum::Entry& entry) { return entry.amount > 0 && node.free.Get(entry.id) < 0; });
 }
 
 bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
@@ -310,7 +310,8 @@ bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
     for (const PortCharges& held : node(id).ports) {
       if (Conflicts(held.port, port)) holders += held.used + held.reserved;
     }
-    const auto own = std::count_if(ports.begin(), ports.end(), [&](const HostPort& other) { return Conflicts(other, port); });
+    const auto own =
+        std::count_if(ports.begin(), ports.end(), [&](const HostPort& other) { return Conflicts(other, port); });
     return holders > own;
   });
 }
@@ -359,7 +360,8 @@ void Cluster::Hash(StateHasher* hasher) const {
     hasher->Add(node.used_pods);
     hasher->Add(node.reserved_pods);
     int64_t ports = 0;
-    for (const PortCharges& held : node.ports) ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
+    for (const PortCharges& held : node.ports)
+      ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
     hasher->Add(ports);
   }
   absl::btree_map<absl::string_view, const PodClass*> classes;

@@ -54,7 +54,7 @@ struct Node {
   ResourceVector allocatable;
   ResourceSum used;
   ResourceSum reserved;
-  ResourceSum free;  // negative where facts say more than there is
+  ResourceSum free;                // negative where facts say more than there is
   std::vector<PortCharges> ports;  // held by some charge
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;

@@ -107,7 +107,7 @@ class Bindings {
   struct State {
     Binding binding;
     bool recorded = false;  // the store holds a commit record of it
-    int32_t failures = 0;  // in a row, over commits (G-14)
+    int32_t failures = 0;   // in a row, over commits (G-14)
     Permission permission;
   };
   void Commit(const Gang& gang, Step* step);

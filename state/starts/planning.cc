@@ -16,8 +16,8 @@
 namespace muster {
 namespace {
 
-// A gang that the planner gave up is tried again after 1 s, doubling to 5 minutes, with twice the budget each time up to
-// 16 times.
+// A gang that the planner gave up is tried again after 1 s, doubling to 5 minutes, with twice the budget each time up
+// to 16 times.
 constexpr int64_t kFirstRetryMs = 1'000;
 constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int32_t kMaxDoublings = 4;
@@ -160,8 +160,8 @@ Reason Planning::NoPlace(const Group& gangs, const GroupPlacement& placement, in
   const Gang& failed = *gangs[placement.failed_demand];
   const std::string whose =
       gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-  const std::string tried = absl::StrCat("room for ", placement.placed_pods, " of ",
-                                         r_.eligibility->Missing(failed), " members", whose);
+  const std::string tried =
+      absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members", whose);
   GivenUp& given_up = given_up_[gangs.front()->id];
   if (!placement.out_of_tries) {
     given_up = GivenUp();
@@ -170,8 +170,8 @@ Reason Planning::NoPlace(const Group& gangs, const GroupPlacement& placement, in
   ++stats_.given_up;
   given_up.retry_at_ms = now_ms + std::min(kLongestRetryMs, kFirstRetryMs << std::min(given_up.times, 10));
   ++given_up.times;
-  return {ReasonCode::kNoPlaceFound, absl::StrCat("no place found in ", placement.tries, " tries, the first had ", tried,
-                                                  "; it is tried again by itself, longer each time")};
+  return {ReasonCode::kNoPlaceFound, absl::StrCat("no place found in ", placement.tries, " tries, the first had ",
+                                                  tried, "; it is tried again by itself, longer each time")};
 }
 
 void Planning::AdoptPlans(const Group& gangs, const GroupPlacement& placement, Statement* statement, Step* step) {
@@ -210,8 +210,8 @@ Reason Planning::NoChance(const Group& gangs) const {
             absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (max_holds)")};
   }
   if (r_.plans->promised_holds() + needed > settings_.max_holds) {
-    return {ReasonCode::kTooManyHolds,
-            absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ", settings_.max_holds, " there are")};
+    return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
+                                                    settings_.max_holds, " there are")};
   }
   return LacksMinResources(gangs);
 }

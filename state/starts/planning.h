@@ -33,9 +33,9 @@ struct PlanningSettings {
 
 // What planning did since the start.
 struct PlanningStats {
-  int64_t placed = 0;      // gangs, or groups of them
-  int64_t tries = 0;       // of the planner
-  int64_t given_up = 0;    // the budget was used up without a proof that nothing fits
+  int64_t placed = 0;    // gangs, or groups of them
+  int64_t tries = 0;     // of the planner
+  int64_t given_up = 0;  // the budget was used up without a proof that nothing fits
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
@@ -83,7 +83,7 @@ class Planning {
   const PlanningRooms r_;
   const PlanningSettings settings_;
   PlanningStats stats_;
-  ById<GivenUp> given_up_;  // by gang: the leader of its group
+  ById<GivenUp> given_up_;     // by gang: the leader of its group
   int64_t gain_position_ = 0;  // in the cluster's log
   int64_t next_plan_ = 1;
 };

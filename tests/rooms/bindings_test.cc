@@ -186,7 +186,8 @@ TEST_F(BindingsTest, WithoutTimeForAnotherTryItFails) {
   At(kT0 + 5 + kAnswerMs - 100);
   Report("g-2", "n", BindingResult::kRetry, "busy");
   EXPECT_EQ(BindingOf("g-2").phase, BindingPhase::kFailed);
-  EXPECT_EQ(Done(), (Lines{"warn g-2 BindFailed", "answer 2 BindFailed"})) << "the start is still to be finished (K-13)";
+  EXPECT_EQ(Done(), (Lines{"warn g-2 BindFailed", "answer 2 BindFailed"}))
+      << "the start is still to be finished (K-13)";
 }
 
 // G-13: its slot is kept, it is tried again; the others are not touched.
@@ -197,7 +198,8 @@ TEST_F(BindingsTest, AMemberThatCannotBeBoundKeepsItsPlace) {
   Looks(&pod_deadlines_);
   At(kT0 + 20);
   Report("g-2", "n", BindingResult::kRefused, "no such thing");
-  EXPECT_EQ(Done(), (Lines{"warn g-2 BindFailed", "answer 2 BindFailed"})) << "the start is still to be finished (K-13)";
+  EXPECT_EQ(Done(), (Lines{"warn g-2 BindFailed", "answer 2 BindFailed"}))
+      << "the start is still to be finished (K-13)";
   const Gang& gang = GangAt("g");
   EXPECT_EQ(PodAt("g-2").state, MemberState::kPending);
   EXPECT_EQ(BindingOf("g-2").phase, BindingPhase::kFailed);

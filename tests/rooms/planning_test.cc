@@ -30,7 +30,8 @@ TEST_F(PlanningTest, NothingIsPlannedBeforeEverythingIsRead) {
   PutGang("g", 1);
   Queue("g");
   Sources unread;
-  Planning early({&cluster_, &index_, &gangs_, &eligibility_, &unread, &backlog_, &plans_, &nominations_, &claims_}, {9, 64});
+  Planning early({&cluster_, &index_, &gangs_, &eligibility_, &unread, &backlog_, &plans_, &nominations_, &claims_},
+                 {9, 64});
   EXPECT_FALSE(early.Due());
   early.Round(64, &*step_);
   EXPECT_FALSE(Planned("g"));

@@ -76,7 +76,8 @@ TEST_F(RecordsTest, KeysSayWhatTheyAreOf) {
   EXPECT_EQ(Written([](Step* step) { DeleteGangRecord("d/g", step); }).key, "gang/d/g");
   EXPECT_EQ(Written([](Step* step) { DeleteGangRecord("d/g", step); }).value, "");
   EXPECT_EQ(Written([](Step* step) { WriteCommitRecord(Bare("uid"), "n1", step); }).key, "commit/uid");
-  EXPECT_NE(Written([](Step* step) { WriteCommitRecord(Bare("uid"), "n1", step); }).value.find("n1"), std::string::npos);
+  EXPECT_NE(Written([](Step* step) { WriteCommitRecord(Bare("uid"), "n1", step); }).value.find("n1"),
+            std::string::npos);
   EXPECT_EQ(Written([](Step* step) { DeleteCommitRecord("uid", step); }).key, "commit/uid");
   EXPECT_EQ(Written([](Step* step) { DeleteCommitRecord("uid", step); }).value, "");
 }

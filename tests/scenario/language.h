@@ -5,7 +5,8 @@
 //   podgroup NAME [ns=NAMESPACE] [x] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
 //   pod NAME [ns=NAMESPACE] [gang=G] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting]
 //            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]
-//            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity] [tolerate:K=V:Effect]
+//            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity]
+//            [tolerate:K=V:Effect]
 //   remove-pod NAME
 //   prefilter POD | filter POD [NODE...] | permit POD NODE
 //   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE

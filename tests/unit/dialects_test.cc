@@ -56,7 +56,7 @@ TEST(Dialects, SigsLabels) {
   EXPECT_EQ(labels.declaration.min_member, 3);
   EXPECT_EQ(labels.declaration.match_policy, MatchPolicy::kWaitingAndRunning);
   EXPECT_EQ(labels.declaration.groups, (std::vector<std::string>{"default/tf", "default/ps"}));
-  EXPECT_EQ(labels.declaration.on_timeout, OnTimeout::kRequeue) << "the default elsewhere than D-1 and D-3 sigs";
+  EXPECT_FALSE(labels.declaration.on_timeout.has_value()) << "a default is no declaration (D-9)";
 
   const GangMembership alias = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "pod-group.scheduling.sigs.k8s.io":"tf","pod-group.scheduling.sigs.k8s.io/min-available":2}}})")
@@ -90,7 +90,7 @@ TEST(Dialects, NativePodGroups) {
                                    GangDialect::kNative);
   ASSERT_TRUE(group.ok());
   EXPECT_EQ(group->declaration.min_member, 4);
-  EXPECT_EQ(group->declaration.on_timeout, OnTimeout::kRequeue);
+  EXPECT_FALSE(group->declaration.on_timeout.has_value());
   const auto basic = ParsePodGroup(Parse(R"({"metadata":{"name":"b"},"spec":{"schedulingPolicy":{"basic":{}}}})"),
                                    GangDialect::kNative);
   EXPECT_EQ(basic->declaration.min_member, 0);
@@ -153,8 +153,9 @@ TEST(Dialects, PodGroups) {
   EXPECT_EQ(sigs->declaration.mode, GangMode::kNonStrict);
   EXPECT_EQ(FormatResources(*sigs->declaration.min_resources), "cpu: 1500m, memory: 1Gi");
   EXPECT_EQ(sigs->created_ms, 1767323045000);
-  EXPECT_FALSE(sigs->declaration.on_timeout.has_value()) << "fail, by default";
-  EXPECT_EQ(ParsePodGroup(object, GangDialect::kPodGroupX)->declaration.on_timeout, OnTimeout::kRequeue);
+  const GangDeclaration x = ParsePodGroup(object, GangDialect::kPodGroupX)->declaration;
+  EXPECT_EQ(ResolveRules(nullptr, &sigs->declaration, GangDialect::kPodGroupSigs, {}).on_timeout, OnTimeout::kFail);
+  EXPECT_EQ(ResolveRules(nullptr, &x, GangDialect::kPodGroupX, {}).on_timeout, OnTimeout::kRequeue);
 }
 
 TEST(Requests, AsKubeSchedulerComputesThem) {
