@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/check.h"
 #include "state/drivers/verbs.h"
 
 namespace muster {
@@ -91,6 +92,7 @@ Reason Verbs::TakeNode(const Pod& pod, NodeId node, Step* step) {
 
 // The pod, which uses its node, waits for its gang's quorum, unless that is there.
 PermitReply Verbs::PermitWaiter(const Pod& pod, const Permit& question, Step* step) {
+  MUSTER_CHECK(pod.gang != nullptr);
   const Gang& gang = *pod.gang;
   const bool entered = pod.state == MemberState::kPending;
   if (entered) {
@@ -119,6 +121,7 @@ PermitReply Verbs::PermitWaiter(const Pod& pod, const Permit& question, Step* st
 
 // The gang is placed by Muster: the pod takes a place of the plan and meets the others at the barrier.
 PermitReply Verbs::PermitSlot(const Pod& pod, NodeId node, const Permit& question, Step* step) {
+  MUSTER_CHECK(pod.gang != nullptr);
   const Gang& gang = *pod.gang;
   if (const Slot* own = r_.plans->SlotOf(pod); own != nullptr && own->node != node) {
     return Reject({ReasonCode::kWithdrawn,

@@ -16,18 +16,16 @@ absl::Status NotKnown(const std::string& id) {
 }  // namespace
 
 absl::StatusOr<bool> SubmissionDriver::AnswerKnown(const SubmitGang& command, Step* step) {
-  const Gang* known = r_.submissions->Find(command.id);
-  const SubmissionReply* ended = r_.submissions->FindFinished(command.id);
-  if (known == nullptr && ended == nullptr) return false;
-  const uint64_t before = known != nullptr ? r_.submissions->Of(*known)->fingerprint : ended->fingerprint;
-  if (before != command.fingerprint) {
-    return absl::InvalidArgumentError(
-        "request_id: was used for another submission; expected an id of its own for each gang");
-  }
-  if (ended != nullptr) {
+  const absl::Status other = absl::InvalidArgumentError(
+      "request_id: was used for another submission; expected an id of its own for each gang");
+  if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
+    if (ended->fingerprint != command.fingerprint) return other;
     step->Answer(*ended);
     return true;
   }
+  const Gang* known = r_.submissions->Find(command.id);
+  if (known == nullptr) return false;
+  if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other;
   if (r_.plans->Of(*known) == nullptr) r_.submissions->Extend(*known, step->now_ms());
   step->Answer(Stands(*known, step->now_ms()));
   return true;

@@ -124,7 +124,7 @@ absl::Status Machine::CheckStep(const FactsStep& step) const {
 
 void Machine::On(const ReplaceFacts& command, Step* step) {
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
-    return step->Refuse(std::move(possible));
+    return step->Refuse(possible);
   }
   announcements_.RemoveUnnamed(command, step);
   announcements_.PutAll(command.nodes, command.pods, step);
@@ -134,11 +134,11 @@ void Machine::On(const ReplaceFacts& command, Step* step) {
 }
 
 void Machine::On(const UpdateFacts& command, Step* step) {
-  if (absl::Status next = CheckStep(command.step); !next.ok()) return step->Refuse(std::move(next));
+  if (absl::Status next = CheckStep(command.step); !next.ok()) return step->Refuse(next);
   const int64_t version = command.step.version;
   if (version != 0 && version <= sources_.version()) return step->Answer(FactsReply{sources_.version()});  // known
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
-    return step->Refuse(std::move(possible));
+    return step->Refuse(possible);
   }
   announcements_.TakeUpdate(command, step);
   if (version != 0) sources_.TakeStep(command.step.source, version);
@@ -208,7 +208,7 @@ void Machine::On(const SubmitGang& command, Step* step) {
   if (!known.ok()) return step->Refuse(known.status());
   if (*known) return;
   if (absl::Status possible = submission_driver_.Check(command); !possible.ok()) {
-    return step->Refuse(std::move(possible));
+    return step->Refuse(possible);
   }
   const Gang& gang = announcements_.InternGang(command.name_space, command.name, step->now_ms(), step->now_ms());
   submission_driver_.Open(gang, command, step->now_ms());

@@ -20,8 +20,8 @@ class Step {
 
   [[nodiscard]] int64_t now_ms() const { return now_ms_; }
   // The command is refused and changes nothing. OK: it is not.
-  void Refuse(absl::Status status) {
-    if (!status.ok()) out_->status = std::move(status);
+  void Refuse(const absl::Status& status) {
+    if (!status.ok()) out_->status = status;
   }
   void Answer(Reply reply) { out_->reply = std::move(reply); }
   void Do(Effect effect) { out_->effects.push_back(std::move(effect)); }

@@ -1,6 +1,7 @@
 #include "state/starts/barrier.h"
 
 #include <algorithm>
+#include <vector>
 
 namespace muster {
 
@@ -47,7 +48,7 @@ void Barrier::End(const Pod& pod, const Reason& reason, Step* step) {
 }
 
 void Barrier::EndAll(const Gang& gang, const Reason& reason, Step* step) {
-  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
   for (const Pod* pod : waiting) End(*pod, reason, step);
 }
 

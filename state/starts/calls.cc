@@ -16,7 +16,7 @@ bool SaysNothingOfUs(const Pod& pod) {
   return !pod.facts.unschedulable.empty() && pod.facts.unschedulable.find("muster:") == std::string::npos;
 }
 
-void Calls::Tell(const Pod& pod, bool warning, Reason reason, Step* step) {
+void Calls::Tell(const Pod& pod, bool warning, const Reason& reason, Step* step) {
   step->Do(TellPod{RefOf(pod), warning, reason});
   states_[pod.id].told = reason.code;
 }

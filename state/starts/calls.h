@@ -46,7 +46,7 @@ class Calls {
   void NoteCalled(const Pod& pod, bool called) { states_[pod.id].called = called; }
   void NoteSaid(const Pod& pod, ReasonCode code) { states_[pod.id].said = code; }
   // An event tells the pod's owner.
-  void Tell(const Pod& pod, bool warning, Reason reason, Step* step);
+  void Tell(const Pod& pod, bool warning, const Reason& reason, Step* step);
   // Refused because of a promise.
   void NoteGuarded(const Pod& pod) { guarded_.insert(pod.facts.uid); }
   void Unguard(const Pod& pod) { guarded_.erase(pod.facts.uid); }

@@ -1,4 +1,6 @@
 // Permits: a pod's caller may bind it now, and says so within a time (SPEC G-4, G-7, G-8).
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "state/starts/bindings.h"
 
@@ -54,7 +56,7 @@ void Bindings::PermitGroup(const Gang& gang, Step* step) {
 
 // G-4: every waiting pod is permitted, and the gang is satisfied.
 void Bindings::PermitWaiting(const Gang& gang, Step* step) {
-  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
   NoteStarted(gang);
   NoteWhole(gang);
   for (const Pod* pod : waiting) Permit(*pod, step);

@@ -36,13 +36,13 @@ const SubmissionReply* Submissions::FindFinished(const std::string& id) const {
   return found == finished_.end() ? nullptr : &found->second;
 }
 
-void Submissions::Open(const Gang& gang, std::string id, int64_t ttl_ms, uint64_t fingerprint) {
+void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint) {
   auto submission = std::make_unique<Submission>();
   submission->id = id;
   submission->ttl_ms = ttl_ms;
   submission->fingerprint = fingerprint;
   submissions_[gang.id] = std::move(submission);
-  open_[std::move(id)] = gang.id;
+  open_[id] = gang.id;
   gangs_->SetSubmitted(gang);
 }
 

@@ -43,7 +43,7 @@ class Submissions {
   }
   [[nodiscard]] size_t size() const { return open_.size(); }
 
-  void Open(const Gang& gang, std::string id, int64_t ttl_ms, uint64_t fingerprint);
+  void Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint);
   // Its time starts anew, and a confirmation is taken back: the plan that it was about is another or gone.
   void Extend(const Gang& gang, int64_t now_ms);
   void SetConfirmed(const Gang& gang) { submissions_[gang.id]->confirmed = true; }
