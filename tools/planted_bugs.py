@@ -201,7 +201,7 @@ BUGS = {
         "  return absl::OkStatus();\n"),
     "half-a-step": (
         "state/machine/machine.cc",
-        "    return step->Refuse(std::move(possible));\n"
+        "    return step->Refuse(possible);\n"
         "  }\n"
         "  announcements_.TakeUpdate",
         "    step->Refuse(std::move(possible));\n"
