@@ -62,7 +62,7 @@ class Eligibility {
   [[nodiscard]] const Gang& LeaderOf(const Gang& gang) const;
 
   // --- who names whom ---
-  // Keeps the register up to date. REQUIRES: called whenever rules.group changed. Returns what was registered before.
+  // Keeps the register up to date. REQUIRES: called whenever rules.group changed, with what was registered `before`.
   void Register(const std::string& key, const std::vector<std::string>& before, const std::vector<std::string>& now);
   // The gangs that list `key` in their group, itself aside, in order of keys.
   [[nodiscard]] Group Naming(const std::string& key) const;
