@@ -65,7 +65,14 @@ BUGS = {
         "state/placement/cluster.cc",
         "if (Conflicts(held.port, port)) return 0;",
         "if (Conflicts(held.port, port) && limit < 0) return 0;"),
-    "index-stale": ("state/placement/class_index.cc", "  if (score == before) return;", "  if (score <= before) return;"),
+    "index-stale": (
+        "state/placement/class_index.cc",
+        "  if (score == before && rank == index->rank[at]) return;",
+        "  if (score <= before) return;"),
+    "reused-id-keeps-its-place": (
+        "state/placement/class_index.cc",
+        "  if (score == before && rank == index->rank[at]) return;",
+        "  if (score == before) return;"),
     "worst-node-first": (
         "state/placement/class_index.h",
         "a.negative_score < b.negative_score",
@@ -162,7 +169,10 @@ BUGS = {
         "if (gang == nullptr || gang->rules.mode == GangMode::kNonStrict || gang->once_satisfied()) return;",
         "if (gang == nullptr || gang->once_satisfied()) return;"),
     "node-not-offered": ("state/drivers/kube_scheduler.cc", "    if (!offered(slots[i])) continue;\n", ""),
-    "guard-asleep": ("state/drivers/kube_scheduler.cc", "    reply.guarded.push_back(r_.cluster->node(node).facts.name);\n", ""),
+    "guard-asleep": (
+        "state/drivers/kube_scheduler.cc",
+        "  return !request.FitsIn(free);\n}\n\n// A pod that needs no quorum",
+        "  return request.FitsIn(free);\n}\n\n// A pod that needs no quorum"),
     "guard-too-strict": (
         "state/drivers/kube_scheduler.cc",
         "r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;",

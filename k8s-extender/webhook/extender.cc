@@ -75,7 +75,7 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
     observer_("filter", "bad-request", absl::Now() - start);
     return FilterErrorJson(args.status().message());
   }
-  const auto offer = std::make_shared<OfferedNodes>(std::move(args->node_names));
+  const auto offer = std::make_shared<NodeOffer>(std::move(args->node_names));
   FilterReply reply;
   for (size_t attempt = 0;; ++attempt) {
     absl::StatusOr<Reply> asked = port_->Ask(muster::Filter{args->pod_uid, offer});

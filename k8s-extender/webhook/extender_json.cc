@@ -235,12 +235,7 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
   return args;
 }
 
-OfferedNodes::OfferedNodes(std::vector<std::string> names) : names_(std::move(names)) {
-  set_.reserve(names_.size());
-  for (const std::string& name : names_) set_.insert(name);
-}
-
-std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes,
+std::string FilterResultJson(const FilterReply& reply, const NodeOffer& offer, bool whole_nodes,
                              absl::string_view body) {
   static const std::vector<std::string> kNone;
   std::vector<std::string> some_kept;

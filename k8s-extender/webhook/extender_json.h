@@ -39,24 +39,11 @@ struct PreemptionArgs {
 };
 [[nodiscard]] absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body);
 
-// The names offered for one pod, for the core to look into.
-class OfferedNodes : public NodeOffer {
- public:
-  explicit OfferedNodes(std::vector<std::string> names);
-  [[nodiscard]] bool Contains(absl::string_view node) const override { return set_.contains(node); }
-  [[nodiscard]] size_t size() const override { return names_.size(); }
-  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
-
- private:
-  std::vector<std::string> names_;
-  absl::flat_hash_set<absl::string_view> set_;
-};
-
 // The text with which every refusal begins: users see who speaks, and we know our own refusals when we read them back.
 inline constexpr char kRefusalPrefix[] = "muster: ";
 
 // ExtenderFilterResult. `body` is the request, needed when whole nodes must be given back.
-[[nodiscard]] std::string FilterResultJson(const FilterReply& reply, const OfferedNodes& offer, bool whole_nodes,
+[[nodiscard]] std::string FilterResultJson(const FilterReply& reply, const NodeOffer& offer, bool whole_nodes,
                                            absl::string_view body);
 // ExtenderFilterResult that reports an error (the pod is retried; SchedulerError for the user).
 [[nodiscard]] std::string FilterErrorJson(absl::string_view message);

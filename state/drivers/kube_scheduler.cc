@@ -42,21 +42,38 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
   return reply;
 }
 
+// The pod fits the node only into what is promised to somebody of at least its rank.
+bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
+  const absl::Span<const Ledger::Promise> promises = r_.ledger->PromisedOn(node);
+  if (promises.empty()) return false;
+  const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
+  ResourceSum free = r_.cluster->node(node).free;
+  if (request.FitsIn(free)) return false;
+  for (const Ledger::Promise& promise : promises) {
+    const Gang& gang = r_.gangs->gang(promise.claim);
+    const bool yields = r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;
+    if (yields) free.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
+  }
+  return !request.FitsIn(free);
+}
+
 // A pod that needs no quorum: every node but those whose free capacity is promised to somebody of at least its rank.
 FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) const {
   FilterReply reply;
   reply.kind = FilterReply::Kind::kPass;
   if (pod.cls == kNoClass) return reply;
-  for (const auto& [node, promises] : r_.ledger->promises()) {
-    if (!offer.Contains(r_.cluster->node(node).facts.name)) continue;
-    ResourceSum free = r_.cluster->node(node).free;
-    for (const Ledger::Promise& promise : promises) {
-      const Gang& gang = r_.gangs->gang(promise.claim);
-      const bool yields = r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;
-      if (yields) free.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
+  const auto& promised = r_.ledger->promises();
+  // Whichever are fewer: the nodes that are promised, or those that are offered.
+  if (offer.size() < promised.size()) {
+    for (const std::string& name : offer.names()) {
+      const NodeId node = r_.cluster->FindNode(name);
+      if (node != kNoNode && Guarded(pod, node)) reply.guarded.push_back(name);
     }
-    if (r_.cluster->pod_class(pod.cls).request.FitsIn(free)) continue;
-    reply.guarded.push_back(r_.cluster->node(node).facts.name);
+  } else {
+    for (const auto& [node, promises] : promised) {
+      const std::string& name = r_.cluster->node(node).facts.name;
+      if (Guarded(pod, node) && offer.Contains(name)) reply.guarded.push_back(name);
+    }
   }
   std::sort(reply.guarded.begin(), reply.guarded.end());
   if (!reply.guarded.empty()) reply.reason = {ReasonCode::kGuarded, "the node's free capacity is promised to a gang"};

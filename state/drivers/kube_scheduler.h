@@ -48,6 +48,7 @@ class KubeScheduler {
   void ExpireRefusals(int64_t now_ms);
 
  private:
+  [[nodiscard]] bool Guarded(const Pod& pod, NodeId node) const;
   [[nodiscard]] FilterReply FilterFree(const Pod& pod, const NodeOffer& offer) const;
   [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, Step* step);
   [[nodiscard]] Reason CannotAsk(const Pod& pod, Step* step);

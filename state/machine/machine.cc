@@ -8,21 +8,6 @@
 namespace muster {
 namespace {
 
-// The nodes that a caller named; every node when it named none.
-class NamedNodes : public NodeOffer {
- public:
-  NamedNodes(const Cluster& cluster, const std::vector<std::string>& names)
-      : cluster_(cluster), names_(names.begin(), names.end()) {}
-  [[nodiscard]] bool Contains(absl::string_view node) const override { return names_.empty() || names_.contains(node); }
-  [[nodiscard]] size_t size() const override {
-    return names_.empty() ? static_cast<size_t>(cluster_.present_nodes()) : names_.size();
-  }
-
- private:
-  const Cluster& cluster_;
-  const absl::flat_hash_set<std::string> names_;
-};
-
 absl::Status UnknownPod(const std::string& uid) { return absl::NotFoundError(absl::StrCat("no pod with uid ", uid)); }
 
 }  // namespace
@@ -167,7 +152,8 @@ void Machine::On(const FindNodes& command, Step* step) {
   if (!reply.reason.none()) return step->Answer(std::move(reply));
   if (!verbs_.PlacedAsWhole(*pod)) return step->Answer(verbs_.FindNodes(*pod, command.offered));
   // The pod's slot, or why there is none.
-  FilterReply slot = kube_scheduler_.FilterMember(*pod, NamedNodes(cluster_, command.offered), step);
+  const NodeOffer offer = command.offered.empty() ? NodeOffer::Every() : NodeOffer(command.offered);
+  FilterReply slot = kube_scheduler_.FilterMember(*pod, offer, step);
   if (slot.kind == FilterReply::Kind::kOneNode) reply.nodes.push_back({slot.node, 1000});
   if (slot.kind == FilterReply::Kind::kRefuse) reply.reason = std::move(slot.reason);
   step->Answer(std::move(reply));

@@ -9,8 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "absl/strings/string_view.h"
+#include "state/messages/offer.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
@@ -70,13 +69,7 @@ struct UpdateFacts {
 };
 
 // --- questions of a scheduler ---
-// The nodes that kube-scheduler offers for one pod.
-class NodeOffer {
- public:
-  virtual ~NodeOffer() = default;
-  [[nodiscard]] virtual bool Contains(absl::string_view node) const = 0;
-  [[nodiscard]] virtual size_t size() const = 0;
-};
+// Where may the pod go, of the nodes that kube-scheduler offers for it?
 struct Filter {
   std::string uid;
   std::shared_ptr<const NodeOffer> offer;

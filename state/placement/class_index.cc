@@ -5,7 +5,6 @@
 namespace muster {
 
 const ClassIndex::Ordered& ClassIndex::Best(ClassId cls) {
-  cluster_->EnsureRanked();
   std::unique_ptr<PerClass>& index = classes_[cluster_->pod_class(cls).key];
   if (index == nullptr) {
     index = std::make_unique<PerClass>();
@@ -36,7 +35,7 @@ void ClassIndex::EvictOldest() {
 
 void ClassIndex::CatchUp(ClassId cls, PerClass* index) {
   const int64_t behind = cluster_->log_end() - index->position;
-  if (index->position < cluster_->log_start() || index->rank_epoch != cluster_->rank_epoch() ||
+  if (index->position < cluster_->log_start() || index->rank_epoch != cluster_->order().epoch() ||
       behind > 2 * int64_t{cluster_->node_limit()} + 64) {
     Rebuild(cls, index);
     return;
@@ -58,10 +57,11 @@ void ClassIndex::CatchUp(ClassId cls, PerClass* index) {
 
 void ClassIndex::Rebuild(ClassId cls, PerClass* index) {
   index->position = cluster_->log_end();
-  index->rank_epoch = cluster_->rank_epoch();
+  index->rank_epoch = cluster_->order().epoch();
   const auto nodes = static_cast<size_t>(cluster_->node_limit());
   index->allowed.assign(nodes, 0);
   index->score.assign(nodes, -1);
+  index->rank.assign(nodes, 0);
   index->ordered.clear();
   std::vector<Entry> entries;
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
@@ -69,8 +69,10 @@ void ClassIndex::Rebuild(ClassId cls, PerClass* index) {
     index->allowed[static_cast<size_t>(node)] = allowed ? 1 : 0;
     if (!allowed || cluster_->Room(node, cls, 1) == 0) continue;
     const int32_t score = cluster_->BinpackScore(node, cls);
+    const int64_t rank = cluster_->order().rank(node);
     index->score[static_cast<size_t>(node)] = score;
-    entries.push_back(Entry{-score, cluster_->node(node).rank, node});
+    index->rank[static_cast<size_t>(node)] = rank;
+    entries.push_back(Entry{-score, rank, node});
   }
   std::sort(entries.begin(), entries.end());
   for (const Entry& entry : entries) index->ordered.insert(index->ordered.end(), entry);
@@ -80,6 +82,7 @@ void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, PerClass* in
   const auto at = static_cast<size_t>(node);
   if (at >= index->score.size()) {
     index->score.resize(at + 1, -1);
+    index->rank.resize(at + 1, 0);
     index->allowed.resize(at + 1, 0);
     constraints = true;
   }
@@ -87,11 +90,13 @@ void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, PerClass* in
   const bool listed = index->allowed[at] != 0 && cluster_->Room(node, cls, 1) > 0;
   const int32_t score = listed ? cluster_->BinpackScore(node, cls) : -1;
   const int32_t before = index->score[at];
-  if (score == before) return;
-  const int64_t rank = cluster_->node(node).rank;
-  if (before >= 0) index->ordered.erase(Entry{-before, rank, node});
+  // An id that serves another name now has another rank.
+  const int64_t rank = cluster_->order().rank(node);
+  if (score == before && rank == index->rank[at]) return;
+  if (before >= 0) index->ordered.erase(Entry{-before, index->rank[at], node});
   if (score >= 0) index->ordered.insert(Entry{-score, rank, node});
   index->score[at] = score;
+  index->rank[at] = rank;
 }
 
 }  // namespace muster

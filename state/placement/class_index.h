@@ -24,7 +24,8 @@ class ClassIndex {
     int64_t rank = 0;
     NodeId node = kNoNode;
     friend bool operator<(const Entry& a, const Entry& b) {
-      return a.negative_score != b.negative_score ? a.negative_score < b.negative_score : a.rank < b.rank;
+      if (a.negative_score != b.negative_score) return a.negative_score < b.negative_score;
+      return a.rank != b.rank ? a.rank < b.rank : a.node < b.node;  // a rank may be another node's, which is gone
     }
   };
   using Ordered = absl::btree_set<Entry>;
@@ -32,7 +33,7 @@ class ClassIndex {
   // Indexes are kept up to this much memory, and always so many of them: what one costs goes with the number of nodes.
   static constexpr size_t kMaxBytes = size_t{128} << 20;
   static constexpr size_t kMinClasses = 64;
-  static constexpr size_t kBytesPerNode = 40;
+  static constexpr size_t kBytesPerNode = 48;
 
   explicit ClassIndex(Cluster* cluster) : cluster_(cluster) {}
 
@@ -47,6 +48,7 @@ class ClassIndex {
     int64_t last_used = 0;
     std::vector<uint8_t> allowed;  // by NodeId: no obstacle
     std::vector<int32_t> score;    // by NodeId: the score it is listed with; -1: not listed
+    std::vector<int64_t> rank;     // by NodeId: the rank it is listed with
     Ordered ordered;
   };
 

@@ -90,7 +90,7 @@ NodeId Cluster::InternNode(absl::string_view name) {
   mutable_node(id).known = true;
   mutable_node(id).facts.name = std::string(name);
   node_ids_.emplace(name, id);
-  ranks_current_ = false;
+  order_.Add(name, id);
   return id;
 }
 
@@ -98,6 +98,7 @@ void Cluster::ForgetIfUnused(NodeId id) {
   const Node& node = this->node(id);
   if (node.present || node.used_pods != 0 || node.reserved_pods != 0) return;
   ForgetRefusals(id);
+  order_.Remove(node.facts.name);
   node_ids_.erase(node.facts.name);
   mutable_node(id).known = false;
   unused_nodes_.push_back(id);
@@ -318,17 +319,6 @@ bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
 
 bool Cluster::Carries(NodeId id, ClassId cls) const {
   return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls);
-}
-
-void Cluster::EnsureRanked() {
-  if (ranks_current_) return;
-  std::vector<Node*> order;
-  order.reserve(node_ids_.size());
-  for (const auto& [name, id] : node_ids_) order.push_back(&mutable_node(id));
-  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->facts.name < b->facts.name; });
-  for (size_t i = 0; i < order.size(); ++i) order[i]->rank = static_cast<int64_t>(i);
-  ranks_current_ = true;
-  ++rank_epoch_;
 }
 
 void Cluster::Log(NodeId node, bool constraints, bool gained) {

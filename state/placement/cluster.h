@@ -24,6 +24,7 @@
 #include "state/base/resources.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
+#include "state/placement/node_order.h"
 
 namespace muster {
 
@@ -58,7 +59,6 @@ struct Node {
   std::vector<PortCharges> ports;  // held by some charge
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
-  int64_t rank = 0;  // position in the order of names; see Cluster::Ranked
 };
 
 struct PodClass {
@@ -133,9 +133,8 @@ class Cluster {
   [[nodiscard]] bool Carries(NodeId node, ClassId cls) const;
 
   // --- order and change log ---
-  // True when every rank is current; EnsureRanked makes it so and, when ranks moved, starts a new rank epoch.
-  void EnsureRanked();
-  [[nodiscard]] int64_t rank_epoch() const { return rank_epoch_; }
+  // By name (P-4).
+  [[nodiscard]] const NodeOrder& order() const { return order_; }
   [[nodiscard]] int64_t log_end() const { return log_start_ + static_cast<int64_t>(log_.size()); }
   [[nodiscard]] int64_t log_start() const { return log_start_; }
   [[nodiscard]] const ClusterChange& log_at(int64_t position) const {
@@ -159,14 +158,13 @@ class Cluster {
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<NodeId> unused_nodes_;
   absl::flat_hash_map<std::string, NodeId> node_ids_;
+  NodeOrder order_;
   int32_t present_nodes_ = 0;
   std::vector<std::unique_ptr<PodClass>> classes_;
   std::vector<ClassId> unused_classes_;
   absl::flat_hash_map<std::string, ClassId> class_ids_;
   std::deque<ClusterChange> log_;
   int64_t log_start_ = 0;
-  int64_t rank_epoch_ = 0;
-  bool ranks_current_ = true;
   int64_t exclusions_ = 0;
 };
 

@@ -200,7 +200,8 @@ std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, i
       if (++alike[key] <= pods) out.push_back(node);
     }
   }
-  std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return cluster_.node(a).rank < cluster_.node(b).rank; });
+  const NodeOrder& order = cluster_.order();
+  std::sort(out.begin(), out.end(), [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
   return out;
 }
 

@@ -175,13 +175,9 @@ class Bench {
     for (int i = 0; i <= holds; ++i) Filter(absl::StrCat(gang, "-", i));
   }
   void Filter(const std::string& uid) {
-    class OneNode : public NodeOffer {
-     public:
-      bool Contains(absl::string_view node) const override { return node == "node-0"; }
-      size_t size() const override { return 1; }
-    };
     for (int i = 0; i < 100; ++i) {
-      const absl::StatusOr<Reply> reply = engine_.Ask(muster::Filter{uid, std::make_shared<OneNode>()});
+      const absl::StatusOr<Reply> reply =
+          engine_.Ask(muster::Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>{"node-0"})});
       if (reply.ok() && std::get<FilterReply>(*reply).kind == FilterReply::Kind::kOneNode) return;
       absl::SleepFor(absl::Milliseconds(10));
     }

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -12,21 +15,33 @@
 namespace muster {
 namespace {
 
-class Offer : public NodeOffer {
- public:
-  explicit Offer(absl::flat_hash_set<std::string> nodes) : nodes_(std::move(nodes)) {}
-  // `count` of `nodes` nodes, evenly spread over their names.
-  static std::shared_ptr<const Offer> Spread(int count, int nodes) {
-    absl::flat_hash_set<std::string> names;
-    for (int i = 0; i < count; ++i) names.insert(absl::StrCat("node-", i * (nodes / count)));
+using Offered = std::shared_ptr<const NodeOffer>;
+
+// An older core has an interface in the place of NodeOffer.
+template <typename Offer>
+std::shared_ptr<const Offer> MakeOffer(std::vector<std::string> names) {
+  if constexpr (std::is_abstract_v<Offer>) {
+    class Named : public Offer {
+     public:
+      explicit Named(const std::vector<std::string>& nodes) : nodes_(nodes.begin(), nodes.end()) {}
+      [[nodiscard]] bool Contains(absl::string_view node) const override { return nodes_.contains(node); }
+      [[nodiscard]] size_t size() const override { return nodes_.size(); }
+
+     private:
+      const absl::flat_hash_set<std::string> nodes_;
+    };
+    return std::make_shared<const Named>(names);
+  } else {
     return std::make_shared<const Offer>(std::move(names));
   }
-  [[nodiscard]] bool Contains(absl::string_view node) const override { return nodes_.contains(node); }
-  [[nodiscard]] size_t size() const override { return nodes_.size(); }
+}
 
- private:
-  const absl::flat_hash_set<std::string> nodes_;
-};
+// `count` of `nodes` nodes, evenly spread over their names.
+Offered Spread(int count, int nodes) {
+  std::vector<std::string> names;
+  for (int i = 0; i < count; ++i) names.push_back(absl::StrCat("node-", i * (nodes / count)));
+  return MakeOffer<NodeOffer>(std::move(names));
+}
 
 // A gang whose members take `gpus` each: with 8 a node each.
 void AddLarge(const std::string& gang, int size, int64_t gpus, World* world) {
@@ -37,8 +52,7 @@ void AddLarge(const std::string& gang, int size, int64_t gpus, World* world) {
   }
 }
 
-std::vector<double> AskFilter(const std::string& uid, const std::shared_ptr<const Offer>& offer, size_t guarded,
-                              World* world) {
+std::vector<double> AskFilter(const std::string& uid, const Offered& offer, size_t guarded, World* world) {
   std::vector<double> out;
   Repeat(101, 0.5, [&](int run) {
     const Filter question{uid, offer};
@@ -63,11 +77,10 @@ void BesidePlan(int planned) {
       absl::StrCat("a plain pod's filter beside a plan on ", planned / 1000, ",000 of 10,000 ", "nodes, ");
   for (const int offered : {100, 500, kNodes}) {
     const std::string how_many = offered == kNodes ? "all" : absl::StrCat(offered);
-    Report(absl::StrCat(which, how_many, " offered"), AskFilter("fits", Offer::Spread(offered, kNodes), 0, &world),
-           "ms");
+    Report(absl::StrCat(which, how_many, " offered"), AskFilter("fits", Spread(offered, kNodes), 0, &world), "ms");
     if (planned < kNodes) continue;
     Report(absl::StrCat(which, how_many, " offered, all guarded"),
-           AskFilter("guarded", Offer::Spread(offered, kNodes), static_cast<size_t>(offered), &world), "ms");
+           AskFilter("guarded", Spread(offered, kNodes), static_cast<size_t>(offered), &world), "ms");
   }
 }
 
@@ -116,12 +129,12 @@ void Guarded() {
   AddLarge("small", 8, 1, &world);
   world.Plan();
   if (!world.Planned("d/large") || !world.Planned("d/small")) std::abort();
-  absl::flat_hash_set<std::string> of_large;
+  std::vector<std::string> of_large;
   for (int i = 0; of_large.size() < 500; i += 19) {
     const NodeView node = world.ViewNode(absl::StrCat("node-", i));
-    if (node.reserved.at("cpu") == 1000) of_large.insert(node.name);  // one large member, not eight small ones
+    if (node.reserved.at("cpu") == 1000) of_large.push_back(node.name);  // one large member, not eight small ones
   }
-  const auto offer = std::make_shared<const Offer>(std::move(of_large));
+  const auto offer = MakeOffer<NodeOffer>(std::move(of_large));
   for (int i = 0; i < kGuarded; ++i) world.Apply(UpsertPod{World::Plain(absl::StrCat("p-", i), 1)});
   std::vector<double> took;
   std::vector<double> called;

@@ -90,12 +90,6 @@ PodDescription SomePod(const std::string& name, const std::string& gang, int min
   return pod;
 }
 
-class OneNode : public NodeOffer {
- public:
-  bool Contains(absl::string_view node) const override { return node == "n"; }
-  size_t size() const override { return 1; }
-};
-
 TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
   GatedStore store;
   CountingSink sink;
@@ -180,7 +174,7 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
   std::atomic<int> held{0};
   std::atomic<int> answered{0};
   std::atomic<uint64_t> seen{0};
-  const auto offer = std::make_shared<OneNode>();
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
   const int listener = engine.Listen([&](const ViewChange& change) {
     EXPECT_GT(change.version, seen.load()) << "versions only grow";
     seen = change.version;
@@ -352,7 +346,7 @@ TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   while (engine_.view()->promised_holds == 0) Flush();
   EXPECT_EQ(engine_.view()->promised_holds, 2);
   ASSERT_NE(engine_.view()->gangs.Find("d/g"), nullptr);
-  const auto offer = std::make_shared<OneNode>();
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
   EXPECT_TRUE(engine_.Ask(Filter{"u-a", offer}).ok());
   const auto token = engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {});
   ASSERT_TRUE(token.ok());
@@ -460,7 +454,7 @@ TEST_F(RunningEngine, AStopFinishesWhatWasSubmittedAndAnswersEveryHold) {
   Put(SomePod("a", "", 0));
   Put(SomePod("b", "g", 2));
   Put(SomePod("c", "g", 2));
-  const auto offer = std::make_shared<OneNode>();
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
   while (engine_.view()->promised_holds == 0) Flush();
   EXPECT_TRUE(engine_.Ask(Filter{"u-b", offer}).ok());
   std::vector<ReasonCode> codes;
@@ -495,7 +489,7 @@ TEST_F(ShortHolds, WhatIsDueHappensByItself) {
   Put(SomePod("a", "g", 2));
   Put(SomePod("b", "g", 2));
   while (engine_.view()->promised_holds == 0) Flush();
-  EXPECT_TRUE(engine_.Ask(Filter{"u-a", std::make_shared<OneNode>()}).ok());
+  EXPECT_TRUE(engine_.Ask(Filter{"u-a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}).ok());
   Notification ended;
   ReasonCode code = ReasonCode::kNone;
   const absl::Time before = SteadyNow();

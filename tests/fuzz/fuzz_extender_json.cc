@@ -8,7 +8,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view body(reinterpret_cast<const char*>(data), size);
   const auto args = muster::ParseExtenderArgs(body);
   if (args.ok()) {
-    const muster::OfferedNodes offer(args->node_names);
+    const muster::NodeOffer offer(args->node_names);
     muster::FilterReply reply;
     reply.reason.text = args->pod_name;
     const std::string answer = muster::FilterResultJson(reply, offer, args->whole_nodes, body);

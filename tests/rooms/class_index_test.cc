@@ -26,7 +26,7 @@ class ClassIndexTest : public ClusterTest {
     Names out;
     for (const ClassIndex::Entry& entry : index_.Best(cls)) {
       EXPECT_EQ(entry.negative_score, -cluster_.BinpackScore(entry.node, cls));
-      EXPECT_EQ(entry.rank, cluster_.node(entry.node).rank);
+      EXPECT_EQ(entry.rank, cluster_.order().rank(entry.node));
       out.push_back(cluster_.node(entry.node).facts.name);
     }
     return out;

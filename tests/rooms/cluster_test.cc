@@ -4,12 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <limits>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
+#include "state/placement/node_order.h"
 #include "tests/rooms/small_cluster.h"
 
 namespace muster {
@@ -247,32 +251,55 @@ TEST_F(Log, KeepsTheLatest) {
   EXPECT_TRUE(cluster_.log_at(most + 1).gained) << "the last";
 }
 
-// P-4: equal scores break by name; ranks are positions in the order of names.
+// P-4: equal scores break by name; a node that joins moves nobody else's rank.
 TEST_F(Log, RanksFollowNames) {
-  const int64_t first = cluster_.rank_epoch();
-  cluster_.EnsureRanked();
-  EXPECT_EQ(cluster_.rank_epoch(), first) << "nothing came";
   const NodeId m = Put("m", 1);
   const NodeId z = Put("z", 1);
   const NodeId a = Put("a", 1);
-  cluster_.EnsureRanked();
-  EXPECT_EQ(cluster_.rank_epoch(), first + 1);
-  EXPECT_EQ(cluster_.node(a).rank, 0);
-  EXPECT_EQ(cluster_.node(m).rank, 1);
-  EXPECT_EQ(cluster_.node(z).rank, 2);
-  cluster_.EnsureRanked();
-  Put("m", 2);
-  cluster_.EnsureRanked();
-  EXPECT_EQ(cluster_.rank_epoch(), first + 1) << "no node came";
+  const NodeOrder& order = cluster_.order();
+  const int64_t rank = order.rank(z);
+  EXPECT_LT(order.rank(a), order.rank(m));
+  EXPECT_LT(order.rank(m), order.rank(z));
   cluster_.RemoveNode("m");
-  cluster_.EnsureRanked();
-  EXPECT_LT(cluster_.node(a).rank, cluster_.node(z).rank);
   const NodeId b = Put("b", 1);
-  EXPECT_EQ(b, m);
-  cluster_.EnsureRanked();
-  EXPECT_GT(cluster_.rank_epoch(), first + 1) << "an id that serves another name has another rank";
-  EXPECT_LT(cluster_.node(a).rank, cluster_.node(b).rank);
-  EXPECT_LT(cluster_.node(b).rank, cluster_.node(z).rank);
+  EXPECT_EQ(b, m) << "an id serves another name";
+  EXPECT_LT(order.rank(a), order.rank(b));
+  EXPECT_LT(order.rank(b), order.rank(z));
+  EXPECT_EQ(order.rank(z), rank);
+  EXPECT_EQ(order.epoch(), 0);
+}
+
+// However names come, ranks order them; a new epoch begins only where a gap was used up.
+TEST(NodeOrder, EveryOrderOfNames) {
+  std::mt19937 random(7);
+  for (int world = 0; world < 50; ++world) {
+    NodeOrder order;
+    absl::btree_map<std::string, int32_t> names;
+    int32_t next = 0;
+    std::string low = "m";
+    for (int step = 0; step < 200; ++step) {
+      // Half of the worlds crowd into one gap, so that it is used up.
+      std::string name = absl::StrCat("n", random() % 1000);
+      if (world % 2 == 0) name = low += 'a';
+      if (names.contains(name)) {
+        order.Remove(name);
+        names.erase(name);
+        continue;
+      }
+      order.Add(name, next);
+      names[name] = next++;
+      if (world % 2 == 0 && step == 0) {
+        order.Add("z", next);
+        names["z"] = next++;
+      }
+      int64_t before = std::numeric_limits<int64_t>::min();
+      for (const auto& [each, id] : names) {
+        ASSERT_LT(before, order.rank(id)) << each << " in world " << world << " at step " << step;
+        before = order.rank(id);
+      }
+    }
+    EXPECT_EQ(order.epoch() > 0, world % 2 == 0) << "world " << world;
+  }
 }
 
 class Hashes : public ClusterTest {};

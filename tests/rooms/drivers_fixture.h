@@ -14,16 +14,6 @@
 
 namespace muster {
 
-class OfferOf : public NodeOffer {
- public:
-  explicit OfferOf(const std::vector<std::string>& names) : names_(names.begin(), names.end()) {}
-  [[nodiscard]] bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
-  [[nodiscard]] size_t size() const override { return names_.size(); }
-
- private:
-  std::set<std::string> names_;
-};
-
 inline constexpr int64_t kLearnedMs = 60'000;
 inline constexpr int64_t kBindWithinMs = 300'000;
 inline constexpr int64_t kTtlMs = 60'000;
@@ -31,7 +21,7 @@ inline constexpr int64_t kTtlMs = 60'000;
 class DriversTest : public RoomsTest {
  protected:
   FilterReply Filter(const std::string& uid, const std::vector<std::string>& nodes) {
-    return kube_scheduler_.OnFilter({uid, std::make_shared<OfferOf>(nodes)}, &*step_);
+    return kube_scheduler_.OnFilter({uid, std::make_shared<NodeOffer>(nodes)}, &*step_);
   }
   // "node n", "pass", "pass but n m", or "refuse Code".
   std::string Ask(const std::string& uid, const std::vector<std::string>& nodes) {

@@ -21,7 +21,7 @@ TEST_F(KubeSchedulerTest, BeforeEverythingIsReadNobodyPasses) {
                        &barrier_, &claims_, &bindings_},
                       {kLearnedMs, 0});
   PutLone("a", 1);
-  const FilterReply reply = early.OnFilter({"a", std::make_shared<OfferOf>(std::vector<std::string>{"n"})}, &*step_);
+  const FilterReply reply = early.OnFilter({"a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*step_);
   EXPECT_EQ(reply.kind, FilterReply::Kind::kRefuse);
   EXPECT_EQ(reply.reason.code, ReasonCode::kStarting);
   EXPECT_TRUE(calls_.Of(PodAt("a")).refused) << "it comes back when it is called";
@@ -268,10 +268,10 @@ TEST_P(SampleSize, FewerNodesOfferedProveARefusal) {
   At(kT0 + 10'000);
   std::vector<std::string> offered;
   for (int32_t i = 0; i < GetParam().size; ++i) offered.push_back(absl::StrCat("other-", i));
-  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<OfferOf>(offered)}, &*step_));
+  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*step_));
   EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 0) << "it may have stopped looking";
   offered.pop_back();
-  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<OfferOf>(offered)}, &*step_));
+  static_cast<void>(kube.OnFilter({"g-1", std::make_shared<NodeOffer>(offered)}, &*step_));
   EXPECT_EQ(plans_.Of(GangAt("g"))->absences, 1);
 }
 

@@ -15,12 +15,6 @@
 
 namespace muster {
 
-class EveryNode : public NodeOffer {
- public:
-  [[nodiscard]] bool Contains(absl::string_view) const override { return true; }
-  [[nodiscard]] size_t size() const override { return 1'000; }
-};
-
 class WholeMachine : public testing::Test {
  protected:
   explicit WholeMachine(const MachineSettings& settings = MachineSettings()) : machine_(settings) {
@@ -83,7 +77,7 @@ class WholeMachine : public testing::Test {
     for (int32_t i = 1; i <= members; ++i) Apply(UpsertPod{Member(absl::StrCat(gang, "-", i), gang, members)});
   }
   FilterReply Ask(const std::string& uid) {
-    Apply(Filter{uid, std::make_shared<EveryNode>()});
+    Apply(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::Every())});
     return std::get<FilterReply>(out_.reply);
   }
   // Asks filter and binds where it says.

@@ -13,16 +13,6 @@
 namespace muster {
 namespace {
 
-class NamedOffer : public NodeOffer {
- public:
-  explicit NamedOffer(std::vector<std::string> names) : names_(names.begin(), names.end()) {}
-  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
-  size_t size() const override { return names_.size(); }
-
- private:
-  std::set<std::string> names_;
-};
-
 std::string Why(const Reason& reason) { return reason.none() ? "" : WriteWhy(ReasonName(reason.code), reason.text); }
 
 std::string Error(const absl::Status& status) { return absl::StrCat("error: ", status.message(), "\n"); }
@@ -71,7 +61,7 @@ std::string CoreTarget::Filter(const std::string& uid, const std::vector<std::st
       names.push_back(machine_.cluster().node(id).facts.name);
     }
   }
-  return Apply(muster::Filter{uid, std::make_shared<NamedOffer>(names)});
+  return Apply(muster::Filter{uid, std::make_shared<NodeOffer>(names)});
 }
 
 HoldToken CoreTarget::NewToken(const std::string& uid) {

@@ -14,12 +14,6 @@
 namespace muster {
 namespace {
 
-class Everywhere : public NodeOffer {
- public:
-  bool Contains(absl::string_view /*node*/) const override { return true; }
-  size_t size() const override { return 1000; }
-};
-
 std::string Text(const Reason& reason) { return absl::StrCat(ReasonName(reason.code), ":", reason.text); }
 
 struct ReplyText {
@@ -134,7 +128,7 @@ Command Submit(const std::string& id, uint64_t fingerprint) {
 }
 
 constexpr char kKube[] = "default-scheduler";
-const std::shared_ptr<const NodeOffer> kAll = std::make_shared<Everywhere>();
+const std::shared_ptr<const NodeOffer> kAll = std::make_shared<NodeOffer>(NodeOffer::Every());
 
 struct Pair {
   const char* what;

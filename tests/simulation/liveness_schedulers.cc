@@ -8,16 +8,6 @@
 namespace muster {
 namespace {
 
-class SomeNodes : public NodeOffer {
- public:
-  explicit SomeNodes(std::set<std::string> names) : names_(std::move(names)) {}
-  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
-  size_t size() const override { return names_.size(); }
-
- private:
-  std::set<std::string> names_;
-};
-
 bool Allows(const NodeDescription& node, const PodTemplate& shape) {
   if (node.unschedulable || FirstUntolerated(node.taints, shape.tolerations) != nullptr) return false;
   for (const auto& [key, value] : shape.node_selector) {
@@ -103,7 +93,8 @@ void LivenessWorld::AskKube(const std::string& uid) {
     if (machine_->FindPod(uid) != nullptr) Apply(UpsertPod{pod.facts});
     return;
   }
-  const Outcome outcome = Apply(Filter{uid, std::make_shared<SomeNodes>(names)});
+  const Outcome outcome =
+      Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
   const FilterReply& reply = std::get<FilterReply>(outcome.reply);
   if (reply.kind == FilterReply::Kind::kRefuse) return Park(&pod, Parked::kByMuster, reply.reason.text);
   std::string node = reply.node;

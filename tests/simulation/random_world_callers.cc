@@ -5,19 +5,7 @@
 #include "tests/simulation/random_world.h"
 
 namespace muster {
-namespace {
-
-class AnyNode : public NodeOffer {
- public:
-  explicit AnyNode(std::set<std::string> names) : names_(std::move(names)) {}
-  bool Contains(absl::string_view node) const override { return names_.count(std::string(node)) > 0; }
-  size_t size() const override { return names_.size(); }
-
- private:
-  std::set<std::string> names_;
-};
-
-}  // namespace
+namespace {}  // namespace
 
 void RandomWorld::FilterSome() {
   if (pods_.empty()) return;
@@ -26,7 +14,8 @@ void RandomWorld::FilterSome() {
     if (Roll(5) != 0) names.insert(NodeName(i));
   }
   const std::string uid = SomeUid();
-  Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
+  Outcome outcome =
+      Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
   const FilterReply& reply = std::get<FilterReply>(outcome.reply);
   if (reply.kind != FilterReply::Kind::kOneNode) return;
   if (names.count(reply.node) == 0) violation_ = "filter answered a node that was not offered";
@@ -62,7 +51,8 @@ void RandomWorld::ScheduleGroup() {
   for (int i = 0; i < 6; ++i) names.insert(NodeName(i));
   for (const auto& [uid, pod] : std::map<std::string, PodDescription>(pods_)) {
     if (pod.gang.name != "g5" && pod.gang.name != "g6") continue;
-    const Outcome outcome = Apply(Filter{uid, std::make_shared<AnyNode>(names)});
+    const Outcome outcome =
+        Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>(names.begin(), names.end()))});
     const FilterReply& reply = std::get<FilterReply>(outcome.reply);
     if (reply.kind != FilterReply::Kind::kOneNode || Roll(12) == 0) continue;
     const HoldToken token = next_token_++;

@@ -54,7 +54,7 @@ TEST(Preemption, ReadsAndAnswers) {
 }
 
 TEST(FilterResult, EveryKind) {
-  const OfferedNodes offer({"a", "b"});
+  const NodeOffer offer({"a", "b"});
   FilterReply one{FilterReply::Kind::kOneNode, "b", {}, {}};
   EXPECT_EQ(FilterResultJson(one, offer, false, ""),
             R"({"Nodes":null,"NodeNames":["b"],"FailedNodes":{},"FailedAndUnresolvableNodes":{},"Error":""})");

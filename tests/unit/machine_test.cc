@@ -8,12 +8,6 @@
 namespace muster {
 namespace {
 
-class AnyNode : public NodeOffer {
- public:
-  bool Contains(absl::string_view) const override { return true; }
-  size_t size() const override { return 1; }
-};
-
 class MachineTest : public testing::Test {
  protected:
   explicit MachineTest(MachineSettings settings = {}) : machine_(std::move(settings)) {
@@ -65,7 +59,7 @@ class LongHolds : public MachineTest {
 TEST_F(LongHolds, ACallThatIsTooOldIsNotCommitted) {
   Apply(UpsertPod{Pod("a", "g", 2)});
   Apply(UpsertPod{Pod("b", "g", 2)});
-  const auto offer = std::make_shared<AnyNode>();
+  const auto offer = std::make_shared<NodeOffer>(NodeOffer::Every());
   Apply(Filter{"a", offer});
   Apply(Filter{"b", offer});
   EXPECT_TRUE(Apply(Bind{"a", "n", 1}).answers.empty());
