@@ -101,7 +101,16 @@ BUGS = {
         "  if (children >=",
         "const int32_t children = gang.quorum().Children() + gang.gated;\n"
         "  if (children >="),
-    "group-by-naming": ("state/gangs/groups.cc", "    if (other->rules.group == ids) continue;\n", "    continue;\n"),
+    "group-by-naming": (
+        "state/gangs/groups.cc",
+        "    if (groups.Of(other->id) == groups.Of(gang.id)) continue;\n",
+        "    continue;\n"),
+    "stale-look": ("state/gangs/groups.cc", "  if (look.changes != gangs_->changes()) {", "  if (look.changes < 0) {"),
+    "mates-not-told": (
+        "state/machine/settling.cc",
+        "    } else if (r_.plans->Of(*mate) == nullptr && SettleReason(*mate, now_ms)) {",
+        "    } else if (r_.plans->Of(*mate) != nullptr && SettleReason(*mate, now_ms)) {"),
+    "leader-not-told": ("state/machine/settling.cc", "    if (mate == &leader || (decides", "    if ((decides"),
     "strangers-count": (
         "state/gangs/eligibility.cc",
         "  if (!gang.submitted) return gang.quorum().Missing(finishing);\n",

@@ -104,6 +104,7 @@ void Gangs::ReadRules(const Gang& read) {
     if (!differs.empty()) Warn(&gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));
   }
   if (gang.rules.group == std::vector<std::string>{gang.key}) gang.rules.group.clear();
+  groups_.Set(gang.id, gang.key, gang.rules.group);
 }
 
 }  // namespace muster

@@ -38,10 +38,15 @@ int32_t Eligibility::Missing(const Gang& gang) const {
 }
 
 bool Eligibility::PassesOneByOne(const Gang& gang) const {
+  if (!PassesAlone(gang)) return false;
+  return gang.rules.group.empty() || gang.once_satisfied() || GroupReason(gang).none();
+}
+
+// What concerns the gang itself; its group must stand besides, or it was satisfied once.
+bool Eligibility::PassesAlone(const Gang& gang) const {
   if (gang.rules.min_member < 0 || gang.evicting || gang.objects.size() > 1) return false;
   if (gang.once_satisfied()) return true;
   if (gang.kept.timed_out) return false;
-  if (!gang.rules.group.empty() && !GroupReason(gang).none()) return false;
   return Missing(gang) == 0;
 }
 
@@ -62,13 +67,13 @@ QueueKey Eligibility::KeyOf(const Gang& gang) const {
   QueueKey key{!gang.kept.satisfied && gang.active() > 0, Priority(gang), gang.kept.requeues, gang.created_ms,
                gang.key};
   if (gang.rules.group.empty()) return key;
+  const Look* group = Standing(gang);
+  if (group == nullptr || group->unplaced.empty()) return key;
   // The group is one item: its highest priority, its most requeues, its earliest creation.
-  for (const Gang* mate : Unplaced(gang)) {
-    key.half_bound = key.half_bound || (!mate->kept.satisfied && mate->active() > 0);
-    key.priority = std::max(key.priority, Priority(*mate));
-    key.requeues = std::max(key.requeues, mate->kept.requeues);
-    key.created_ms = std::min(key.created_ms, mate->created_ms);
-  }
+  key.half_bound = key.half_bound || group->key.half_bound;
+  key.priority = std::max(key.priority, group->key.priority);
+  key.requeues = std::max(key.requeues, group->key.requeues);
+  key.created_ms = std::min(key.created_ms, group->key.created_ms);
   return key;
 }
 
@@ -137,14 +142,7 @@ Reason Eligibility::GateReason(const Gang& gang, int64_t now_ms) const {
 Reason Eligibility::PlanReason(const Gang& gang, int64_t now_ms) const {
   if (Reason gate = GateReason(gang, now_ms); !gate.none()) return gate;
   if (Reason members = MembersReason(gang); !members.none() || gang.rules.group.empty()) return members;
-  for (const Gang* mate : Unplaced(gang)) {
-    Reason members = MembersReason(*mate);
-    if (members.none() && mate->retry_at_ms > now_ms) members = {ReasonCode::kBackoff, "waiting before the next try"};
-    if (members.none()) continue;
-    members.text = absl::StrCat("gang ", mate->key, " of its group: ", members.text);
-    return members;
-  }
-  return {};
+  return MatesMembersReason(gang, now_ms);
 }
 
 Reason Eligibility::MembersReason(const Gang& gang) const {

@@ -1,8 +1,8 @@
 // Whether a gang may start, alone and with its group, and what is in its way (SPEC G-1, G-5, G-8 to G-11, D-10, D-11).
 //
-// Judges what Gangs holds; keeps nothing itself but who names whom. A group stands only when every gang in it lists the
-// same set, itself included. One of its gangs, the first by key that still needs places, stands in the queue for all.
-// Not thread-safe.
+// Judges what Gangs holds; keeps nothing itself but what it saw last of each group. A group stands only when every gang
+// in it lists the same set, itself included. One of its gangs, the first by key that still needs places, stands in the
+// queue for all. Not thread-safe.
 #ifndef MUSTER_STATE_GANGS_ELIGIBILITY_H_
 #define MUSTER_STATE_GANGS_ELIGIBILITY_H_
 
@@ -10,8 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/btree_map.h"
-#include "absl/container/btree_set.h"
 #include "absl/container/inlined_vector.h"
 #include "state/gangs/gangs.h"
 #include "state/queueing/order.h"
@@ -62,21 +60,48 @@ class Eligibility {
   [[nodiscard]] const Gang& LeaderOf(const Gang& gang) const;
 
   // --- who names whom ---
-  // Keeps the register up to date. REQUIRES: called whenever rules.group changed, with what was registered `before`.
-  void Register(const std::string& key, const std::vector<std::string>& before, const std::vector<std::string>& now);
   // The gangs that list `key` in their group, itself aside, in order of keys.
   [[nodiscard]] Group Naming(const std::string& key) const;
-  [[nodiscard]] bool IsNamed(const std::string& key) const { return named_by_.contains(key); }
+  [[nodiscard]] bool IsNamed(const std::string& key) const { return gangs_->groups().IsNamed(key); }
 
  private:
+  // What keeps one gang of a group from starting keeps all of it: the first in order, and the reason.
+  struct Culprit {
+    const Gang* gang = nullptr;  // nullptr: nobody
+    Reason reason;
+  };
+  // A group that stands, as it was when somebody last asked: asking costs the same however many gangs there are, until
+  // one of them changes.
+  struct Look {
+    int64_t changes = -1;             // Gangs::changes() then
+    Reason disagreement;              // why the group does not stand, and then nothing else is known of it
+    Group gangs;                      // in order of keys
+    Group unplaced;                   // those that need places together
+    Culprit lacks;                    // the first that G-1 stops
+    Culprit short_of;                 // the first of the unplaced ones with too few members that Muster may place
+    const Gang* submitted = nullptr;  // the first unplaced one that was submitted as a whole, and that was not
+    const Gang* not_submitted = nullptr;
+    int64_t last_retry_ms = 0;  // of the unplaced ones
+    bool quorum = false;        // G-4, G-5
+    QueueKey key;               // G-9: folded over the unplaced ones
+  };
+  [[nodiscard]] bool PassesAlone(const Gang& gang) const;
   [[nodiscard]] Reason ChildrenReason(const Gang& gang) const;
   [[nodiscard]] Reason MembersReason(const Gang& gang) const;
   [[nodiscard]] Reason MatesReason(const Gang& gang) const;
+  [[nodiscard]] Reason MatesMembersReason(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] static Reason UninitialisedReason(const Gang& gang);
+  // What the gang's group is now; nullptr: the gang is alone, or its group does not stand.
+  [[nodiscard]] const Look* Standing(const Gang& gang) const;
+  // REQUIRES: the gang lists a group and is named in it, and all who may ask are of its namespace or any may.
+  [[nodiscard]] const Look& LookAt(const Gang& gang) const;
+  void LookAgain(const Gang& gang, const std::vector<std::string>& ids, Look* look) const;
+  void Fold(const Gang& gang, Look* look) const;
+  [[nodiscard]] Reason Disagreement(const Gang& gang, const std::vector<std::string>& ids) const;
 
   const Gangs* gangs_;
   bool cross_namespace_groups_;
-  absl::btree_map<std::string, absl::btree_set<std::string>> named_by_;  // id -> keys of gangs that list it
+  mutable ById<Look> looks_;  // by GroupId
 };
 
 }  // namespace muster

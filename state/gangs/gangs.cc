@@ -98,7 +98,7 @@ const Pod& Gangs::FirstMember(const Gang& gang) {
 
 const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
   if (gang.runs_current) return gang.runs;
-  Gang& changed = Mut(gang);
+  Gang& changed = Noted(gang);
   changed.runs_current = true;
   changed.runs.clear();
   for (const Pod* pod : gang.in(MemberState::kPending)) {
@@ -243,6 +243,7 @@ Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view na
   gang->rules.min_member = -1;
   gang->reason_since_ms = now_ms;
   gangs_.emplace(std::move(key), gang);
+  ++changes_;
   return {gang, true};
 }
 
@@ -258,6 +259,8 @@ void Gangs::Forget(const Gang& gang) {
   if (gang.touched) Untouch(gang);
   MarkChanged(gang);
   const GangId id = gang.id;
+  ++changes_;
+  groups_.Set(id, gang.key, {});
   gangs_.erase(gang.key);
   gang_table_[static_cast<size_t>(id)].reset();
   free_gangs_.push_back(id);
@@ -304,22 +307,24 @@ void Gangs::EndSubmitted(const Gang& gang) {
   }
 }
 
-void Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms) {
-  Gang& changed = Mut(gang);
+bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms) {
+  if (reason.code == gang.reason.code && reason.text == gang.reason.text) return false;
+  Gang& changed = Noted(gang);
   if (reason.code != gang.reason.code) {
     changed.reason_since_ms = now_ms;
     changed.notify_at_ms = std::min(gang.notify_at_ms, notify_at_ms);
   }
   changed.reason = std::move(reason);
+  return true;
 }
 
 void Gangs::NoteWritten(const Gang& gang, bool recorded) {
-  Mut(gang).written = gang.kept;
-  Mut(gang).recorded = recorded;
+  Noted(gang).written = gang.kept;
+  Noted(gang).recorded = recorded;
 }
 
 void Gangs::Touch(const Gang& gang) {
-  Gang& touched = Mut(gang);
+  Gang& touched = Noted(gang);
   if (std::exchange(touched.touched, true)) return;
   touched_.push_back(&touched);
   std::push_heap(touched_.begin(), touched_.end(), LaterKey);
@@ -328,7 +333,7 @@ void Gangs::Touch(const Gang& gang) {
 void Gangs::Untouch(const Gang& gang) {
   touched_.erase(std::find(touched_.begin(), touched_.end(), &gang));
   std::make_heap(touched_.begin(), touched_.end(), LaterKey);
-  Mut(gang).touched = false;
+  Noted(gang).touched = false;
 }
 
 const Gang* Gangs::TakeTouched() {
@@ -341,7 +346,7 @@ const Gang* Gangs::TakeTouched() {
 }
 
 void Gangs::MarkChanged(const Gang& gang) {
-  if (!std::exchange(Mut(gang).changed, true)) changed_.push_back(gang.key);
+  if (!std::exchange(Noted(gang).changed, true)) changed_.push_back(gang.key);
 }
 
 std::vector<std::string> Gangs::TakeChanged() {

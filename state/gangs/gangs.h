@@ -14,6 +14,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "state/gangs/group_register.h"
 #include "state/gangs/types.h"
 
 namespace muster {
@@ -53,6 +54,11 @@ class Gangs {
   [[nodiscard]] static const Pod& FirstMember(const Gang& gang);
   // The plannable members in order, in runs of one class and one priority.
   [[nodiscard]] const std::vector<Candidates>& CandidateRuns(const Gang& gang);
+
+  // Who lists whom, as the gangs' rules say.
+  [[nodiscard]] const GroupRegister& groups() const { return groups_; }
+  // Grows with every change of what Eligibility judges by.
+  [[nodiscard]] int64_t changes() const { return changes_ + groups_.changes(); }
 
   // --- pods ---
   // REQUIRES: the UID is not known.
@@ -107,12 +113,12 @@ class Gangs {
   void SetSubmitted(const Gang& gang) { Mut(gang).submitted = true; }
   // The submission is confirmed or over: what is left of the gang is driven by the verbs.
   void EndSubmitted(const Gang& gang);
-  void SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms);
-  void SetNotify(const Gang& gang, int64_t at_ms) { Mut(gang).notify_at_ms = at_ms; }
-  // Returns whether it differs from what was told before.
-  bool SetGroupState(const Gang& gang, uint64_t state) { return std::exchange(Mut(gang).group_state, state) != state; }
-  void SetRegisteredGroup(const Gang& gang, std::vector<std::string> ids) {
-    Mut(gang).registered_group = std::move(ids);
+  // Returns whether it is another one than before.
+  bool SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms);
+  void SetNotify(const Gang& gang, int64_t at_ms) { Noted(gang).notify_at_ms = at_ms; }
+  // What its group is told of the gang; returns what was told before.
+  GroupNews SetGroupNews(const Gang& gang, const GroupNews& news) {
+    return std::exchange(Noted(gang).group_news, news);
   }
   // The record of what is kept was written; `recorded`: the store holds one.
   void NoteWritten(const Gang& gang, bool recorded);
@@ -127,8 +133,16 @@ class Gangs {
   [[nodiscard]] std::vector<std::string> TakeChanged();
 
  private:
-  [[nodiscard]] Pod& Mut(const Pod& pod) { return *pod_table_[static_cast<size_t>(pod.id)]; }
-  [[nodiscard]] Gang& Mut(const Gang& gang) { return *gang_table_[static_cast<size_t>(gang.id)]; }
+  [[nodiscard]] Pod& Mut(const Pod& pod) {
+    ++changes_;
+    return *pod_table_[static_cast<size_t>(pod.id)];
+  }
+  [[nodiscard]] Gang& Mut(const Gang& gang) {
+    ++changes_;
+    return Noted(gang);
+  }
+  // For what is kept of a gang that nobody judges by.
+  [[nodiscard]] Gang& Noted(const Gang& gang) { return *gang_table_[static_cast<size_t>(gang.id)]; }
   void EnterSet(Pod* pod);
   void LeaveSet(Pod* pod);
   void Judge(Pod* pod) const;
@@ -141,6 +155,8 @@ class Gangs {
   std::vector<std::unique_ptr<Gang>> gang_table_;
   std::vector<GangId> free_gangs_;
   absl::btree_map<std::string, Gang*> gangs_;
+  GroupRegister groups_;
+  int64_t changes_ = 0;
   std::vector<Gang*> touched_;        // a heap, the first key on top
   std::vector<std::string> changed_;  // keys; a gang that went and came may be there twice
 };

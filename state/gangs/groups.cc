@@ -8,12 +8,20 @@
 namespace muster {
 
 Reason Eligibility::GroupReason(const Gang& gang) const {
-  const std::vector<std::string>& ids = gang.rules.group;
-  if (ids.empty()) return {};
-  if (!std::binary_search(ids.begin(), ids.end(), gang.key)) {
+  const GroupId group = gangs_->groups().Of(gang.id);
+  if (group == kNoGroup) return {};
+  const GroupRegister::List& list = gangs_->groups().list(group);
+  if (!gangs_->groups().NamesItself(gang.id)) {
     return {ReasonCode::kGroupDisagrees,
-            absl::StrCat("its group (", absl::StrJoin(ids, ", "), ") does not name the gang itself")};
+            absl::StrCat("its group (", absl::StrJoin(list.ids, ", "), ") does not name the gang itself")};
   }
+  if (!list.one_namespace && !cross_namespace_groups_) return Disagreement(gang, list.ids);
+  return LookAt(gang).disagreement;
+}
+
+// REQUIRES: the gang is one of `ids`.
+Reason Eligibility::Disagreement(const Gang& gang, const std::vector<std::string>& ids) const {
+  const GroupRegister& groups = gangs_->groups();
   for (const std::string& id : ids) {
     if (!cross_namespace_groups_ && id.substr(0, id.find('/')) != gang.name_space) {
       return {ReasonCode::kGroupDisagrees, absl::StrCat("gang ", id, " of its group is in another namespace, which ",
@@ -22,7 +30,7 @@ Reason Eligibility::GroupReason(const Gang& gang) const {
     const Gang* other = gangs_->FindGang(id);
     if (other == nullptr)
       return {ReasonCode::kUnknownGang, absl::StrCat("gang ", id, " of its group does not exist yet")};
-    if (other->rules.group == ids) continue;
+    if (groups.Of(other->id) == groups.Of(gang.id)) continue;
     return {ReasonCode::kGroupDisagrees,
             absl::StrCat("gang ", id, " of its group lists ",
                          other->rules.group.empty() ? "no group" : absl::StrJoin(other->rules.group, ", "),
@@ -31,54 +39,116 @@ Reason Eligibility::GroupReason(const Gang& gang) const {
   return {};
 }
 
-Group Eligibility::GroupOf(const Gang& gang) const {
-  Group out;
-  if (gang.rules.group.empty() || !GroupReason(gang).none()) {
-    out.push_back(&gang);
-    return out;
+const Eligibility::Look* Eligibility::Standing(const Gang& gang) const {
+  if (gang.rules.group.empty() || !gangs_->groups().NamesItself(gang.id)) return nullptr;
+  const GroupRegister::List& list = gangs_->groups().list(gangs_->groups().Of(gang.id));
+  if (!list.Agreed() || (!list.one_namespace && !cross_namespace_groups_)) return nullptr;
+  return &LookAt(gang);
+}
+
+const Eligibility::Look& Eligibility::LookAt(const Gang& gang) const {
+  const GroupId group = gangs_->groups().Of(gang.id);
+  Look& look = looks_[group];
+  if (look.changes != gangs_->changes()) {
+    look = Look();
+    LookAgain(gang, gangs_->groups().list(group).ids, &look);
+    look.changes = gangs_->changes();
   }
-  for (const std::string& id : gang.rules.group) out.push_back(gangs_->FindGang(id));
+  return look;
+}
+
+void Eligibility::LookAgain(const Gang& gang, const std::vector<std::string>& ids, Look* look) const {
+  look->disagreement = Disagreement(gang, ids);
+  if (!look->disagreement.none()) return;
+  look->quorum = true;
+  for (const std::string& id : ids) {
+    const Gang& each = *gangs_->FindGang(id);
+    look->gangs.push_back(&each);
+    const bool placed = PassesAlone(each);
+    if (!placed) Fold(each, look);
+    look->quorum = look->quorum && (each.once_satisfied() || each.quorum().Met());
+    if (look->lacks.gang != nullptr) continue;
+    look->lacks.reason = StructureReason(each);
+    if (look->lacks.reason.none() && !placed) look->lacks.reason = ChildrenReason(each);
+    if (!look->lacks.reason.none()) look->lacks.gang = &each;
+  }
+}
+
+// An unplaced gang of the group.
+void Eligibility::Fold(const Gang& gang, Look* look) const {
+  const bool half_bound = !gang.kept.satisfied && gang.active() > 0;
+  if (look->unplaced.empty()) {
+    look->key = {half_bound, Priority(gang), gang.kept.requeues, gang.created_ms, ""};
+  } else {
+    look->key.half_bound = look->key.half_bound || half_bound;
+    look->key.priority = std::max(look->key.priority, Priority(gang));
+    look->key.requeues = std::max(look->key.requeues, gang.kept.requeues);
+    look->key.created_ms = std::min(look->key.created_ms, gang.created_ms);
+  }
+  look->unplaced.push_back(&gang);
+  const Gang*& first = gang.submitted ? look->submitted : look->not_submitted;
+  if (first == nullptr) first = &gang;
+  look->last_retry_ms = std::max(look->last_retry_ms, gang.retry_at_ms);
+  if (look->short_of.gang != nullptr) return;
+  look->short_of.reason = MembersReason(gang);
+  if (!look->short_of.reason.none()) look->short_of.gang = &gang;
+}
+
+Group Eligibility::GroupOf(const Gang& gang) const {
+  if (const Look* look = Standing(gang); look != nullptr) return look->gangs;
+  Group out;
+  out.push_back(&gang);
   return out;
 }
 
 Group Eligibility::Unplaced(const Gang& gang) const {
+  if (const Look* look = Standing(gang); look != nullptr) return look->unplaced;
   Group out;
-  for (const Gang* each : GroupOf(gang)) {
-    if (!PassesOneByOne(*each)) out.push_back(each);
-  }
+  if (!PassesOneByOne(gang)) out.push_back(&gang);
   return out;
 }
 
-// G-1: what keeps another gang of the group from starting keeps this one. The text names the culprit.
+// G-1: what keeps another gang of the group from starting keeps this one, of which that is not so. The text names the
+// culprit.
 Reason Eligibility::MatesReason(const Gang& gang) const {
-  for (const Gang* mate : GroupOf(gang)) {
-    if (mate == &gang) continue;
-    if (!PassesOneByOne(*mate) && mate->submitted != gang.submitted) {
-      return {ReasonCode::kGroupDisagrees,
-              absl::StrCat("gang ", mate->key, " of its group was ", mate->submitted ? "" : "not ",
-                           "submitted as a whole; all gangs of a group must be, or none")};
-    }
-    Reason reason = StructureReason(*mate);
-    if (reason.none() && !PassesOneByOne(*mate)) reason = ChildrenReason(*mate);
-    if (reason.none()) continue;
-    reason.text = absl::StrCat("gang ", mate->key, " of its group: ", reason.text);
-    return reason;
+  const Look* look = Standing(gang);
+  if (look == nullptr) return {};
+  const Gang* other = gang.submitted ? look->not_submitted : look->submitted;
+  const Gang* lacks = look->lacks.gang;
+  if (other != nullptr && (lacks == nullptr || other->key <= lacks->key)) {
+    return {ReasonCode::kGroupDisagrees,
+            absl::StrCat("gang ", other->key, " of its group was ", other->submitted ? "" : "not ",
+                         "submitted as a whole; all gangs of a group must be, or none")};
   }
-  return {};
+  if (lacks == nullptr) return {};
+  return {look->lacks.reason.code, absl::StrCat("gang ", lacks->key, " of its group: ", look->lacks.reason.text)};
+}
+
+Reason Eligibility::MatesMembersReason(const Gang& gang, int64_t now_ms) const {
+  const Look* look = Standing(gang);
+  if (look == nullptr) return {};
+  const auto about = [](const Gang& mate, ReasonCode code, absl::string_view text) {
+    return Reason{code, absl::StrCat("gang ", mate.key, " of its group: ", text)};
+  };
+  const Gang* culprit = look->short_of.gang;
+  if (look->last_retry_ms > now_ms) {
+    for (const Gang* mate : look->unplaced) {
+      if (mate == culprit) break;
+      if (mate->retry_at_ms > now_ms) return about(*mate, ReasonCode::kBackoff, "waiting before the next try");
+    }
+  }
+  if (culprit == nullptr) return {};
+  return about(*culprit, look->short_of.reason.code, look->short_of.reason.text);
 }
 
 bool Eligibility::GroupQuorum(const Gang& gang) const {
-  if (!GroupReason(gang).none()) return false;
-  for (const Gang* each : GroupOf(gang)) {
-    if (!each->once_satisfied() && !each->quorum().Met()) return false;
-  }
-  return true;
+  if (const Look* look = Standing(gang); look != nullptr) return look->quorum;
+  return GroupReason(gang).none() && (gang.once_satisfied() || gang.quorum().Met());
 }
 
 const Gang& Eligibility::LeaderOf(const Gang& gang) const {
-  if (gang.rules.group.empty()) return gang;
-  const Group unplaced = Unplaced(gang);
-  return unplaced.empty() ? gang : *unplaced.front();
+  const Look* look = Standing(gang);
+  return look == nullptr || look->unplaced.empty() ? gang : *look->unplaced.front();
 }
 
 Reason Eligibility::BarrierReason(const Gang& gang) const {
@@ -95,24 +165,9 @@ Reason Eligibility::BarrierReason(const Gang& gang) const {
   return {ReasonCode::kBarrier, std::move(text)};
 }
 
-void Eligibility::Register(const std::string& key, const std::vector<std::string>& before,
-                           const std::vector<std::string>& now) {
-  for (const std::string& id : before) {
-    const auto named = named_by_.find(id);
-    named->second.erase(key);
-    if (named->second.empty()) named_by_.erase(named);
-  }
-  for (const std::string& id : now) named_by_[id].insert(key);
-}
-
 Group Eligibility::Naming(const std::string& key) const {
   Group out;
-  const auto named = named_by_.find(key);
-  if (named == named_by_.end()) return out;
-  for (const std::string& other : named->second) {
-    const Gang* gang = gangs_->FindGang(other);
-    if (gang != nullptr && other != key) out.push_back(gang);
-  }
+  for (const std::string& other : gangs_->groups().Naming(key)) out.push_back(gangs_->FindGang(other));
   return out;
 }
 

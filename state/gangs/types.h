@@ -95,6 +95,13 @@ struct Kept {
   friend bool operator==(const Kept&, const Kept&) = default;
 };
 
+// What a gang's group needs to know of it (D-10), as hashes.
+struct GroupNews {
+  uint64_t said = 0;      // what it says of itself and of its group
+  uint64_t decides = 0;   // whether the others may start with it
+  uint64_t explains = 0;  // how far it is
+};
+
 struct Gang {
   GangId id = -1;
   std::string key;  // "namespace/name"
@@ -134,11 +141,10 @@ struct Gang {
 
   Reason reason;  // why it waits now, as last published
   int64_t reason_since_ms = 0;
-  int64_t notify_at_ms = kNever;              // when its members are told
-  uint64_t group_state = 0;                   // what its group was told of it last (D-10)
-  std::vector<std::string> registered_group;  // as last noted in the register of who names whom (D-10)
-  bool touched = false;                       // is to be settled at the end of the command
-  bool changed = false;                       // readers have not been told yet
+  int64_t notify_at_ms = kNever;  // when its members are told
+  GroupNews group_news;           // what its group was told of it last (D-10)
+  bool touched = false;           // is to be settled at the end of the command
+  bool changed = false;           // readers have not been told yet
 
   [[nodiscard]] const MemberSet& in(MemberState state) const { return members[static_cast<size_t>(state)]; }
   [[nodiscard]] int32_t count(MemberState state) const { return static_cast<int32_t>(in(state).size()); }

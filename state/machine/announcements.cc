@@ -77,8 +77,6 @@ void Announcements::Redeclare(const Gang& gang) {
 }
 
 void Announcements::RulesChanged(const Gang& gang) {
-  r_.eligibility->Register(gang.key, gang.registered_group, gang.rules.group);
-  r_.gangs->SetRegisteredGroup(gang, gang.rules.group);
   if (!r_.backlog->why(gang.id).none()) r_.backlog->Remove(gang.id);
   r_.backlog->ForgetReason(gang.id);
   r_.gangs->Touch(gang);

@@ -238,6 +238,7 @@ absl::Status Machine::CheckInvariants() const {
     status = CheckMembers(gangs_, gang);
     const bool queued = backlog_.queued(gang.id) != nullptr;
     if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
+    if (status.ok()) status = CheckReason(gang);
     if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
     const Plan* plan = plans_.Of(gang);
     if (plan == nullptr || !status.ok()) return;
@@ -268,6 +269,14 @@ absl::Status Machine::CheckInvariants() const {
   }
   if (absl::Status sets = CheckSets(gangs_, nominations_, calls_); !sets.ok()) return sets;
   return expected.Compare();
+}
+
+// What readers are told is what would be said now; what time alone changes is said when Tick comes.
+absl::Status Machine::CheckReason(const Gang& gang) const {
+  if (NextDeadline() <= now_ms_) return absl::OkStatus();
+  const Reason now = reasons_.Of(gang, now_ms_);
+  if (now.code == gang.reason.code && now.text == gang.reason.text) return absl::OkStatus();
+  return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
 }
 
 absl::Status Machine::CheckPod(const Pod& pod) const {

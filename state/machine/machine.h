@@ -114,6 +114,7 @@ class Machine {
   // A numbered step of facts may not be taken; OK: it may.
   [[nodiscard]] absl::Status CheckStep(const FactsStep& step) const;
   [[nodiscard]] absl::Status CheckPod(const Pod& pod) const;
+  [[nodiscard]] absl::Status CheckReason(const Gang& gang) const;
   [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, Step* step);
   void SettleDeadlines(int64_t now_ms);

@@ -1,13 +1,13 @@
 #include "state/machine/settling.h"
 
 #include <algorithm>
+#include <initializer_list>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "state/base/check.h"
 #include "state/base/hash.h"
 
@@ -86,11 +86,13 @@ void Settling::SettlePlan(const Gang& gang, Step* step) {
 bool Settling::PlannedWithOthers(const Gang& gang) const {
   const std::vector<std::string>& planned = r_.plans->Of(gang)->mates;
   if (gang.rules.group.empty()) return !planned.empty();
-  std::vector<std::string> mates;
+  auto mate = planned.begin();
   for (const Gang* each : r_.eligibility->Unplaced(gang)) {
-    if (each != &gang) mates.push_back(each->key);
+    if (each == &gang) continue;
+    if (mate == planned.end() || *mate != each->key) return true;
+    ++mate;
   }
-  return mates != planned;
+  return mate != planned.end();
 }
 
 // The gang leads its group, and nobody in it holds anything yet.
@@ -121,9 +123,10 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   r_.backlog->Add(gang.id, std::move(key));
 }
 
-void Settling::SettleReason(const Gang& gang, int64_t now_ms) {
-  r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms,
-                      r_.sources->complete() ? now_ms + kNotifyDelayMs : kNever);
+// Returns whether it is another one than before.
+bool Settling::SettleReason(const Gang& gang, int64_t now_ms) {
+  return r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms,
+                             r_.sources->complete() ? now_ms + kNotifyDelayMs : kNever);
 }
 
 void Settling::SettleRecord(const Gang& gang, Step* step) {
@@ -151,38 +154,70 @@ void Settling::Forget(const Gang& gang, Step* step) {
   r_.repair->Forget(gang);
   r_.planning->Forget(gang);
   if (gang.recorded) DeleteGangRecord(gang.key, step);
-  r_.eligibility->Register(gang.key, gang.registered_group, {});
   TouchNaming(gang);
   r_.gangs->Forget(gang);
 }
 
-// When what others need to know of this gang changed, those that name it look again.
+// When what others need to know of this gang changed, they look again: those that may act on it at everything, the
+// rest at why they wait.
 void Settling::TellGroup(const Gang& gang, int64_t now_ms) {
   if (!r_.eligibility->IsNamed(gang.key)) return;
-  if (r_.gangs->SetGroupState(gang, StateForGroup(gang, now_ms))) TouchNaming(gang);
+  const GroupNews news = NewsForGroup(gang, now_ms);
+  const GroupNews before = r_.gangs->SetGroupNews(gang, news);
+  if (news.said != before.said) return TouchNaming(gang);
+  const bool decides = news.decides != before.decides;
+  if (!decides && news.explains == before.explains) return;
+  const bool all_placed = r_.eligibility->Unplaced(gang).empty();
+  const Gang& leader = r_.eligibility->LeaderOf(gang);
+  for (const Gang* mate : r_.eligibility->GroupOf(gang)) {
+    if (mate == &gang) continue;
+    if (mate == &leader || (decides && (all_placed || MayAct(*mate)))) {
+      r_.gangs->Touch(*mate);
+    } else if (r_.plans->Of(*mate) == nullptr && SettleReason(*mate, now_ms)) {
+      r_.deadlines->Look(mate->id);
+      r_.gangs->MarkChanged(*mate);
+    }
+  }
+}
+
+// What its group decides may move the gang, besides the one that leads it: it holds something, or is in the queue.
+bool Settling::MayAct(const Gang& gang) const {
+  const Plan* plan = r_.plans->Of(gang);
+  return (plan != nullptr && !plan->committed) || gang.count(MemberState::kWaiting) > 0 ||
+         r_.backlog->queued(gang.id) != nullptr;
 }
 
 void Settling::TouchNaming(const Gang& gang) {
   for (const Gang* other : r_.eligibility->Naming(gang.key)) r_.gangs->Touch(*other);
 }
 
-uint64_t Settling::StateForGroup(const Gang& gang, int64_t now_ms) const {
+GroupNews Settling::NewsForGroup(const Gang& gang, int64_t now_ms) const {
+  const auto hash = [](std::initializer_list<int64_t> values) {
+    StateHasher hasher;
+    for (const int64_t value : values) hasher.Add(value);
+    return hasher;
+  };
   const Plan* plan = r_.plans->Of(gang);
-  StateHasher hasher;
-  hasher.Add(absl::StrJoin(gang.rules.group, ","));
-  hasher.Add(static_cast<int>(r_.eligibility->StructureReason(gang).code));
-  for (const int64_t value :
-       {int64_t{gang.rules.min_member}, int64_t{gang.quorum().Children()}, int64_t{r_.eligibility->Missing(gang)},
-        int64_t{r_.gangs->PlannableMembers(gang)}, int64_t{gang.count(MemberState::kWaiting)},
-        int64_t{r_.eligibility->Priority(gang)}, gang.created_ms, int64_t{gang.kept.requeues},
-        int64_t{gang.retry_at_ms > now_ms}, plan == nullptr ? 0 : plan->id}) {
-    hasher.Add(value);
-  }
-  hasher.Add(gang.kept.satisfied);
-  hasher.Add(gang.submitted);
-  hasher.Add(r_.backlog->why(gang.id).text);
-  hasher.Add(r_.planning->Needs(gang));
-  return hasher.value();
+  const Reason structure = r_.eligibility->StructureReason(gang);
+  const int32_t children = gang.quorum().Children();
+  const int32_t missing = r_.eligibility->Missing(gang);
+  const int32_t waiting = gang.count(MemberState::kWaiting);
+  const int32_t plannable = r_.gangs->PlannableMembers(gang);
+  const auto code = static_cast<int64_t>(structure.code);
+  GroupNews news;
+  news.said = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
+  news.decides =
+      hash({code, children >= gang.rules.min_member, plannable + waiting >= missing, gang.retry_at_ms > now_ms,
+            r_.eligibility->PassesOneByOne(gang), gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0,
+            gang.active() > 0, gang.kept.satisfied, gang.once_satisfied() || gang.quorum().Met()})
+          .value();
+  StateHasher explains = hash({gang.rules.min_member, children, gang.gated, missing, plannable, waiting,
+                               r_.eligibility->Priority(gang), gang.created_ms, gang.kept.requeues});
+  explains.Add(structure.text);
+  explains.Add(r_.backlog->why(gang.id).text);
+  explains.Add(r_.planning->Needs(gang));
+  news.explains = explains.value();
+  return news;
 }
 
 }  // namespace muster

@@ -51,11 +51,12 @@ class Settling {
   void SettleSatisfied(const Gang& gang);
   void SettlePlan(const Gang& gang, Step* step);
   void SettleQueue(const Gang& gang, int64_t now_ms);
-  void SettleReason(const Gang& gang, int64_t now_ms);
+  bool SettleReason(const Gang& gang, int64_t now_ms);
   void SettleRecord(const Gang& gang, Step* step);
   void TellGroup(const Gang& gang, int64_t now_ms);
   void TouchNaming(const Gang& gang);
-  [[nodiscard]] uint64_t StateForGroup(const Gang& gang, int64_t now_ms) const;
+  [[nodiscard]] GroupNews NewsForGroup(const Gang& gang, int64_t now_ms) const;
+  [[nodiscard]] bool MayAct(const Gang& gang) const;
   [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
   void GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step);

@@ -89,7 +89,7 @@ class RoomsTest : public testing::Test {
     const Gang& gang =
         *gangs_.Intern(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, step_->now_ms()).gang;
     gangs_.Join(pod, gang);
-    if (gangs_.Adopt(pod)) eligibility_.Register(gang.key, {}, gang.rules.group);
+    gangs_.Adopt(pod);
     return pod;
   }
   const Pod& PutLone(const std::string& name, int64_t cpu) { return Put(Facts(name, cpu)); }

@@ -188,17 +188,13 @@ TEST_F(GangsTest, WhatIsSetStays) {
   gangs_.SetRootCause(gang, "full");
   gangs_.SetSubmitted(gang);
   gangs_.SetNotify(gang, 8);
-  gangs_.SetRegisteredGroup(gang, {"d/g", "d/h"});
   EXPECT_TRUE(gang.evicting);
   EXPECT_EQ(gang.retry_at_ms, 7);
   EXPECT_EQ(gang.root_cause, "full");
   EXPECT_TRUE(gang.submitted);
   EXPECT_EQ(gang.notify_at_ms, 8);
-  EXPECT_EQ(gang.registered_group, (Names{"d/g", "d/h"}));
-  EXPECT_TRUE(gangs_.SetGroupState(gang, 9));
-  EXPECT_FALSE(gangs_.SetGroupState(gang, 9));
-  EXPECT_TRUE(gangs_.SetGroupState(gang, 10));
-  EXPECT_EQ(gang.group_state, 10U);
+  EXPECT_EQ(gangs_.SetGroupNews(gang, {1, 2, 3}).said, 0);
+  EXPECT_EQ(gangs_.SetGroupNews(gang, {}).explains, 3);
 }
 
 // S-5: since when it waits for this reason; a figure that changes is not another reason, and tells nobody anew.

@@ -249,25 +249,22 @@ TEST_F(GroupsTest, TheFirstMateThatIsBehindIsNamed) {
 // Who names whom, so that a gang that comes or changes reaches those that wait for it.
 TEST_F(GroupsTest, WhoNamesWhom) {
   Declare("a", 1);
-  Declare("b", 1);
   EXPECT_EQ(Keys(eligibility_.Naming("d/a")), Ids{});
-  eligibility_.Register("d/a", {}, both_);
-  EXPECT_EQ(Keys(eligibility_.Naming("d/b")), Ids{"d/a"});
+  Declare("a", 1, both_);
+  EXPECT_EQ(Keys(eligibility_.Naming("d/b")), Ids{"d/a"}) << "before it exists";
   EXPECT_TRUE(eligibility_.IsNamed("d/b"));
   EXPECT_FALSE(eligibility_.IsNamed("d/z"));
   EXPECT_EQ(Keys(eligibility_.Naming("d/a")), Ids{}) << "itself aside";
-  eligibility_.Register("d/b", {}, {"d/b", "d/z"});
-  eligibility_.Register("d/gone", {}, {"d/z"});
-  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), Ids{"d/b"}) << "a gang that is gone is nobody";
-  eligibility_.Register("d/a", both_, {"d/a", "d/z"});
+  Declare("b", 1, {"d/b", "d/z"});
+  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), Ids{"d/b"});
+  Declare("a", 1, {"d/a", "d/z"});
   EXPECT_EQ(Keys(eligibility_.Naming("d/b")), Ids{});
-  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), both_);
-  eligibility_.Register("d/a", {"d/a", "d/z"}, {});
-  eligibility_.Register("d/b", {"d/b", "d/z"}, {});
-  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), Ids{});
-  EXPECT_TRUE(eligibility_.IsNamed("d/z")) << "by one that is gone";
-  eligibility_.Register("d/gone", {"d/z"}, {});
-  EXPECT_FALSE(eligibility_.IsNamed("d/z"));
+  EXPECT_EQ(Keys(eligibility_.Naming("d/z")), both_) << "by two lists";
+  Declare("a", 1);
+  const Gang& b = Declare("b", 1, {"d/b", "d/z"});
+  gangs_.DropObject(b, b.objects.begin()->first);
+  gangs_.Forget(b);
+  EXPECT_FALSE(eligibility_.IsNamed("d/z")) << "who is gone names nobody";
 }
 
 }  // namespace
