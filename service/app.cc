@@ -116,7 +116,9 @@ absl::Status App::Start() {
   events_ = std::make_unique<EventLog>(effects_);
   EngineOptions engine_options;
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
-  engine_ = std::make_unique<Engine>(config_.machine, engine_options, &store_, events_.get());
+  MachineSettings machine = config_.machine;
+  if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
+  engine_ = std::make_unique<Engine>(machine, engine_options, &store_, events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
   if (absl::Status started = StartHttp(); !started.ok()) return started;
   if (absl::Status started = StartRpc(); !started.ok()) return started;

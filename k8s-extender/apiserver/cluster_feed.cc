@@ -44,7 +44,7 @@ Informer::Handlers ClusterFeed::NodeHandlers() {
           .remove = [this](const std::string& name,
                            const std::string&) { port_->Announce(RemoveNode{name}).IgnoreError(); },
           .identity = NameOf,
-          .synced = [this] { OnSynced(); }};
+          .synced = [this] { OnSynced("nodes"); }};
 }
 
 Informer::Handlers ClusterFeed::PodHandlers() {
@@ -57,7 +57,7 @@ Informer::Handlers ClusterFeed::PodHandlers() {
           },
       .remove = [this](const std::string& uid, const std::string&) { port_->Announce(RemovePod{uid}).IgnoreError(); },
       .identity = UidOf,
-      .synced = [this] { OnSynced(); }};
+      .synced = [this] { OnSynced("pods"); }};
 }
 
 Informer::Handlers ClusterFeed::PodGroupHandlers(GangDialect dialect) {
@@ -73,7 +73,7 @@ Informer::Handlers ClusterFeed::PodGroupHandlers(GangDialect dialect) {
                 port_->Announce(RemoveGangObject{dialect, key.substr(0, slash), key.substr(slash + 1)}).IgnoreError();
               },
           .identity = UidOf,
-          .synced = [this] { OnSynced(); }};
+          .synced = [this, dialect] { OnSynced(std::string(ToString(dialect))); }};
 }
 
 // The document at `path`; null when the server has none (404).
@@ -112,6 +112,7 @@ absl::StatusOr<std::string> ClusterFeed::FindPodGroups(const char* group, const 
 
 absl::Status ClusterFeed::Start() {
   std::vector<std::unique_ptr<Informer>> made;
+  ExpectFacts expected{{"nodes", "pods"}};
   const auto add = [&](const std::string& path, Informer::Handlers handlers) {
     made.push_back(std::make_unique<Informer>(path, client_, std::move(handlers)));
   };
@@ -124,8 +125,10 @@ absl::Status ClusterFeed::Start() {
       spdlog::info("the API server has no PodGroups of {}", api.group);
     } else {
       add(*path, PodGroupHandlers(api.dialect));
+      expected.sources.emplace_back(ToString(api.dialect));
     }
   }
+  port_->Announce(std::move(expected)).IgnoreError();
   std::vector<Informer*> start;
   start.reserve(made.size());
   for (const auto& informer : made) start.push_back(informer.get());
@@ -137,10 +140,10 @@ absl::Status ClusterFeed::Start() {
   return absl::OkStatus();
 }
 
-void ClusterFeed::OnSynced() {
+void ClusterFeed::OnSynced(const std::string& source) {
+  port_->Announce(FactsRead{source}).IgnoreError();
   MutexLock lock(&mutex_);
   if (++listed_ < informers_.size()) return;
-  port_->Announce(FactsRead{}).IgnoreError();
   spdlog::info("the whole cluster has been read; planning begins");
 }
 

@@ -18,7 +18,7 @@ class ClusterFeed {
   ~ClusterFeed();
 
   // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and those. When all have listed
-  // once, FactsRead is announced. The error says why the server could not be asked.
+  // once, each has announced FactsRead. The error says why the server could not be asked.
   [[nodiscard]] absl::Status Start();
   void Stop();
   [[nodiscard]] bool synced() const;
@@ -27,7 +27,7 @@ class ClusterFeed {
  private:
   [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
   [[nodiscard]] absl::StatusOr<std::string> FindPodGroups(const char* group, const char* version);
-  void OnSynced();
+  void OnSynced(const std::string& source);
   [[nodiscard]] Informer::Handlers NodeHandlers();
   [[nodiscard]] Informer::Handlers PodHandlers();
   [[nodiscard]] Informer::Handlers PodGroupHandlers(GangDialect dialect);

@@ -9,6 +9,12 @@
 #include "service/support/sync.h"
 
 namespace muster {
+namespace {
+
+// How long a store that fails may keep the process from ending.
+constexpr absl::Duration kStoreGraceWhenStopping = absl::Seconds(5);
+
+}  // namespace
 
 Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects)
     : options_(options),
@@ -200,7 +206,7 @@ void Engine::ApplyOne(Item item) {
   }
   if (!item.done) return;
   if (outcome.status.ok()) {
-    replies_.emplace_back(std::move(item.done), std::move(outcome.reply));
+    (outcome.reply_promises ? replies_ : told_).emplace_back(std::move(item.done), std::move(outcome.reply));
   } else {
     replies_.emplace_back(std::move(item.done), outcome.status);
   }
@@ -210,6 +216,7 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
   outcome->records.clear();
   outcome->effects.clear();
   outcome->answers.clear();
+  outcome->reply_promises = true;
   machine_.Apply(command, NowMs(), outcome);
   std::move(outcome->records.begin(), outcome->records.end(), std::back_inserter(records_));
   std::move(outcome->effects.begin(), outcome->effects.end(), std::back_inserter(batch_effects_));
@@ -218,7 +225,9 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
 
 void Engine::Deliver() {
   ++batches_;
-  CommitRecords();
+  // A filter does not wait for the disk (K-2).
+  for (auto& [done, reply] : std::exchange(told_, {})) done(std::move(reply));
+  if (!CommitRecords()) TakeBack();
   Publish();
   if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));
   for (auto& [done, reply] : replies_) done(std::move(reply));
@@ -233,16 +242,30 @@ void Engine::Deliver() {
 }
 
 // Nothing leaves before the records are durable: a store that fails stops the answers, not the promise.
-void Engine::CommitRecords() {
-  if (records_.empty()) return;
+bool Engine::CommitRecords() {
+  if (records_.empty()) return true;
   absl::Duration pause = absl::Milliseconds(50);
+  absl::Time give_up = absl::InfiniteFuture();
   while (!store_->Commit(records_).ok()) {
     store_failing_ = true;
-    absl::SleepFor(pause);
-    pause = std::min(pause * 2, absl::Seconds(2));
+    MutexLock lock(&mutex_);
+    if (stopping_ && give_up == absl::InfiniteFuture()) give_up = absl::Now() + kStoreGraceWhenStopping;
+    if (absl::Now() >= give_up) return false;
+    filled_.WaitWithTimeout(&mutex_, pause);
+    pause = std::min(pause * 2, stopping_ ? absl::Milliseconds(200) : absl::Seconds(2));
   }
   store_failing_ = false;
   records_.clear();
+  return true;
+}
+
+// The process ends without having kept what it was about to promise: nobody is told that it did.
+void Engine::TakeBack() {
+  constexpr char kWhy[] = "Muster is stopping and its store takes nothing; this did not happen, try again";
+  records_.clear();
+  batch_effects_.clear();
+  for (auto& [done, reply] : replies_) reply = absl::UnavailableError(kWhy);
+  for (HoldAnswer& answer : answers_) answer = {answer.token, false, {ReasonCode::kShuttingDown, kWhy}};
 }
 
 void Engine::Publish() {

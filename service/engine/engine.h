@@ -88,7 +88,9 @@ class Engine : public DecisionPort {
   void ApplyOne(Item item);
   void Apply(const Command& command, Outcome* outcome);
   void Deliver();
-  void CommitRecords();
+  // False: the process is stopping and the store takes nothing; what depends on the records must not leave.
+  [[nodiscard]] bool CommitRecords();
+  void TakeBack();
   void Publish();
   [[nodiscard]] int64_t NowMs() const;
 
@@ -117,7 +119,9 @@ class Engine : public DecisionPort {
   std::vector<Record> records_;
   std::vector<Effect> batch_effects_;
   std::vector<HoldAnswer> answers_;
-  std::vector<std::pair<std::function<void(absl::StatusOr<Reply>)>, absl::StatusOr<Reply>>> replies_;
+  using Answered = std::pair<std::function<void(absl::StatusOr<Reply>)>, absl::StatusOr<Reply>>;
+  std::vector<Answered> told_;     // replies that promise nothing
+  std::vector<Answered> replies_;  // and those that wait for the records
   absl::flat_hash_map<HoldToken, HoldCallback> holds_;
 
   std::atomic<HoldToken> next_token_{1};

@@ -6,9 +6,9 @@ absl::Status MemoryStore::Commit(const std::vector<Record>& records) {
   MutexLock lock(&mutex_);
   for (const Record& record : records) {
     if (record.value.empty()) {
-      records_.erase(record.key);
+      records_.erase(RecordName(record));
     } else {
-      records_[record.key] = record.value;
+      records_[RecordName(record)] = record;
     }
   }
   return absl::OkStatus();
@@ -17,7 +17,7 @@ absl::Status MemoryStore::Commit(const std::vector<Record>& records) {
 absl::StatusOr<std::vector<Record>> MemoryStore::Load() {
   MutexLock lock(&mutex_);
   std::vector<Record> out;
-  for (const auto& [key, value] : records_) out.push_back({key, value});
+  for (const auto& [name, record] : records_) out.push_back(record);
   return out;
 }
 

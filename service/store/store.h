@@ -19,7 +19,7 @@ class Store {
   // Makes all of `records` durable, or none. On an error nothing may be answered that depends on them; the caller tries
   // again.
   [[nodiscard]] virtual absl::Status Commit(const std::vector<Record>& records) = 0;
-  // Every record, in order of keys.
+  // Every record, in order of kinds and keys.
   [[nodiscard]] virtual absl::StatusOr<std::vector<Record>> Load() = 0;
 };
 
@@ -31,7 +31,7 @@ class MemoryStore : public Store {
 
  private:
   Mutex mutex_;
-  absl::btree_map<std::string, std::string> records_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, Record> records_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster

@@ -34,7 +34,7 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
   }
   if (!r_.sources->complete()) {
     r_.calls->NoteRefused(*pod);
-    return Refuse({ReasonCode::kStarting, "Muster is still reading the cluster"});
+    return Refuse(r_.sources->Reading());
   }
   if (pod->gang != nullptr) return FilterMember(*pod, *question.offer, step);
   FilterReply reply = FilterFree(*pod, *question.offer);

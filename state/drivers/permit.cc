@@ -30,7 +30,7 @@ bool Verbs::PermittedBefore(const Pod& pod, const std::string& node) const {
 // What keeps the pod from the node whatever room there is; none: nothing.
 Reason Verbs::CannotPermit(const Pod& pod, NodeId node, const std::string& name) const {
   const Gang* gang = pod.gang;
-  if (!r_.sources->complete()) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
+  if (!r_.sources->complete()) return r_.sources->Reading();
   if (Reason own = r_.eligibility->PodReason(pod); !own.none()) return own;
   if (gang != nullptr && gang->submitted) {
     return {ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead"};
@@ -72,7 +72,7 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
     if (Reason reason = TakeNode(pod, node, step); !reason.none()) return Reject(std::move(reason));
   }
   if (gang != nullptr && gang->rules.min_member != 0) return PermitWaiter(pod, question, step);
-  r_.bindings->Permit(pod, step);
+  r_.bindings->Permit(pod, /*start=*/0, step);
   return Permitted();
 }
 
@@ -103,7 +103,7 @@ PermitReply Verbs::PermitWaiter(const Pod& pod, const Permit& question, Step* st
   // Once satisfied, a once-satisfied gang holds nobody (G-8), and no gang holds a pod twice (G-7).
   const bool once = gang.rules.match_policy == MatchPolicy::kOnceSatisfied;
   if (gang.kept.satisfied && (once || r_.bindings->PermissionOf(pod).given)) {
-    r_.bindings->Permit(pod, step);
+    r_.bindings->Permit(pod, /*start=*/0, step);
   } else if (r_.bindings->QuorumStands(gang, step)) {
     r_.bindings->PermitGroup(gang, step);
   }

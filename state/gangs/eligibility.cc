@@ -70,7 +70,7 @@ QueueKey Eligibility::KeyOf(const Gang& gang) const {
   const Look* group = Standing(gang);
   if (group == nullptr || group->unplaced.empty()) return key;
   // The group is one item: its highest priority, its most requeues, its earliest creation.
-  key.half_bound = key.half_bound || group->key.half_bound;
+  key.half_bound = group->half_bound;
   key.priority = std::max(key.priority, group->key.priority);
   key.requeues = std::max(key.requeues, group->key.requeues);
   key.created_ms = std::min(key.created_ms, group->key.created_ms);

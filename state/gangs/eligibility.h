@@ -83,6 +83,7 @@ class Eligibility {
     const Gang* not_submitted = nullptr;
     int64_t last_retry_ms = 0;  // of the unplaced ones
     bool quorum = false;        // G-4, G-5
+    bool half_bound = false;    // K-13: of one that was never whole, some member has a node
     QueueKey key;               // G-9: folded over the unplaced ones
   };
   [[nodiscard]] bool PassesAlone(const Gang& gang) const;

@@ -254,6 +254,19 @@ void Gangs::Restore(const Gang& gang, const Kept& kept) {
   restored.cycles_used = kept.cycle > 1 || !kept.cycle_valid;
 }
 
+std::string Gangs::Incarnation(const Gang& gang) {
+  for (const auto& [dialect, object] : gang.objects) {
+    if (!object.uid.empty()) return object.uid;
+  }
+  return gang.children() == 0 ? "" : FirstMember(gang).facts.uid;
+}
+
+void Gangs::DropRestored(const Gang& gang) {
+  Gang& dropped = Mut(gang);
+  dropped.kept = Kept();
+  dropped.cycles_used = false;
+}
+
 void Gangs::Forget(const Gang& gang) {
   MUSTER_CHECK(gang.children() == 0);
   if (gang.touched) Untouch(gang);

@@ -65,6 +65,7 @@ void Eligibility::LookAgain(const Gang& gang, const std::vector<std::string>& id
     const Gang& each = *gangs_->FindGang(id);
     look->gangs.push_back(&each);
     const bool placed = PassesAlone(each);
+    look->half_bound = look->half_bound || (!each.kept.satisfied && each.active() > 0);
     if (!placed) Fold(each, look);
     look->quorum = look->quorum && (each.once_satisfied() || each.quorum().Met());
     if (look->lacks.gang != nullptr) continue;
@@ -76,11 +77,9 @@ void Eligibility::LookAgain(const Gang& gang, const std::vector<std::string>& id
 
 // An unplaced gang of the group.
 void Eligibility::Fold(const Gang& gang, Look* look) const {
-  const bool half_bound = !gang.kept.satisfied && gang.active() > 0;
   if (look->unplaced.empty()) {
-    look->key = {half_bound, Priority(gang), gang.kept.requeues, gang.created_ms, ""};
+    look->key = {false, Priority(gang), gang.kept.requeues, gang.created_ms, ""};
   } else {
-    look->key.half_bound = look->key.half_bound || half_bound;
     look->key.priority = std::max(look->key.priority, Priority(gang));
     look->key.requeues = std::max(look->key.requeues, gang.kept.requeues);
     look->key.created_ms = std::min(look->key.created_ms, gang.created_ms);

@@ -4,16 +4,41 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <vector>
+
+#include "absl/container/btree_set.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "state/base/reason.h"
 
 namespace muster {
 
 class Sources {
  public:
+  // `expected`: sources that must be read, each, before anything is planned. None: whoever announces says when that is.
+  explicit Sources(const std::vector<std::string>& expected = {}) { Expect(expected); }
+
   // Everything that existed has been announced: planning may begin.
   [[nodiscard]] bool complete() const { return complete_; }
-  // Returns whether it was not so before.
-  bool Complete() { return !std::exchange(complete_, true); }
+  // Why nothing is planned yet. REQUIRES: not complete.
+  [[nodiscard]] Reason Reading() const {
+    return {ReasonCode::kStarting, absl::StrCat("Muster is still reading the cluster", unread_.empty() ? "" : ": ",
+                                                absl::StrJoin(unread_, ", "))};
+  }
+
+  // These are expected from now on, instead of what was before. Harmless once everything is read.
+  void Expect(const std::vector<std::string>& sources) {
+    unread_ = absl::btree_set<std::string>(sources.begin(), sources.end());
+    expects_ = !sources.empty();
+  }
+  // Everything of `source` has been announced; empty: everything, where nothing in particular is expected. Returns
+  // whether all is read by that, and was not before.
+  bool Complete(const std::string& source = "") {
+    unread_.erase(source);
+    if (complete_ || !unread_.empty() || expects_ == source.empty()) return false;
+    complete_ = true;
+    return true;
+  }
 
   // Who announces facts in numbered steps, and the last version; empty and 0: nobody yet.
   [[nodiscard]] const std::string& announcer() const { return announcer_; }
@@ -25,6 +50,8 @@ class Sources {
 
  private:
   bool complete_ = false;
+  bool expects_ = false;
+  absl::btree_set<std::string> unread_;
   std::string announcer_;
   int64_t version_ = 0;
 };

@@ -92,6 +92,7 @@ struct Kept {
   int32_t requeues = 0;
   int64_t cycle = 1;        // G-2: the schedule cycle, for callers that drive pods one by one
   bool cycle_valid = true;  // false: a member found no node; nobody passes until all had their turn
+  std::string incarnation;  // which gang of this name: UID of its PodGroup, or of the member created first
   friend bool operator==(const Kept&, const Kept&) = default;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -82,16 +84,47 @@ void Announcements::RulesChanged(const Gang& gang) {
   r_.gangs->Touch(gang);
 }
 
-void Announcements::Complete(Step* step) {
-  if (!r_.sources->Complete()) return;
-  // K-13: a commit of which a binding is not there is a start that was interrupted. Its gang is finished like any that
-  // is half bound; what was recorded at the commit does not make it satisfied.
-  for (const Restored::Commit& commit : r_.restored->commits()) {
-    const Pod* pod = r_.gangs->FindPod(commit.uid);
-    const Gang* gang = r_.gangs->FindGang(commit.gang);
-    if (gang != nullptr && (pod == nullptr || !pod->active())) r_.gangs->SetSatisfied(*gang, false);
+// Of the gang of this name that was meant by the record: its PodGroup or one of its members is still there.
+bool Announcements::IsThatGang(const Gang& gang, const std::string& incarnation) {
+  if (incarnation.empty()) return true;
+  const bool same_object =
+      absl::c_any_of(gang.objects, [&](const auto& object) { return object.second.uid == incarnation; });
+  return same_object || absl::c_any_of(gang.members, [&](const MemberSet& set) {
+           return absl::c_any_of(set, [&](const Pod* pod) { return pod->facts.uid == incarnation; });
+         });
+}
+
+// K-13: a commitment of which the binding is not there is a start that was interrupted. Its gang, and those that
+// started with it, are finished like any that is half bound; what was recorded at the commit does not make them
+// satisfied. A pod that its caller binds is permitted still.
+void Announcements::TakeUpCommitments(Step* step) {
+  std::vector<std::string> taken_up;
+  absl::btree_set<int64_t> interrupted;
+  for (const Commitment& commitment : r_.restored->commitments()) {
+    const Pod* pod = r_.gangs->FindPod(commitment.uid);
+    if (pod != nullptr && !pod->facts.node_name.empty()) continue;
+    if (pod != nullptr && commitment.permitted && r_.bindings->TakeUp(*pod, commitment, step)) {
+      taken_up.push_back(commitment.uid);
+      continue;
+    }
+    interrupted.insert(commitment.start);
+    if (const Gang* gang = r_.gangs->FindGang(commitment.gang); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
   }
-  r_.restored->ForgetRest(step);
+  for (const auto& [plan, start] : r_.restored->starts()) {
+    if (!interrupted.contains(plan)) continue;
+    for (const std::string& key : start.gangs) {
+      if (const Gang* gang = r_.gangs->FindGang(key); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
+    }
+  }
+  r_.restored->ForgetRest(taken_up, step);
+}
+
+void Announcements::Complete(const std::string& source, Step* step) {
+  if (!r_.sources->Complete(source)) return;
+  r_.gangs->ForEachGang([&](const Gang& gang) {
+    if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);
+  });
+  TakeUpCommitments(step);
   for (const std::string& uid : r_.gangs->Uids()) {
     const Pod& pod = *r_.gangs->FindPod(uid);
     const bool gated = pod.facts.our_gate || pod.facts.other_gates;

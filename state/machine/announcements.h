@@ -56,8 +56,8 @@ class Announcements {
   void Redeclare(const Gang& gang);
 
   // --- all of it ---
-  // Everything that existed has been announced.
-  void Complete(Step* step);
+  // Everything that `source` knows has been announced; see Sources.
+  void Complete(const std::string& source, Step* step);
   // What makes nodes and pods impossible as a whole, found before anything of them is taken.
   [[nodiscard]] absl::Status Check(const std::vector<NodeDescription>& nodes,
                                    const std::vector<PodDescription>& pods) const;
@@ -79,6 +79,8 @@ class Announcements {
   void LeaveGang(const Pod& pod);
   void NoteUnschedulable(const Pod& pod, Step* step);
   void RulesChanged(const Gang& gang);
+  [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
+  void TakeUpCommitments(Step* step);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.
   [[nodiscard]] ClassId AcquireClass(PodDescription* facts);
 

@@ -262,7 +262,7 @@ uint64_t Machine::Hash() const {
   hasher.Add(promised_holds());
   hasher.Add(sources_.announcer());
   hasher.Add(sources_.version());
-  hasher.Add(planning_.next_plan());
+  hasher.Add(plans_.next_id());
   hasher.Add(planning_.Due());
   hasher.Add(kube_scheduler_.refusals_until_ms());
   AddNames(nominations_.uids(), &hasher);

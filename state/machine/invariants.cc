@@ -238,7 +238,6 @@ absl::Status Machine::CheckInvariants() const {
     status = CheckMembers(gangs_, gang);
     const bool queued = backlog_.queued(gang.id) != nullptr;
     if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
-    if (status.ok()) status = CheckReason(gang);
     if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
     const Plan* plan = plans_.Of(gang);
     if (plan == nullptr || !status.ok()) return;
@@ -250,6 +249,9 @@ absl::Status Machine::CheckInvariants() const {
     for (const Slot& slot : plan->slots) {
       if (slot.state != SlotState::kCommitted) expected.Promise(slot.node, slot.cls);
     }
+  });
+  gangs_.ForEachGang([&](const Gang& gang) {
+    if (status.ok()) status = CheckReason(gang);
   });
   if (!status.ok()) return status;
   for (const std::string& uid : gangs_.Uids()) {

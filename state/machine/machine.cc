@@ -17,6 +17,7 @@ Machine::Machine(const MachineSettings& s)
       ledger_(&cluster_),
       gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority}),
       eligibility_(&gangs_, s.cross_namespace_groups),
+      sources_(s.fact_sources),
       plans_(&gangs_, &ledger_),
       calls_(&gangs_, &cluster_, s.nominate),
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
@@ -45,6 +46,12 @@ Machine::Machine(const MachineSettings& s)
       settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
                  &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
                 s.plan_idle_ms) {}
+
+absl::Status Machine::Load(const std::vector<Record>& records) {
+  if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
+  plans_.ContinueAt(restored_.next_plan());
+  return absl::OkStatus();
+}
 
 void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
@@ -91,7 +98,9 @@ void Machine::On(const RemoveGangObject& command, Step* step) {
   step->Refuse(announcements_.RemoveObject(command, step));
 }
 
-void Machine::On(const FactsRead&, Step* step) { announcements_.Complete(step); }
+void Machine::On(const FactsRead& command, Step* step) { announcements_.Complete(command.source, step); }
+
+void Machine::On(const ExpectFacts& command, Step* /*step*/) { sources_.Expect(command.sources); }
 
 absl::Status Machine::CheckStep(const FactsStep& step) const {
   if (step.version == 0) return absl::OkStatus();
@@ -114,7 +123,7 @@ void Machine::On(const ReplaceFacts& command, Step* step) {
   announcements_.RemoveUnnamed(command, step);
   announcements_.PutAll(command.nodes, command.pods, step);
   if (command.step.version != 0) sources_.TakeStep(command.step.source, command.step.version);
-  announcements_.Complete(step);
+  announcements_.Complete("", step);
   step->Answer(FactsReply{sources_.version()});
 }
 
@@ -127,19 +136,20 @@ void Machine::On(const UpdateFacts& command, Step* step) {
   }
   announcements_.TakeUpdate(command, step);
   if (version != 0) sources_.TakeStep(command.step.source, version);
-  announcements_.Complete(step);
+  // An edit by hand says nothing of what else there is, unless there was nothing.
+  if (restored_.empty()) announcements_.Complete("", step);
   step->Answer(FactsReply{sources_.version()});
 }
 
 // --- questions of a scheduler ---
 
-void Machine::On(const Filter& command, Step* step) { step->Answer(kube_scheduler_.OnFilter(command, step)); }
+void Machine::On(const Filter& command, Step* step) { step->Tell(kube_scheduler_.OnFilter(command, step)); }
 
 void Machine::On(const Bind& command, Step* step) { kube_scheduler_.OnBind(command, step); }
 
-void Machine::On(const Preempt& command, Step* step) { step->Answer(kube_scheduler_.OnPreempt(command)); }
+void Machine::On(const Preempt& command, Step* step) { step->Tell(kube_scheduler_.OnPreempt(command)); }
 
-void Machine::On(const PreFilter& command, Step* step) { step->Answer(verbs_.OnPreFilter(command, step->now_ms())); }
+void Machine::On(const PreFilter& command, Step* step) { step->Tell(verbs_.OnPreFilter(command, step->now_ms())); }
 
 void Machine::On(const FindNodes& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
@@ -149,14 +159,14 @@ void Machine::On(const FindNodes& command, Step* step) {
   if (reply.reason.none() && pod->state != MemberState::kPending) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
-  if (!reply.reason.none()) return step->Answer(std::move(reply));
-  if (!verbs_.PlacedAsWhole(*pod)) return step->Answer(verbs_.FindNodes(*pod, command.offered));
+  if (!reply.reason.none()) return step->Tell(std::move(reply));
+  if (!verbs_.PlacedAsWhole(*pod)) return step->Tell(verbs_.FindNodes(*pod, command.offered));
   // The pod's slot, or why there is none.
   const NodeOffer offer = command.offered.empty() ? NodeOffer::Every() : NodeOffer(command.offered);
   FilterReply slot = kube_scheduler_.FilterMember(*pod, offer, step);
   if (slot.kind == FilterReply::Kind::kOneNode) reply.nodes.push_back({slot.node, 1000});
   if (slot.kind == FilterReply::Kind::kRefuse) reply.reason = std::move(slot.reason);
-  step->Answer(std::move(reply));
+  step->Tell(std::move(reply));
 }
 
 void Machine::On(const Permit& command, Step* step) { step->Answer(verbs_.OnPermit(command, step)); }

@@ -43,7 +43,7 @@ class Machine {
 
   // Takes over records written before a restart. REQUIRES: nothing was applied yet. InvalidArgument names a record that
   // cannot be read.
-  [[nodiscard]] absl::Status Load(const std::vector<Record>& records) { return restored_.Load(records); }
+  [[nodiscard]] absl::Status Load(const std::vector<Record>& records);
 
   // Applies one command. `now_ms` must not go back (a smaller value is taken as the last one).
   void Apply(const Command& command, int64_t now_ms, Outcome* outcome);
@@ -87,6 +87,7 @@ class Machine {
   void On(const UpsertGangObject& command, Step* step);
   void On(const RemoveGangObject& command, Step* step);
   void On(const FactsRead& command, Step* step);
+  void On(const ExpectFacts& command, Step* step);
   void On(const ReplaceFacts& command, Step* step);
   void On(const UpdateFacts& command, Step* step);
   // Questions of a scheduler.

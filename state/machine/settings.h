@@ -11,6 +11,7 @@
 namespace muster {
 
 struct MachineSettings {
+  std::vector<std::string> fact_sources;  // must be read before anything is planned (K-13); see Sources
   GangDefaults gang;
   std::vector<std::string> scheduler_names = {"default-scheduler"};
   int32_t max_holds = 5000;             // K-4: held binds there can be at once

@@ -43,8 +43,15 @@ struct RemoveGangObject {
   std::string name;
   bool must_exist = false;  // NotFound otherwise
 };
-// Everything that existed has been announced: planning may begin (K-13).
-struct FactsRead {};
+// Everything that existed has been announced by this source; planning begins when that is so of every source that is
+// expected (K-13). Empty: by whoever announces, where none in particular is expected.
+struct FactsRead {
+  std::string source;
+};
+// The sources that must be read before anything is planned.
+struct ExpectFacts {
+  std::vector<std::string> sources;
+};
 
 // Facts in numbered steps, from one announcer (S-1). A step is applied as a whole or, when something in it cannot be
 // right, not at all. FailedPrecondition: steps are missing, or another announcer has taken over; a snapshot is needed.
@@ -176,9 +183,9 @@ struct Tick {};
 struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             FactsRead, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold, Preempt, PreFilter,
-                             Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang, AskGang,
-                             BindingOutcome, PlanRound, Tick, Shutdown>;
+                             FactsRead, ExpectFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold,
+                             Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang,
+                             AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 

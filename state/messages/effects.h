@@ -45,11 +45,16 @@ struct TellPod {  // an Event on the pod
 };
 using Effect = std::variant<BindPod, CallPod, MarkTimedOut, EvictPod, TellPod>;
 
-// A record to upsert, or to delete when `value` is empty.
+// A record to upsert, or to delete when `value` is empty (SPEC S-2). Kind and key together name it.
 struct Record {
-  std::string key;
+  std::string kind;         // what it is about; see state/records
+  std::string key;          // of the thing, among those of its kind
+  std::string incarnation;  // UID of what was meant: another of the same name is not it; empty: the key says it
+  int32_t format = 1;       // of `value`
   std::string value;
 };
+// "kind/key".
+[[nodiscard]] inline std::string RecordName(const Record& record) { return record.kind + "/" + record.key; }
 
 // The end of one held call.
 struct HoldAnswer {
@@ -125,6 +130,7 @@ using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitRepl
 struct Outcome {
   absl::Status status;  // not OK: the command was refused and changed nothing
   Reply reply;
+  bool reply_promises = true;  // the reply waits until the records are durable; false: it says how things stand
   std::vector<Effect> effects;
   std::vector<Record> records;
   std::vector<HoldAnswer> answers;

@@ -24,9 +24,14 @@ class Step {
     if (!status.ok()) out_->status = status;
   }
   void Answer(Reply reply) { out_->reply = std::move(reply); }
+  // An answer that promises nothing: it need not wait for the records of what came before.
+  void Tell(Reply reply) {
+    out_->reply = std::move(reply);
+    out_->reply_promises = false;
+  }
   void Do(Effect effect) { out_->effects.push_back(std::move(effect)); }
-  // A record to keep; an empty value deletes it.
-  void Keep(std::string key, std::string value) { out_->records.push_back({std::move(key), std::move(value)}); }
+  // A record to keep, or to delete.
+  void Keep(Record record) { out_->records.push_back(std::move(record)); }
   // A held call ends.
   void EndHold(HoldToken token, bool permitted, Reason reason) {
     out_->answers.push_back({token, permitted, std::move(reason)});

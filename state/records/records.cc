@@ -1,16 +1,29 @@
 #include "state/records/records.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "proto/muster/store/v1/records.pb.h"
 
 namespace muster {
 namespace {
 
-constexpr absl::string_view kGangPrefix = "gang/";
-constexpr absl::string_view kCommitPrefix = "commit/";
+constexpr char kGang[] = "gang";
+constexpr char kStart[] = "start";
+constexpr char kCommit[] = "commit";
+constexpr char kPlans[] = "plans";
+constexpr int32_t kFormat = 1;
+
+void Write(absl::string_view kind, std::string key, std::string value, Step* step) {
+  step->Keep({.kind = std::string(kind), .key = std::move(key), .format = kFormat, .value = std::move(value)});
+}
+
+absl::Status Unreadable(const Record& record, absl::string_view why) {
+  return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\": ", why));
+}
 
 }  // namespace
 
@@ -24,44 +37,92 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
   record.set_cycle_invalid(!gang.kept.cycle_valid);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
-  step->Keep(absl::StrCat(kGangPrefix, gang.key), std::move(value));
+  if (!recorded && !gang.recorded) return false;
+  step->Keep({kGang, gang.key, gang.kept.incarnation, kFormat, std::move(value)});
   return recorded;
 }
 
-void DeleteGangRecord(absl::string_view gang, Step* step) { step->Keep(absl::StrCat(kGangPrefix, gang), ""); }
+void DeleteGangRecord(absl::string_view gang, Step* step) { Write(kGang, std::string(gang), "", step); }
 
-void WriteCommitRecord(const Pod& pod, const std::string& node, Step* step) {
-  store::v1::CommitRecord record;
-  record.set_node(node);
-  if (pod.gang != nullptr) record.set_gang(pod.gang->key);
-  step->Keep(absl::StrCat(kCommitPrefix, pod.facts.uid), record.SerializeAsString());
+void WriteStartRecord(const Start& start, Step* step) {
+  store::v1::StartRecord record;
+  for (const std::string& gang : start.gangs) record.add_gangs(gang);
+  for (const Start::Place& place : start.places) {
+    store::v1::StartRecord::Place& out = *record.add_places();
+    out.set_uid(place.uid);
+    out.set_node(place.node);
+    out.set_gang(place.gang);
+  }
+  record.set_deadline_ms(start.deadline_ms);
+  Write(kStart, absl::StrCat(start.plan), record.SerializeAsString(), step);
 }
 
-void DeleteCommitRecord(absl::string_view uid, Step* step) { step->Keep(absl::StrCat(kCommitPrefix, uid), ""); }
+void DeleteStartRecord(int64_t plan, Step* step) { Write(kStart, absl::StrCat(plan), "", step); }
 
-absl::Status Restored::Load(const std::vector<Record>& records) {
+void WriteCommitRecord(const Commitment& commitment, Step* step) {
+  store::v1::CommitRecord record;
+  record.set_node(commitment.node);
+  record.set_gang(commitment.gang);
+  record.set_start(commitment.start);
+  record.set_permitted(commitment.permitted);
+  record.set_bind_within_ms(commitment.bind_within_ms);
+  Write(kCommit, commitment.uid, record.SerializeAsString(), step);
+}
+
+void DeleteCommitRecord(absl::string_view uid, Step* step) { Write(kCommit, std::string(uid), "", step); }
+
+void WritePlansRecord(int64_t next, Step* step) {
+  store::v1::PlansRecord record;
+  record.set_next(next);
+  Write(kPlans, "", record.SerializeAsString(), step);
+}
+
+absl::Status Restored::Load(absl::Span<const Record> records) {
   for (const Record& record : records) {
-    absl::string_view key = record.key;
-    if (absl::ConsumePrefix(&key, kCommitPrefix)) {
-      store::v1::CommitRecord parsed;
-      if (!parsed.ParseFromString(record.value)) {
-        return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable CommitRecord"));
-      }
-      commits_.push_back({std::string(key), parsed.gang()});
-      continue;
-    }
-    if (!absl::ConsumePrefix(&key, kGangPrefix)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("record \"", record.key, "\": unknown type; expected gang/ or commit/"));
-    }
-    store::v1::GangRecord parsed;
-    if (!parsed.ParseFromString(record.value)) {
-      return absl::InvalidArgumentError(absl::StrCat("record \"", record.key, "\": not a readable GangRecord"));
-    }
-    gangs_[key] = Kept{parsed.satisfied(), parsed.timed_out(),         parsed.held_ms(),
-                       parsed.requeues(),  parsed.cycles_passed() + 1, !parsed.cycle_invalid()};
+    if (absl::Status loaded = LoadOne(record); !loaded.ok()) return loaded;
+    nothing_ = false;
   }
   return absl::OkStatus();
+}
+
+absl::Status Restored::LoadOne(const Record& record) {
+  if (record.format != kFormat) {
+    return Unreadable(record, absl::StrCat("written in format ", record.format, "; this process knows ", kFormat,
+                                           ": run the version of Muster that wrote it, or a newer one"));
+  }
+  if (record.kind == kGang) {
+    store::v1::GangRecord parsed;
+    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
+    gangs_[record.key] = Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),  parsed.requeues(),
+                              parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation};
+    return absl::OkStatus();
+  }
+  if (record.kind == kCommit) {
+    store::v1::CommitRecord parsed;
+    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable CommitRecord");
+    commitments_.push_back(
+        {record.key, parsed.node(), parsed.gang(), parsed.start(), parsed.permitted(), parsed.bind_within_ms()});
+    return absl::OkStatus();
+  }
+  if (record.kind == kStart) {
+    store::v1::StartRecord parsed;
+    Start start;
+    if (!parsed.ParseFromString(record.value) || !absl::SimpleAtoi(record.key, &start.plan)) {
+      return Unreadable(record, "not a readable StartRecord");
+    }
+    start.gangs.assign(parsed.gangs().begin(), parsed.gangs().end());
+    for (const auto& place : parsed.places()) start.places.push_back({place.uid(), place.node(), place.gang()});
+    start.deadline_ms = parsed.deadline_ms();
+    starts_[start.plan] = std::move(start);
+    return absl::OkStatus();
+  }
+  if (record.kind == kPlans) {
+    store::v1::PlansRecord parsed;
+    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable PlansRecord");
+    next_plan_ = std::max(next_plan_, parsed.next());
+    return absl::OkStatus();
+  }
+  return Unreadable(record, "unknown kind; expected gang, start, commit or plans");
 }
 
 std::optional<Kept> Restored::ClaimGang(const std::string& key) {
@@ -72,8 +133,15 @@ std::optional<Kept> Restored::ClaimGang(const std::string& key) {
   return kept;
 }
 
-void Restored::ForgetRest(Step* step) {
-  for (const Commit& commit : std::exchange(commits_, {})) DeleteCommitRecord(commit.uid, step);
+void Restored::ForgetRest(const std::vector<std::string>& taken, Step* step) {
+  for (const Commitment& commitment : std::exchange(commitments_, {})) {
+    if (absl::c_linear_search(taken, commitment.uid)) {
+      starts_.erase(commitment.start);
+    } else {
+      DeleteCommitRecord(commitment.uid, step);
+    }
+  }
+  for (const auto& [plan, start] : std::exchange(starts_, {})) DeleteStartRecord(plan, step);
   for (const auto& [key, kept] : std::exchange(gangs_, {})) DeleteGangRecord(key, step);
 }
 

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
-#include "state/records/records.h"
 
 namespace muster {
 namespace {
@@ -64,6 +63,7 @@ void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) 
     r_.claims->Withdraw(*each, reason.code, reason.text, step);
     return;
   }
+  RecordStart(together, r_.plans->Of(gang)->id, by_permit ? 0 : step->now_ms() + settings_.answer_limit_ms, step);
   for (const Gang* each : together) Commit(*each, step);
 }
 
@@ -119,12 +119,13 @@ void Bindings::CommitPod(const Pod& pod, NodeId node, Step* step) {
   r_.calls->Unguard(pod);
   r_.nominations->Remove(pod);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  if (r_.barrier->Of(pod).by_permit) return Permit(pod, step);
+  const Plan* plan = pod.gang == nullptr ? nullptr : r_.plans->Of(*pod.gang);
+  const int64_t start = plan == nullptr ? 0 : plan->id;
+  if (r_.barrier->Of(pod).by_permit) return Permit(pod, start, step);
   r_.gangs->SetState(pod, MemberState::kCommitted);
   const std::string& name = r_.cluster->node(node).facts.name;
   states_[pod.id].binding = Binding{BindingPhase::kPending, name, "", 0, kNever};
-  states_[pod.id].recorded = true;
-  WriteCommitRecord(pod, name, step);
+  RecordCommit(pod, node, start, /*permitted=*/false, step);
   Send(pod, step);
 }
 
@@ -144,14 +145,8 @@ void Bindings::Send(const Pod& pod, Step* step) {
   r_.deadlines->Look(pod.id);
 }
 
-void Bindings::ForgetCommit(const Pod& pod, Step* step) {
-  if (!states_.Of(pod.id).recorded) return;
-  states_[pod.id].recorded = false;
-  DeleteCommitRecord(pod.facts.uid, step);
-}
-
 void Bindings::EndStart(const Gang& gang, Step* step) {
-  if (std::exchange(starts_[gang.id].failed, 0) == 0) return;
+  if (std::exchange(repaired_[gang.id].failed, 0) == 0) return;
   for (const Pod* pod : gang.in(MemberState::kPending)) ForgetCommit(*pod, step);
 }
 
@@ -243,7 +238,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
     ForgetCommit(pod, step);
     return Renominate(pod);
   }
-  ++starts_[pod.gang->id].failed;  // its record stays: after a restart the start is still to be finished
+  ++repaired_[pod.gang->id].failed;  // its record stays: after a restart the start is still to be finished
   const Gang& gang = *pod.gang;
   r_.ledger->DischargePod(pod.id, /*gained=*/false);
   r_.plans->Reopen(pod);

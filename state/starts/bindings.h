@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
+#include "state/records/records.h"
 #include "state/starts/claims.h"
 #include "state/starts/repair.h"
 
@@ -74,7 +76,8 @@ class Bindings {
 
   // --- permits: the caller binds (G-4, G-7, G-8) ---
   void SetBindWithin(const Pod& pod, int64_t within_ms) { states_[pod.id].permission.bind_within_ms = within_ms; }
-  void Permit(const Pod& pod, Step* step);
+  // `start`: the plan whose start it is part of; 0: of none.
+  void Permit(const Pod& pod, int64_t start, Step* step);
   // Whether the quorum is there, and every waiting member's node is still one that it may use; members of which that
   // is not so go back.
   [[nodiscard]] bool QuorumStands(const Gang& gang, Step* step);
@@ -89,6 +92,9 @@ class Bindings {
   void NoteWhole(const Gang& gang);
   // A submitted pod's caller starts it: it was permitted.
   void NotePermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
+
+  // After a restart: the pod's caller may bind it still. False: it cannot any more.
+  [[nodiscard]] bool TakeUp(const Pod& pod, const Commitment& commitment, Step* step);
 
   // --- what becomes of bindings and pods ---
   void NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* step);
@@ -106,28 +112,34 @@ class Bindings {
  private:
   struct State {
     Binding binding;
-    bool recorded = false;  // the store holds a commit record of it
+    bool recorded = false;  // the store holds a commit record of it,
+    int64_t start = 0;      // as part of this start
     int32_t failures = 0;   // in a row, over commits (G-14)
     Permission permission;
   };
   void Commit(const Gang& gang, Step* step);
   void CommitPod(const Pod& pod, NodeId node, Step* step);
   void Send(const Pod& pod, Step* step);
-  void PermitWaiting(const Gang& gang, Step* step);
+  void PermitWaiting(const Gang& gang, int64_t start, Step* step);
+  void BeginPermit(const Pod& pod, Step* step);
   void NoteBound(const Pod& pod, Step* step);
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
+  void RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, Step* step);
+  void RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, Step* step);
+  void NoteRecorded(const Pod& pod, int64_t start);
   void ForgetCommit(const Pod& pod, Step* step);
   void Renominate(const Pod& pod);
   void ExpireHold(const Pod& pod, Step* step);
 
   const BindingRooms r_;
   const BindingSettings settings_;
-  struct Start {
-    int32_t failed = 0;  // members whose commit is recorded although it failed: they are repaired
+  struct Repaired {
+    int32_t failed = 0;  // members whose commit is recorded although it failed
   };
   ById<State> states_;
-  ById<Start> starts_;  // by gang
+  ById<Repaired> repaired_;                    // by gang
+  absl::btree_map<int64_t, int32_t> started_;  // by plan: how many commits of its start are recorded
 };
 
 }  // namespace muster

@@ -6,7 +6,12 @@
 
 namespace muster {
 
-void Bindings::Permit(const Pod& pod, Step* step) {
+void Bindings::Permit(const Pod& pod, int64_t start, Step* step) {
+  RecordCommit(pod, r_.barrier->Of(pod).node, start, /*permitted=*/true, step);
+  BeginPermit(pod, step);
+}
+
+void Bindings::BeginPermit(const Pod& pod, Step* step) {
   State& state = states_[pod.id];
   state.permission.given = true;
   state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;
@@ -23,6 +28,7 @@ void Bindings::EndPermit(const Pod& pod, Step* step) {
                      step);
   r_.claims->FreeSlot(pod);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  ForgetCommit(pod, step);
   states_[pod.id].permission.bind_by_ms = kNever;
   r_.gangs->SetState(pod, MemberState::kPending);
   r_.deadlines->Look(pod.id);
@@ -49,17 +55,21 @@ bool Bindings::QuorumStands(const Gang& gang, Step* step) {
 }
 
 void Bindings::PermitGroup(const Gang& gang, Step* step) {
+  Group together;
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
-    if (r_.plans->Of(*each) == nullptr) PermitWaiting(*each, step);  // whoever holds a plan is committed with it
+    if (r_.plans->Of(*each) == nullptr) together.push_back(each);  // whoever holds a plan is committed with it
   }
+  const int64_t start = r_.plans->NewId(step);
+  RecordStart(together, start, /*deadline_ms=*/0, step);
+  for (const Gang* each : together) PermitWaiting(*each, start, step);
 }
 
 // G-4: every waiting pod is permitted, and the gang is satisfied.
-void Bindings::PermitWaiting(const Gang& gang, Step* step) {
+void Bindings::PermitWaiting(const Gang& gang, int64_t start, Step* step) {
   const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
   NoteStarted(gang);
   NoteWhole(gang);
-  for (const Pod* pod : waiting) Permit(*pod, step);
+  for (const Pod* pod : waiting) Permit(*pod, start, step);
   r_.gangs->Touch(gang);
 }
 

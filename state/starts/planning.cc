@@ -180,7 +180,7 @@ void Planning::AdoptPlans(const Group& gangs, const GroupPlacement& placement, S
     MUSTER_CHECK(r_.cluster->Carries(operation.node, operation.cls));
   }
   const std::vector<Statement::Operation> operations = statement->Commit();
-  const int64_t id = next_plan_++;
+  const int64_t id = r_.plans->NewId(step);
   size_t begin = 0;
   for (size_t i = 0; i < gangs.size(); ++i) {
     const GroupPlacement::Part& part = placement.parts[i];

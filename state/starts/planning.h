@@ -54,8 +54,6 @@ class Planning {
   [[nodiscard]] bool Due() const;
   // Tries up to `max_gangs` gangs, in order.
   void Round(int32_t max_gangs, Step* step);
-  // The id of the next plan.
-  [[nodiscard]] int64_t next_plan() const { return next_plan_; }
   // What the gang asks of the cluster, as text: equal for gangs that need the same.
   [[nodiscard]] std::string Needs(const Gang& gang) const;
   // The needs of the gang, or of all of its group. A group is like no other: what it waits for names its gangs.
@@ -85,7 +83,6 @@ class Planning {
   PlanningStats stats_;
   ById<GivenUp> given_up_;     // by gang: the leader of its group
   int64_t gain_position_ = 0;  // in the cluster's log
-  int64_t next_plan_ = 1;
 };
 
 }  // namespace muster

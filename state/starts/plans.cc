@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "state/base/check.h"
+#include "state/records/records.h"
 
 namespace muster {
 namespace {
 
 constexpr int64_t kSoonMs = 250;
+constexpr int64_t kIdsAtOnce = 1'000;
 constexpr int64_t kLatestSoonMs = 8'000;
 
 // Of each class the members of the highest priority are placed first (D-11).
@@ -103,6 +105,11 @@ int32_t Plans::FindFree(const Plan& plan, ClassId cls, NodeId node) {
     return slot.state == SlotState::kFree && slot.cls == cls && slot.node == node;
   });
   return open == plan.slots.end() ? -1 : static_cast<int32_t>(open - plan.slots.begin());
+}
+
+int64_t Plans::NewId(Step* step) {
+  if (next_id_ == reserved_) WritePlansRecord(reserved_ += kIdsAtOnce, step);
+  return next_id_++;
 }
 
 void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,

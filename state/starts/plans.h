@@ -15,6 +15,7 @@
 #include "state/base/by_id.h"
 #include "state/gangs/eligibility.h"
 #include "state/gangs/gangs.h"
+#include "state/messages/step.h"
 #include "state/placement/ledger.h"
 #include "state/placement/statement.h"
 
@@ -87,6 +88,13 @@ class Plans {
   // Held binds that plans may need at once (K-4).
   [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
 
+  // --- numbers ---
+  // The number of a new plan: no plan ever had it, restarts included.
+  [[nodiscard]] int64_t NewId(Step* step);
+  [[nodiscard]] int64_t next_id() const { return next_id_; }
+  // An earlier process may have given the numbers below `next`.
+  void ContinueAt(int64_t next) { next_id_ = reserved_ = next; }
+
   // --- a plan's life ---
   // Takes over what a statement reserved.
   void Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
@@ -146,6 +154,8 @@ class Plans {
   ById<std::unique_ptr<Plan>> plans_;
   ById<PodSlot> slots_;
   int32_t promised_holds_ = 0;
+  int64_t next_id_ = 1;
+  int64_t reserved_ = 1;  // numbers below it are recorded as given
 };
 
 }  // namespace muster

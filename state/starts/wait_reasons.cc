@@ -44,7 +44,7 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   }
   const Reason& blocked = backlog_->why(eligibility_->LeaderOf(gang).id);
   if (!blocked.none()) return blocked;
-  if (!sources_->complete()) return {ReasonCode::kStarting, "Muster is still reading the cluster"};
+  if (!sources_->complete()) return sources_->Reading();
   return {ReasonCode::kQueued, "about to be planned"};
 }
 

@@ -120,12 +120,12 @@ TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
   const absl::StatusOr<std::vector<Record>> kept = store.Load();
   ASSERT_TRUE(kept.ok());
   ASSERT_EQ(kept->size(), 1U);
-  EXPECT_EQ(kept->front().key, "commit/u-a");
+  EXPECT_EQ(RecordName(kept->front()), "commit/u-a");
 }
 
 TEST(Engine, AnUnreadableStoreIsNamed) {
   MemoryStore store;
-  ASSERT_TRUE(store.Commit({{"gang/d/g", "\xff\xff"}}).ok());
+  ASSERT_TRUE(store.Commit({{.kind = "gang", .key = "d/g", .value = "\xff\xff"}}).ok());
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
   const absl::Status started = engine.Start();

@@ -54,7 +54,8 @@ TEST_F(BindingsTest, TheLastOneCommitsThemAll) {
   At(kT0 + 12);
   calls_.NoteRefused(PodAt("g-2"));
   Come("g-2", "n", 2);
-  EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep commit/g-1", "keep commit/g-2"}))
+  EXPECT_EQ(Done(), (Lines{"bind g-1 to n by 45007", "bind g-2 to n by 45012", "keep start/1", "keep commit/g-1",
+                           "keep commit/g-2"}))
       << "each until its own call has to be answered; nobody is answered yet";
   EXPECT_TRUE(Touched(gang));
   EXPECT_TRUE(plans_.Of(gang)->committed);
@@ -109,7 +110,7 @@ TEST_F(BindingsTest, ABoundPodIsAnsweredAndItsRecordForgotten) {
   Report("g-1", "n", BindingResult::kBound);
   EXPECT_EQ(Done(), Lines{}) << "said again";
   Report("g-2", "n", BindingResult::kBound);
-  EXPECT_EQ(Done(), (Lines{"answer 2 permitted", "drop commit/g-2"}));
+  EXPECT_EQ(Done(), (Lines{"answer 2 permitted", "drop commit/g-2", "drop start/1"}));
   EXPECT_EQ(plans_.Of(GangAt("g")), nullptr) << "all of it is bound";
   EXPECT_EQ(UsedOn("n"), 2);
   ExpectNothingPromised();
@@ -385,7 +386,9 @@ TEST_F(Permits, EverybodyWhoWaitsIsPermittedInOneStep) {
   Looks(&pod_deadlines_);
   ASSERT_TRUE(bindings_.QuorumStands(gang, &*step_));
   bindings_.PermitGroup(gang, &*step_);
-  EXPECT_EQ(Done(), (Lines{"answer 1 permitted", "answer 2 permitted"})) << "its caller binds it: no effect, no record";
+  EXPECT_EQ(Done(),
+            (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/2", "keep commit/v-1", "keep commit/v-2"}))
+      << "its caller binds it: no effect";
   EXPECT_TRUE(gang.kept.satisfied);
   EXPECT_EQ(gang.kept.requeues, 0);
   EXPECT_EQ(gang.root_cause, "");
@@ -409,7 +412,7 @@ TEST_F(Permits, APlaceThatIsNotTakenIsGivenBack) {
   EXPECT_EQ(Done(), Lines{});
   Looks(&pod_deadlines_);
   OnTime("v-1", kT0 + 7'000);
-  EXPECT_EQ(Done(), Lines{"warn v-1 BindFailed"});
+  EXPECT_EQ(Done(), (Lines{"warn v-1 BindFailed", "drop commit/v-1"}));
   EXPECT_EQ(std::get<TellPod>(out_.effects[0]).reason.text,
             "pod v-1 was permitted on node n and not bound within 7 s; its place was given back");
   EXPECT_EQ(PodAt("v-1").state, MemberState::kPending);
@@ -425,7 +428,7 @@ TEST_F(Permits, WhoIsBoundInTimeStays) {
   bindings_.PermitGroup(GangAt("v"), &*step_);
   gangs_.SetNode(PodAt("v-1"), "n");
   bindings_.Follow(PodAt("v-1"), MemberState::kBound, At(kT0 + 10));
-  EXPECT_EQ(Done(), Lines{});
+  EXPECT_EQ(Done(), Lines{"drop commit/v-1"});
   EXPECT_EQ(bindings_.PermissionOf(PodAt("v-1")).bind_by_ms, kNever);
   OnTime("v-1", kT0 + 7'000);
   EXPECT_EQ(PodAt("v-1").state, MemberState::kBound);
@@ -467,7 +470,8 @@ TEST_F(BindingsTest, MembersOfAPlanThatComeByPermit) {
     bindings_.Arrive(PodAt(uid), cluster_.FindNode("n"), static_cast<HoldToken>(uid[2] - '0'), &*step_);
     EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), uid[2] == '1' ? kNever : kT0 + 7'000);
   }
-  EXPECT_EQ(Done(), (Lines{"answer 1 permitted", "answer 2 permitted"}));
+  EXPECT_EQ(Done(),
+            (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}));
   EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + 7'000);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).answer_by_ms, kNever);
   EXPECT_EQ(UsedOn("n"), 2);

@@ -343,7 +343,7 @@ TEST_F(Binds, RepeatedCallsJoinTheSameWait) {
   EXPECT_EQ(Bind("g-1", node, 1), Lines{});
   EXPECT_EQ(Bind("g-1", node, 2), Lines{});
   EXPECT_EQ(barrier_.held_binds(), 1);
-  EXPECT_EQ(Bind("g-2", other, 3).size(), 4U) << "two bindings, two records";
+  EXPECT_EQ(Bind("g-2", other, 3).size(), 5U) << "two bindings, their records and that of the start";
   EXPECT_EQ(Bind("g-1", node, 4), Lines{}) << "it joins while the binding is under way";
   At(kT0 + 5);
   Report("g-1", node, BindingResult::kBound);

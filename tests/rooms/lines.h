@@ -32,7 +32,8 @@ inline std::string Text(const Effect& effect) {
   return absl::StrCat(tell.warning ? "warn " : "tell ", tell.pod.uid, " ", ReasonName(tell.reason.code));
 }
 
-// Effects, answers, records, each in their order.
+// Effects, answers, records, each in their order; without how far the numbers of plans are, which is written at times
+// that nobody cares about.
 inline Lines LinesOf(const Outcome& outcome) {
   Lines lines;
   for (const Effect& effect : outcome.effects) lines.push_back(Text(effect));
@@ -41,7 +42,8 @@ inline Lines LinesOf(const Outcome& outcome) {
                                  answer.permitted ? absl::string_view() : ReasonName(answer.reason.code)));
   }
   for (const Record& record : outcome.records) {
-    lines.push_back(absl::StrCat(record.value.empty() ? "drop " : "keep ", record.key));
+    if (record.kind == "plans") continue;
+    lines.push_back(absl::StrCat(record.value.empty() ? "drop " : "keep ", RecordName(record)));
   }
   return lines;
 }

@@ -112,15 +112,16 @@ class WholeMachine : public testing::Test {
   Machine machine_;
   int64_t now_ms_ = kT0;
   Outcome out_;
-  std::map<std::string, std::string> store_;
+  std::map<std::string, Record> store_;  // by name
 
  private:
   Lines Keep(const Outcome& outcome) {
     for (const Record& record : outcome.records) {
+      if (record.kind == "plans") continue;
       if (record.value.empty()) {
-        store_.erase(record.key);
+        store_.erase(RecordName(record));
       } else {
-        store_[record.key] = record.value;
+        store_[RecordName(record)] = record;
       }
     }
     return LinesOf(outcome);

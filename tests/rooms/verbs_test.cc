@@ -103,7 +103,9 @@ TEST_F(VerbsTest, TheQuorumIsPermittedInOneStep) {
   EXPECT_TRUE(again.activate.empty()) << "said once";
   EXPECT_EQ(UsedOn("n"), 1);
   EXPECT_EQ(Permit("g-2", "n", 3), "permit");
-  EXPECT_EQ(Done(), (Lines{"answer 1 permitted", "answer 2 permitted"})) << "call 3 ends with its reply";
+  EXPECT_EQ(Done(),
+            (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}))
+      << "call 3 ends with its reply";
   EXPECT_TRUE(GangAt("g").kept.satisfied);
   EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 1'001 + kBindWithinMs);
   EXPECT_EQ(Permit("g-2", "n", 4), "permit") << "the same again";
@@ -154,7 +156,7 @@ TEST_F(VerbsTest, AGangWithoutAMinimumConstrainsNobody) {
   PutMember("z-1", 1, "z", 0);
   gangs_.SetTimedOut(GangAt("z"), true);
   EXPECT_EQ(Permit("z-1", "n", 1), "permit");
-  EXPECT_EQ(Done(), Lines{});
+  EXPECT_EQ(Done(), Lines{"keep commit/z-1"});
 }
 
 TEST_F(VerbsTest, OneWaitHasOneNode) {
@@ -190,7 +192,7 @@ TEST_F(VerbsTest, ASatisfiedGangHoldsNobody) {
   PutGang("g", 3);
   gangs_.SetSatisfied(GangAt("g"), true);
   EXPECT_EQ(Permit("g-1", "n", 1), "permit");
-  EXPECT_EQ(Done(), Lines{});
+  EXPECT_EQ(Done(), Lines{"keep commit/g-1"});
   PodDescription only = Facts("o-1", 1, "o", 2);
   only.gang.declaration.match_policy = MatchPolicy::kOnlyWaiting;
   Put(only);
@@ -251,7 +253,8 @@ TEST_F(VerbsTest, APlaceOfThePlan) {
   EXPECT_EQ(barrier_.held_binds(), 1);
   At(kT0 + 9);
   EXPECT_EQ(Permit("g-2", "n", 5), "permit");
-  EXPECT_EQ(Done(), (Lines{"answer 2 permitted", "answer 4 permitted"}));
+  EXPECT_EQ(Done(),
+            (Lines{"answer 2 permitted", "answer 4 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}));
   EXPECT_EQ(barrier_.held_binds(), 0);
   EXPECT_EQ(UsedOn("n"), 2);
 }
@@ -383,7 +386,7 @@ TEST_F(VerbsTest, AfterItOnlyThatPodGoesBack) {
   Permit("g-2", "n", 2);
   At(kT0);
   Unreserve("g-1", UnreserveCause::kBindFailed);
-  EXPECT_EQ(Done(), Lines{});
+  EXPECT_EQ(Done(), Lines{"drop commit/g-1"});
   EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
   EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
   EXPECT_EQ(UsedOn("n"), 1);

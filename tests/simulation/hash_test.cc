@@ -65,7 +65,7 @@ struct EffectText {
 std::string Text(const Outcome& outcome) {
   std::string out = absl::StrCat(outcome.status.ToString(), "\n", std::visit(ReplyText(), outcome.reply), "\n");
   for (const Effect& effect : outcome.effects) absl::StrAppend(&out, std::visit(EffectText(), effect), "\n");
-  for (const Record& record : outcome.records) absl::StrAppend(&out, record.key, "=", record.value, "\n");
+  for (const Record& record : outcome.records) absl::StrAppend(&out, RecordName(record), "=", record.value, "\n");
   for (const HoldAnswer& a : outcome.answers) absl::StrAppend(&out, a.token, " ", a.permitted, Text(a.reason), "\n");
   return out;
 }

@@ -108,7 +108,7 @@ void LivenessWorld::Restart() {
     if (pod.facts.node_name.empty()) pod.assumed.clear();
   }
   std::vector<Record> records;
-  for (const auto& [key, value] : records_) records.push_back({key, value});
+  for (const auto& [name, record] : records_) records.push_back(record);
   machine_ = std::make_unique<Machine>(settings_);
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) Violate(std::string(loaded.message()));
   std::vector<Command> outside;

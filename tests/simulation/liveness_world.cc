@@ -227,8 +227,8 @@ Outcome LivenessWorld::Apply(const Command& command) {
   Outcome outcome;
   machine_->Apply(command, now_ms_, &outcome);
   for (const Record& record : outcome.records) {
-    records_[record.key] = record.value;
-    if (record.value.empty()) records_.erase(record.key);
+    records_[RecordName(record)] = record;
+    if (record.value.empty()) records_.erase(RecordName(record));
   }
   for (Effect& effect : outcome.effects) effects_.push_back(std::move(effect));
   for (const HoldAnswer& answer : outcome.answers) answers_.push_back(answer);

@@ -144,7 +144,7 @@ class LivenessWorld {
   std::map<HoldToken, std::string> tokens_;
   std::vector<Effect> effects_;
   std::vector<HoldAnswer> answers_;
-  std::map<std::string, std::string> records_;
+  std::map<std::string, Record> records_;  // by name
   std::vector<std::string> events_;
   std::map<std::string, int> figures_;
   std::string violation_;

@@ -131,7 +131,7 @@ class RandomWorld {
   std::set<std::string> marks_;                  // UIDs of pods whose timeout mark is on its way
   std::set<std::string> evictions_;              // UIDs
   std::map<HoldToken, std::string> tokens_;
-  std::map<std::string, std::string> records_;
+  std::map<std::string, Record> records_;  // by name
 };
 
 }  // namespace muster

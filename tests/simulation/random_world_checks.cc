@@ -8,7 +8,7 @@ namespace muster {
 
 std::string RandomWorld::RestoreDiffers() const {
   std::vector<Record> records;
-  for (const auto& [key, value] : records_) records.push_back({key, value});
+  for (const auto& [name, record] : records_) records.push_back(record);
   Machine other(Settings());
   if (const absl::Status loaded = other.Load(records); !loaded.ok()) return std::string(loaded.message());
   // Before the facts are complete nothing is settled: the gangs are there as they were promised.
@@ -61,9 +61,9 @@ Outcome RandomWorld::Apply(const Command& command) {
   machine_->Apply(command, now_ms_, &outcome);
   for (const Record& record : outcome.records) {
     if (record.value.empty()) {
-      records_.erase(record.key);
+      records_.erase(RecordName(record));
     } else {
-      records_[record.key] = record.value;
+      records_[RecordName(record)] = record;
     }
   }
   std::set<HoldToken> once;

@@ -3,7 +3,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/random_world.h"
 
@@ -30,16 +29,18 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   marks_.clear();
   evictions_.clear();
   // A start of which nothing is on its way any more is over, whoever of it was bound.
-  for (const auto& [key, value] : records_) {
-    if (!absl::StartsWith(key, "commit/")) continue;
-    const Pod* pod = machine_->FindPod(key.substr(7));
-    if (pod != nullptr && pod->gang != nullptr) started_.erase(pod->gang->key);
+  for (const auto& [name, record] : records_) {
+    if (record.kind != "commit") continue;
+    const Pod* pod = machine_->FindPod(record.key);
+    if (pod == nullptr || pod->gang == nullptr) continue;
+    const bool permitted = machine_->bindings().Of(*pod).phase == BindingPhase::kNone;  // and goes on
+    if (!permitted) started_.erase(pod->gang->key);
   }
   whole_.insert(started_.begin(), started_.end());
   started_.clear();
   tokens_.clear();  // callers see their connections end
   std::vector<Record> records;
-  for (const auto& [key, value] : records_) records.push_back({key, value});
+  for (const auto& [name, record] : records_) records.push_back(record);
   if (writing_) lives_.push_back({records, {}});
   machine_ = std::make_unique<Machine>(Settings());
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());

@@ -99,7 +99,7 @@ TEST_F(OneNamespace, AGroupMayNotCrossNamespaces) {
 // S-2: cycles, marks and held time are taken from the records of an earlier process; an unreadable record is named.
 TEST(MachineLoad, TakesRecordsAndNamesBadOnes) {
   Machine machine{MachineSettings()};
-  const absl::Status bad = machine.Load({{"queue/x", "1"}});
+  const absl::Status bad = machine.Load({{.kind = "queue", .key = "x", .value = "1"}});
   EXPECT_TRUE(absl::IsInvalidArgument(bad));
   EXPECT_NE(bad.message().find("queue/x"), absl::string_view::npos) << bad;
 }

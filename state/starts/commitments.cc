@@ -1,0 +1,72 @@
+// What is recorded of bindings that were decided, until it is known what became of them (SPEC S-2, K-13).
+#include <string>
+
+#include "state/base/check.h"
+#include "state/starts/bindings.h"
+
+namespace muster {
+
+// The head of what is committed at once: every pod that waits with a node. REQUIRES: each has one.
+void Bindings::RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, Step* step) {
+  Start start;
+  start.plan = plan;
+  start.deadline_ms = deadline_ms;
+  for (const Gang* gang : gangs) {
+    const auto index = static_cast<int32_t>(start.gangs.size());
+    start.gangs.push_back(gang->key);
+    for (const Pod* pod : gang->in(MemberState::kWaiting)) {
+      start.places.push_back({pod->facts.uid, r_.cluster->node(r_.barrier->Of(*pod).node).facts.name, index});
+    }
+  }
+  WriteStartRecord(start, step);
+}
+
+void Bindings::RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, Step* step) {
+  Commitment commitment;
+  commitment.uid = pod.facts.uid;
+  commitment.node = r_.cluster->node(node).facts.name;
+  if (pod.gang != nullptr) commitment.gang = pod.gang->key;
+  commitment.start = start;
+  commitment.permitted = permitted;
+  if (permitted) commitment.bind_within_ms = PermissionOf(pod).bind_within_ms;
+  if (states_.Of(pod.id).recorded && states_.Of(pod.id).start != start) ForgetCommit(pod, step);
+  NoteRecorded(pod, start);
+  WriteCommitRecord(commitment, step);
+}
+
+void Bindings::NoteRecorded(const Pod& pod, int64_t start) {
+  State& state = states_[pod.id];
+  if (!state.recorded && start > 0) ++started_[start];
+  state.recorded = true;
+  state.start = start;
+}
+
+// The start's own record goes with the last of its parts.
+void Bindings::ForgetCommit(const Pod& pod, Step* step) {
+  if (!states_.Of(pod.id).recorded) return;
+  State& state = states_[pod.id];
+  state.recorded = false;
+  DeleteCommitRecord(pod.facts.uid, step);
+  const int64_t start = std::exchange(state.start, 0);
+  if (start == 0) return;
+  const auto parts = started_.find(start);
+  MUSTER_CHECK(parts != started_.end());
+  if (--parts->second > 0) return;
+  started_.erase(parts);
+  DeleteStartRecord(start, step);
+}
+
+bool Bindings::TakeUp(const Pod& pod, const Commitment& commitment, Step* step) {
+  const NodeId node = r_.cluster->FindNode(commitment.node);
+  const bool possible = pod.state == MemberState::kPending && pod.cls != kNoClass && node != kNoNode &&
+                        r_.cluster->node(node).present && (pod.gang == nullptr || !pod.gang->submitted);
+  if (!possible) return false;
+  NoteRecorded(pod, commitment.start);
+  SetBindWithin(pod, commitment.bind_within_ms);
+  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  r_.barrier->SetNode(pod, node, Obstacle::kNone);
+  BeginPermit(pod, step);
+  return true;
+}
+
+}  // namespace muster
