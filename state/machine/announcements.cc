@@ -107,6 +107,7 @@ void Announcements::TakeUpCommitments(Step* step) {
       taken_up.push_back(commitment.uid);
       continue;
     }
+    if (commitment.start == 0) continue;  // a pod alone: its gang, if any, had started before
     interrupted.insert(commitment.start);
     if (const Gang* gang = r_.gangs->FindGang(commitment.gang); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
   }

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/records/records.h"
 #include "tests/simulation/random_world.h"
 
 namespace muster {
@@ -28,19 +29,20 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   bindings_.clear();
   marks_.clear();
   evictions_.clear();
-  // A start of which nothing is on its way any more is over, whoever of it was bound.
-  for (const auto& [name, record] : records_) {
-    if (record.kind != "commit") continue;
-    const Pod* pod = machine_->FindPod(record.key);
-    if (pod == nullptr || pod->gang == nullptr) continue;
-    const bool permitted = machine_->bindings().Of(*pod).phase == BindingPhase::kNone;  // and goes on
-    if (!permitted) started_.erase(pod->gang->key);
+  std::vector<Record> records;
+  for (const auto& [name, record] : records_) records.push_back(record);
+  // A start of which a binding was lost is interrupted; one whose callers bind goes on. Any other is over, whoever of
+  // it was bound.
+  Restored restored;
+  if (const absl::Status loaded = restored.Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
+  for (const Commitment& commitment : restored.commitments()) {
+    const auto pod = pods_.find(commitment.uid);
+    const bool lost = pod == pods_.end() || pod->second.node_name.empty();
+    if (lost && commitment.start != 0 && !commitment.permitted) started_.erase(commitment.gang);
   }
   whole_.insert(started_.begin(), started_.end());
   started_.clear();
   tokens_.clear();  // callers see their connections end
-  std::vector<Record> records;
-  for (const auto& [name, record] : records_) records.push_back(record);
   if (writing_) lives_.push_back({records, {}});
   machine_ = std::make_unique<Machine>(Settings());
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
