@@ -8,7 +8,10 @@ BUGS = {
         "state/model/gang.cc",
         "Assign(Pick(annotations, object, &D::min_member), &rules.min_member);",
         "Assign(Pick(object, annotations, &D::min_member), &rules.min_member);"),
-    "negative-quantity": ("state/base/quantity.cc", 'if (negative) return NotAQuantity(text, "negative");', ""),
+    "negative-quantity": (
+        "state/base/quantity.cc",
+        'if (negative && !number->digits.empty()) return NotAQuantity(text, "negative");',
+        ""),
     "text-cut-anywhere": (
         "state/base/text.h",
         "  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;\n",
