@@ -226,6 +226,12 @@ TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
       {"match policy",
        [](Declaration* d) { d->match_policy = MatchPolicy::kOnceSatisfied; },
        {"once-satisfied", "only-waiting"}},
+      {"minimum resources",
+       [](Declaration* d) {
+         d->min_resources = ResourceList{{"cpu", 2}, {"nvidia.com/gpu", 8}};
+       },
+       {"{cpu: 2m, nvidia.com/gpu: 8}", "{cpu: 1m}"}},
+      {"priority", [](Declaration* d) { d->priority = 12; }, {"12", "11"}},
       {"groups",
        [](Declaration* d) {
          d->groups = {"d/b", "d/c"};
@@ -234,6 +240,8 @@ TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
       {"queue", [](Declaration* d) { d->queue = "red"; }, {"red", "blue"}},
       {"on-timeout", [](Declaration* d) { d->on_timeout = OnTimeout::kFail; }, {"fail", "requeue"}},
       {"on-member-failure", [](Declaration* d) { d->on_member_failure = OnMemberFailure::kKeep; }, {"keep", "all"}},
+      {"stale grace (ms)", [](Declaration* d) { d->stale_grace_ms = -1; }, {"-1", "13"}},
+      {"preemptible", [](Declaration* d) { d->preemptible = true; }, {"true", "false"}},
   };
   Declaration all = One();
   std::string together;
