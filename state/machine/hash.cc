@@ -128,7 +128,7 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.declared_by);
   hasher->Add(static_cast<int>(gang.declared_as));
   for (const bool flag :
-       {gang.one_priority, gang.refers_to_object, gang.recorded, gang.cycles_used, gang.submitted, gang.evicting}) {
+       {gang.one_priority(), gang.refers_to_object(), gang.recorded, gang.cycles_used, gang.submitted, gang.evicting}) {
     hasher->Add(flag);
   }
   hasher->Add(gang.unreadable);

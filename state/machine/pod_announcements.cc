@@ -42,7 +42,8 @@ struct Announcements::Change {
 
   Change(const PodDescription& before, const PodDescription& now)
       : gang(before.gang.name != now.gang.name),
-        declaration(before.gang.declares != now.gang.declares || !(before.gang.declaration == now.gang.declaration)),
+        declaration(before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
+                    !(before.gang.declaration == now.gang.declaration)),
         shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
         priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
