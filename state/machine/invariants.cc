@@ -128,7 +128,7 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
   for (const std::string& uid : calls.guarded()) {
     if (gangs.FindPod(uid) == nullptr) return Broken(absl::StrCat("pod ", uid, " was guarded and is gone"));
   }
-  for (const std::string& uid : calls.asked_early()) {
+  for (const auto& [turn, uid] : calls.asked_early()) {
     if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));
   }
   return absl::OkStatus();
