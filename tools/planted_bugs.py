@@ -102,6 +102,15 @@ BUGS = {
         "state/gangs/eligibility.cc",
         "  if (!gang.submitted) return gang.quorum().Missing(finishing);\n",
         "  return gang.quorum().Missing(finishing);\n"),
+    "refused-in-silence": (
+        "state/machine/announcements.cc",
+        "    r_.refused->NoteNode(node.name, changed.status().message());\n",
+        ""),
+    "refused-for-ever": ("state/machine/announcements.cc", "  r_.refused->ForgetNode(node.name);\n", ""),
+    "unreadable-in-silence": (
+        "k8s-extender/apiserver/cluster_feed.cc",
+        "  port_->Announce(UnreadableFact{kind, std::move(name), std::string(status.message())}).IgnoreError();\n",
+        ""),
     # --- records ---
     "record-forgets": ("state/records/records.cc", "  record.set_held_ms(gang.kept.held_ms);\n", ""),
     # --- starts ---

@@ -271,6 +271,10 @@ uint64_t Machine::Hash() const {
   hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));
   for (const auto& [turn, uid] : calls_.asked_early()) hasher.Add(uid);
   AddFinished(submissions_, &hasher);
+  for (const auto& [name, refusal] : refused_facts_.nodes()) {
+    hasher.Add(name);
+    hasher.Add(refusal.why);
+  }
   gangs_.ForEachGang([&](const Gang& gang) {
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));

@@ -52,6 +52,7 @@ struct Announcements::Change {
 
 absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, Step* step) {
   if (facts.uid.empty() || facts.name.empty()) {
+    r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
   const Pod* known = r_.gangs->FindPod(facts.uid);
@@ -60,6 +61,7 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
     return absl::OkStatus();
   }
   if (known->facts.name != facts.name || known->facts.name_space != facts.name_space) {
+    r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError(absl::StrCat("pod uid ", facts.uid, ": is ", known->facts.name_space, "/",
                                                    known->facts.name, ", announced again as ", facts.name_space, "/",
                                                    facts.name, "; a UID belongs to one pod"));

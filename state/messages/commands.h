@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/string_view.h"
+#include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
@@ -43,6 +44,13 @@ struct RemoveGangObject {
   std::string name_space;
   std::string name;
   bool must_exist = false;  // NotFound otherwise
+};
+// Something was announced that could not even be read; what was known of it before stands. Refused, so that it is
+// counted and told like everything that the core refuses.
+struct UnreadableFact {
+  FactKind kind = FactKind::kNode;
+  std::string name;  // of a node; "namespace/name" otherwise
+  std::string why;
 };
 // Everything that existed has been announced: planning may begin (K-13).
 struct FactsRead {};
@@ -183,9 +191,9 @@ struct Tick {};
 struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             FactsRead, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold, Preempt, PreFilter,
-                             Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang, AskGang,
-                             BindingOutcome, PlanRound, Tick, Shutdown>;
+                             UnreadableFact, FactsRead, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold,
+                             Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang,
+                             AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 
