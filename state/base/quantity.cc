@@ -8,9 +8,9 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -19,9 +19,8 @@ constexpr size_t kMaxQuantityLength = 64;
 constexpr int kFarExponent = 1'000;
 
 absl::Status NotAQuantity(absl::string_view text, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxQuantityLength)),
-                                                 "\" is not a quantity (", why,
-                                                 "); expected a number like 500m, 2, 1.5Gi or 2e3"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(text), " is not a quantity (", why, "); expected a number like 500m, 2, 1.5Gi or 2e3"));
 }
 
 // A suffix as a power: value = digits * base^exponent.

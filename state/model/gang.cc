@@ -23,6 +23,14 @@ absl::string_view ToString(MatchPolicy policy) {
   return "";
 }
 
+std::optional<MatchPolicy> ParseMatchPolicy(absl::string_view text) {
+  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
+                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
+    if (ToString(policy) == text) return policy;
+  }
+  return std::nullopt;
+}
+
 absl::string_view ToString(OnTimeout policy) { return policy == OnTimeout::kFail ? "fail" : "requeue"; }
 
 absl::string_view ToString(OnMemberFailure policy) { return policy == OnMemberFailure::kKeep ? "keep" : "all"; }

@@ -21,6 +21,13 @@ TEST(DeclarationRoom, WordsAsUsersWriteThem) {
   EXPECT_EQ(ToString(MatchPolicy::kOnlyWaiting), "only-waiting");
   EXPECT_EQ(ToString(MatchPolicy::kWaitingAndRunning), "waiting-and-running");
   EXPECT_EQ(ToString(MatchPolicy::kWaitingRunningSucceed), "waiting-running-succeed");
+  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
+                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
+    EXPECT_EQ(ParseMatchPolicy(ToString(policy)), policy);
+    EXPECT_NE(std::string(kMatchPolicies).find(std::string(ToString(policy))), std::string::npos);
+  }
+  for (const char* text : {"", "Once-Satisfied", "once-satisfied ", "never"})
+    EXPECT_EQ(ParseMatchPolicy(text), std::nullopt);
   EXPECT_EQ(ToString(OnTimeout::kFail), "fail");
   EXPECT_EQ(ToString(OnTimeout::kRequeue), "requeue");
   EXPECT_EQ(ToString(OnMemberFailure::kKeep), "keep");
