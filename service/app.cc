@@ -175,8 +175,12 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), phases[phase]);
   }
   int nodes = 0;
-  view->nodes.ForEach([&](const NodeView&) { ++nodes; });
+  view->nodes.ForEach([&](const NodeView& node) { nodes += node.present ? 1 : 0; });
   set("muster_nodes", "", "", nodes);
+  for (size_t kind = 0; kind < kFactKinds; ++kind) {
+    set("muster_refused_facts_total", "kind", ToString(static_cast<FactKind>(kind)),
+        static_cast<double>(view->refused[kind]));
+  }
   set("muster_pods", "", "", static_cast<double>(view->pods));
   set("muster_held_binds", "", "", view->held_binds);
   set("muster_planner_placed", "", "", view->planning.placed);

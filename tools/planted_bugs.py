@@ -8,7 +8,10 @@ BUGS = {
         "state/model/gang.cc",
         "Assign(Pick(annotations, object, &D::min_member), &rules.min_member);",
         "Assign(Pick(object, annotations, &D::min_member), &rules.min_member);"),
-    "negative-quantity": ("state/base/quantity.cc", 'if (negative) return NotAQuantity(text, "negative");', ""),
+    "negative-quantity": (
+        "state/base/quantity.cc",
+        'if (negative && !number->digits.empty()) return NotAQuantity(text, "negative");',
+        ""),
     "text-cut-anywhere": (
         "state/base/text.h",
         "  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;\n",
@@ -115,6 +118,15 @@ BUGS = {
         "state/gangs/eligibility.cc",
         "  if (!gang.submitted) return gang.quorum().Missing(finishing);\n",
         "  return gang.quorum().Missing(finishing);\n"),
+    "refused-in-silence": (
+        "state/machine/announcements.cc",
+        "    r_.refused->NoteNode(node.name, changed.status().message());\n",
+        ""),
+    "refused-for-ever": ("state/machine/announcements.cc", "  r_.refused->ForgetNode(node.name);\n", ""),
+    "unreadable-in-silence": (
+        "k8s-extender/apiserver/cluster_feed.cc",
+        "  port_->Announce(UnreadableFact{kind, std::move(name), std::string(status.message())}).IgnoreError();\n",
+        ""),
     # --- records ---
     "record-forgets": ("state/records/records.cc", "  record.set_held_ms(gang.kept.held_ms);\n", ""),
     # --- starts ---

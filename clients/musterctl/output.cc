@@ -135,7 +135,11 @@ void PrintNodes(const v1::ListNodesResponse& list) {
       const auto found = map.find(name);
       return found == map.end() ? std::string("0") : found->second;
     };
-    if (names.empty()) rows.push_back({node.name(), node.unschedulable() ? "no" : "yes", "(offers nothing)"});
+    if (names.empty() && !node.refused().empty()) {
+      rows.push_back({node.name(), "no", "(refused)"});
+    } else if (names.empty()) {
+      rows.push_back({node.name(), node.unschedulable() ? "no" : "yes", "(offers nothing)"});
+    }
     for (const std::string& name : names) {
       rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name,
                       amount(node.allocatable(), name), amount(node.used(), name), amount(node.reserved(), name),
@@ -144,6 +148,11 @@ void PrintNodes(const v1::ListNodesResponse& list) {
     }
   }
   PrintTable(rows);
+  for (const auto& node : list.nodes()) {
+    if (node.refused().empty()) continue;
+    std::cout << "Warning: what was announced of node " << Printable(node.name())
+              << " last is refused: " << Printable(node.refused()) << "\n";
+  }
 }
 
 void PrintLine(const google::protobuf::Message& message) {

@@ -24,21 +24,24 @@ constexpr std::array<PodGroupApi, 3> kPodGroupApis = {
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); }
 
-void LogRefused(absl::string_view kind, const Json& object, const absl::Status& status) {
-  spdlog::warn("{} {}/{} is ignored: {}", std::string(kind), StringOrEmpty(Child(object, "metadata"), "namespace"),
-               NameOf(object), std::string(status.message()));
-}
-
 }  // namespace
 
 ClusterFeed::ClusterFeed(KubeClient* client, DecisionPort* port) : client_(client), port_(port) {}
 ClusterFeed::~ClusterFeed() { Stop(); }
 
+void ClusterFeed::NoteUnreadable(FactKind kind, const Json& object, const absl::Status& status) {
+  std::string name = NameOf(object);
+  if (kind != FactKind::kNode) {
+    name = absl::StrCat(StringOrEmpty(Child(object, "metadata"), "namespace"), "/", name);
+  }
+  port_->Announce(UnreadableFact{kind, std::move(name), std::string(status.message())}).IgnoreError();
+}
+
 Informer::Handlers ClusterFeed::NodeHandlers() {
   return {.upsert =
               [this](const Json& object) {
                 absl::StatusOr<NodeDescription> node = ParseNode(object);
-                if (!node.ok()) return LogRefused("node", object, node.status());
+                if (!node.ok()) return NoteUnreadable(FactKind::kNode, object, node.status());
                 port_->Announce(UpsertNode{*std::move(node)}).IgnoreError();
               },
           .remove = [this](const std::string& name,
@@ -52,7 +55,7 @@ Informer::Handlers ClusterFeed::PodHandlers() {
       .upsert =
           [this](const Json& object) {
             absl::StatusOr<PodDescription> pod = ParsePod(object);
-            if (!pod.ok()) return LogRefused("pod", object, pod.status());
+            if (!pod.ok()) return NoteUnreadable(FactKind::kPod, object, pod.status());
             port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
           },
       .remove = [this](const std::string& uid, const std::string&) { port_->Announce(RemovePod{uid}).IgnoreError(); },
@@ -64,7 +67,7 @@ Informer::Handlers ClusterFeed::PodGroupHandlers(GangDialect dialect) {
   return {.upsert =
               [this, dialect](const Json& object) {
                 absl::StatusOr<GangObject> group = ParsePodGroup(object, dialect);
-                if (!group.ok()) return LogRefused("PodGroup", object, group.status());
+                if (!group.ok()) return NoteUnreadable(FactKind::kGang, object, group.status());
                 port_->Announce(UpsertGangObject{*std::move(group)}).IgnoreError();
               },
           .remove =

@@ -28,6 +28,8 @@ class ClusterFeed {
   [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
   [[nodiscard]] absl::StatusOr<std::string> FindPodGroups(const char* group, const char* version);
   void OnSynced(const std::string& source);
+  // What could not be read is the core's to count and to tell.
+  void NoteUnreadable(FactKind kind, const Json& object, const absl::Status& status);
   [[nodiscard]] Informer::Handlers NodeHandlers();
   [[nodiscard]] Informer::Handlers PodHandlers();
   [[nodiscard]] Informer::Handlers PodGroupHandlers(GangDialect dialect);

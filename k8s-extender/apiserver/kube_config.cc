@@ -53,12 +53,12 @@ absl::StatusOr<KubeConfig> Read(const YAML::Node& root, std::string context, con
     return absl::InvalidArgumentError(absl::StrCat("clusters: there is none named \"", cluster_name, "\""));
   if (!named_user) return absl::InvalidArgumentError(absl::StrCat("users: there is none named \"", user_name, "\""));
   const YAML::Node cluster = named_cluster["cluster"];
-  const YAML::Node user = named_user["user"];
+  // Who shows nothing still looks at what the server shows.
+  const YAML::Node user = named_user["user"] ? named_user["user"] : YAML::Node(YAML::NodeType::Map);
 
   KubeConfig config;
   if (absl::Status url = ParseServerUrl(cluster["server"].as<std::string>(), &config); !url.ok()) return url;
   config.skip_verify = cluster["insecure-skip-tls-verify"] && cluster["insecure-skip-tls-verify"].as<bool>();
-  if (!user) return config;
   if (user["token"]) config.token = user["token"].as<std::string>();
   if (user["tokenFile"]) config.token_file = user["tokenFile"].as<std::string>();
   if (user["exec"] || user["auth-provider"]) {

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -11,16 +10,10 @@
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/metadata.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
-
-constexpr size_t kShownValue = 64;
-
-std::string Quoted(absl::string_view value) {
-  return absl::StrCat("\"", absl::CHexEscape(value.substr(0, kShownValue)), value.size() > kShownValue ? "..." : "",
-                      "\"");
-}
 
 void Repair(GangDeclaration* out, absl::string_view key, absl::string_view value, absl::string_view expected,
             absl::string_view taken) {
@@ -108,14 +101,8 @@ void ReadShared(Keys* from, GangDeclaration* out) {
     }
   }
   if (const std::string* value = from->Find({keys::kKoordMatchPolicy, keys::kSigsMatchPolicy}, &key)) {
-    for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
-                                     MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
-      if (*value == ToString(policy)) out->match_policy = policy;
-    }
-    if (!out->match_policy.has_value()) {
-      Repair(out, key, *value, "once-satisfied, only-waiting, waiting-and-running or waiting-running-succeed",
-             "the configured default is taken");
-    }
+    out->match_policy = ParseMatchPolicy(*value);
+    if (!out->match_policy.has_value()) Repair(out, key, *value, kMatchPolicies, "the configured default is taken");
   }
   if (const std::string* value = from->Find({keys::kKoordGroups, keys::kKoordGangGroups, keys::kSigsGroups}, &key)) {
     ReadGroups(key, *value, out);

@@ -96,13 +96,10 @@ auto ReadList(size_t least, const char* expected, Set set) {
 }
 
 std::string ReadPolicy(const YAML::Node& node, Config* config) {
-  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
-                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
-    if (ToString(policy) != Text(node)) continue;
-    config->machine.gang.match_policy = policy;
-    return "";
-  }
-  return "once-satisfied, only-waiting, waiting-and-running or waiting-running-succeed";
+  const std::optional<MatchPolicy> policy = ParseMatchPolicy(Text(node));
+  if (!policy.has_value()) return kMatchPolicies;
+  config->machine.gang.match_policy = *policy;
+  return "";
 }
 
 const std::vector<Field>& Fields() {

@@ -1,6 +1,7 @@
 #include "service/engine/engine.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -204,6 +205,7 @@ void Engine::ApplyOne(Item item) {
       item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait) {
     holds_.emplace(std::get<Permit>(item.command).token, std::move(item.answered));
   }
+  if (!item.done && !outcome.status.ok()) refused_log_.Write(item.command, outcome.status);
   if (!item.done) return;
   if (outcome.status.ok()) {
     (outcome.reply_promises ? replies_ : told_).emplace_back(std::move(item.done), std::move(outcome.reply));
@@ -275,7 +277,8 @@ void Engine::Publish() {
   const std::shared_ptr<const ReadView> before = view();
   const bool counts_alike =
       before->held_binds == machine_.held_binds() && before->promised_holds == machine_.promised_holds() &&
-      before->pods == static_cast<int64_t>(machine_.pod_count()) && before->planning == machine_.planning_stats();
+      before->pods == static_cast<int64_t>(machine_.pod_count()) && before->planning == machine_.planning_stats() &&
+      before->refused == machine_.refused_facts().counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(*before);
   ViewChange change;
@@ -287,9 +290,8 @@ void Engine::Publish() {
     change.gangs.emplace_back(key, std::move(entry));
   }
   for (const std::string& name : nodes) {
-    const NodeId id = machine_.cluster().FindNode(name);
-    const bool present = id != kNoNode && machine_.cluster().node(id).present;
-    auto entry = present ? std::make_shared<const NodeView>(machine_.ViewNode(id)) : nullptr;
+    std::optional<NodeView> node = machine_.ViewNode(name);
+    auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
     next->nodes.Set(name, entry);
     change.nodes.emplace_back(name, std::move(entry));
   }
@@ -297,6 +299,7 @@ void Engine::Publish() {
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());
   next->planning = machine_.planning_stats();
+  next->refused = machine_.refused_facts().counts();
   {
     MutexLock lock(&view_mutex_);
     view_ = std::move(next);

@@ -14,6 +14,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "service/engine/read_view.h"
+#include "service/engine/refused_log.h"
 #include "service/store/store.h"
 #include "service/support/sync.h"
 #include "state/machine/machine.h"
@@ -123,6 +124,7 @@ class Engine : public DecisionPort {
   std::vector<Answered> told_;     // replies that promise nothing
   std::vector<Answered> replies_;  // and those that wait for the records
   absl::flat_hash_map<HoldToken, HoldCallback> holds_;
+  RefusedLog refused_log_;
 
   std::atomic<HoldToken> next_token_{1};
   std::atomic<uint64_t> commands_{0};

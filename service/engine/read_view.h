@@ -14,6 +14,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/hash/hash.h"
 #include "state/machine/view.h"
+#include "state/model/facts.h"
 #include "state/starts/planning.h"
 
 namespace muster {
@@ -75,6 +76,7 @@ struct ReadView {
   int32_t promised_holds = 0;
   int64_t pods = 0;
   PlanningStats planning;  // since the start
+  FactCounts refused{};    // announced, and not taken; since the start
 };
 
 // What one publication changed; a nullptr value: removed.

@@ -82,6 +82,7 @@ v1::Node ToMessage(const NodeView& view) {
   WriteAmounts(view.used, out.mutable_used());
   WriteAmounts(view.reserved, out.mutable_reserved());
   WriteAmounts(view.free, out.mutable_free());
+  out.set_refused(view.refused);
   return out;
 }
 

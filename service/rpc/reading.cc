@@ -17,8 +17,6 @@ constexpr int32_t kMaxMembers = 100'000;
 constexpr size_t kMaxMemberBytes = 64 << 20;
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
 
-std::string Quoted(const std::string& text) { return absl::StrCat("\"", Beginning(text, 64), "\""); }
-
 std::string At(const std::string& path, absl::string_view field) {
   return path.empty() ? std::string(field) : absl::StrCat(path, ".", field);
 }
@@ -154,10 +152,13 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     out->wait_time_ms = gang.wait_time_ms();
   }
   ReadEnum(gang.mode(), At(path, "mode"), {GangMode::kStrict, GangMode::kNonStrict}, violations, &out->mode);
-  ReadEnum(gang.match_policy(), At(path, "match_policy"),
-           {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting, MatchPolicy::kWaitingAndRunning,
-            MatchPolicy::kWaitingRunningSucceed},
-           violations, &out->match_policy);
+  if (!gang.match_policy().empty()) {
+    out->match_policy = ParseMatchPolicy(gang.match_policy());
+    if (!out->match_policy.has_value()) {
+      violations->Add(At(path, "match_policy"),
+                      absl::StrCat(Quoted(gang.match_policy()), "; expected ", kMatchPolicies));
+    }
+  }
   ReadEnum(gang.on_timeout(), At(path, "on_timeout"), {OnTimeout::kFail, OnTimeout::kRequeue}, violations,
            &out->on_timeout);
   ReadEnum(gang.on_member_failure(), At(path, "on_member_failure"), {OnMemberFailure::kKeep, OnMemberFailure::kAll},

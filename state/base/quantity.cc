@@ -1,22 +1,26 @@
 #include "state/base/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <optional>
+#include <string>
 
-#include "absl/strings/escaping.h"
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kMaxQuantityLength = 64;
+constexpr int kFarExponent = 1'000;
 
 absl::Status NotAQuantity(absl::string_view text, absl::string_view why) {
-  return absl::InvalidArgumentError(absl::StrCat("\"", absl::CHexEscape(text.substr(0, kMaxQuantityLength)),
-                                                 "\" is not a quantity (", why,
-                                                 "); expected a number like 500m, 2, 1.5Gi or 2e3"));
+  return absl::InvalidArgumentError(
+      absl::StrCat(Quoted(text), " is not a quantity (", why, "); expected a number like 500m, 2, 1.5Gi or 2e3"));
 }
 
 // A suffix as a power: value = digits * base^exponent.
@@ -50,17 +54,74 @@ std::optional<Scale> SuffixScale(absl::string_view suffix) {
     if (row.suffix == suffix) return row.scale;
   }
   if (suffix.size() < 2 || (suffix[0] != 'e' && suffix[0] != 'E')) return std::nullopt;
-  int exponent = 0;
-  if (!absl::SimpleAtoi(suffix.substr(1), &exponent) || exponent < -30 || exponent > 30) return std::nullopt;
-  return Scale{10, exponent};
+  suffix.remove_prefix(1);
+  const absl::string_view digits = suffix.substr(suffix[0] == '-' || suffix[0] == '+' ? 1 : 0);
+  int64_t exponent = 0;
+  // SimpleAtoi alone would take blanks.
+  if (!absl::c_all_of(digits, absl::ascii_isdigit) || !absl::SimpleAtoi(suffix, &exponent)) return std::nullopt;
+  // Beyond what any quantity's digits can bring back: too large, or the smallest there is.
+  return Scale{10, static_cast<int>(std::clamp<int64_t>(exponent, -kFarExponent, kFarExponent))};
 }
 
-// Multiplies by 10 while it fits; false when it does not.
-bool TimesTen(unsigned __int128* value) {
-  constexpr unsigned __int128 kLimit = std::numeric_limits<unsigned __int128>::max() / 10;
-  if (*value > kLimit) return false;
-  *value *= 10;
-  return true;
+// A number as it is written: value = 0.d1d2d3... * 10^point.
+struct Decimal {
+  std::string digits;  // '0' to '9', the first is not '0'; empty: zero
+  int point = 0;
+};
+
+// The digits at the start of `text`, at most one point among them, and nothing else: `used` says how far.
+// nullopt: there is no digit.
+std::optional<Decimal> ReadDecimal(absl::string_view text, size_t* used) {
+  Decimal out;
+  bool any_digit = false;
+  bool in_fraction = false;
+  for (*used = 0; *used < text.size(); ++*used) {
+    const char c = text[*used];
+    if (c == '.' && !in_fraction) {
+      in_fraction = true;
+      continue;
+    }
+    if (!absl::ascii_isdigit(c)) break;
+    any_digit = true;
+    if (out.digits.empty() && c == '0') {
+      if (in_fraction) --out.point;
+      continue;
+    }
+    out.digits += c;
+    if (!in_fraction) ++out.point;
+  }
+  if (!any_digit) return std::nullopt;
+  return out;
+}
+
+// number * 2^binary, rounded up; nullopt when it does not fit an int64. Exact, however many digits there are.
+std::optional<int64_t> RoundedUp(const Decimal& number, int binary) {
+  constexpr auto kMost = static_cast<unsigned __int128>(std::numeric_limits<int64_t>::max());
+  if (number.digits.empty()) return 0;
+  if (number.point > std::numeric_limits<int64_t>::digits10 + 1) return std::nullopt;
+  const auto digits = static_cast<int>(number.digits.size());
+  const auto digit = [&](int at) {
+    return at < digits ? static_cast<unsigned>(number.digits[static_cast<size_t>(at)] - '0') : 0U;
+  };
+  unsigned __int128 value = 0;
+  for (int at = 0; at < number.point; ++at) value = value * 10 + digit(at);
+  if (value > kMost) return std::nullopt;
+  value <<= binary;
+  // The fraction times 2^binary, by hand from its last digit on: what is carried over the point counts whole.
+  bool remainder = false;
+  unsigned __int128 carry = 0;
+  for (int at = digits - 1; at >= std::max(0, number.point); --at) {
+    carry += static_cast<unsigned __int128>(digit(at)) << binary;
+    remainder = remainder || carry % 10 != 0;
+    carry /= 10;
+  }
+  for (int zeros = std::min(0, number.point); zeros < 0 && carry > 0; ++zeros) {
+    remainder = remainder || carry % 10 != 0;
+    carry /= 10;
+  }
+  value += carry + (remainder ? 1 : 0);
+  if (value > kMost) return std::nullopt;
+  return static_cast<int64_t>(value);
 }
 
 }  // namespace
@@ -71,55 +132,16 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit)
   absl::string_view rest = text;
   const bool negative = rest[0] == '-';
   if (rest[0] == '-' || rest[0] == '+') rest.remove_prefix(1);
-
-  unsigned __int128 digits = 0;
-  int fraction_digits = 0;
-  bool any_digit = false;
-  bool in_fraction = false;
   size_t used = 0;
-  for (; used < rest.size(); ++used) {
-    const char c = rest[used];
-    if (c == '.' && !in_fraction) {
-      in_fraction = true;
-      continue;
-    }
-    if (c < '0' || c > '9') break;
-    any_digit = true;
-    if (in_fraction && fraction_digits >= 18) {
-      if (c != '0') ++digits;  // Beyond nano precision Kubernetes rounds up.
-      continue;
-    }
-    if (!TimesTen(&digits)) return NotAQuantity(text, "too large");
-    digits += static_cast<unsigned>(c - '0');
-    if (in_fraction) ++fraction_digits;
-  }
-  if (!any_digit) return NotAQuantity(text, "no digits");
+  std::optional<Decimal> number = ReadDecimal(rest, &used);
+  if (!number.has_value()) return NotAQuantity(text, "no digits");
   const std::optional<Scale> scale = SuffixScale(rest.substr(used));
   if (!scale.has_value()) return NotAQuantity(text, "unknown suffix");
-  if (digits == 0) return 0;
-  if (negative) return NotAQuantity(text, "negative");
-
-  int ten = -fraction_digits + (unit == QuantityUnit::kMilli ? 3 : 0);
-  if (scale->base == 10) ten += scale->exponent;
-  if (scale->base == 2) {
-    for (int i = 0; i < scale->exponent; ++i) {
-      if (digits >> 127) return NotAQuantity(text, "too large");
-      digits <<= 1;
-    }
-  }
-  for (; ten > 0; --ten) {
-    if (!TimesTen(&digits)) return NotAQuantity(text, "too large");
-  }
-  bool remainder = false;
-  for (; ten < 0; ++ten) {
-    remainder = remainder || digits % 10 != 0;
-    digits /= 10;
-  }
-  if (remainder) ++digits;
-  if (digits > static_cast<unsigned __int128>(std::numeric_limits<int64_t>::max())) {
-    return NotAQuantity(text, "too large");
-  }
-  return static_cast<int64_t>(digits);
+  if (negative && !number->digits.empty()) return NotAQuantity(text, "negative");
+  number->point += (scale->base == 10 ? scale->exponent : 0) + (unit == QuantityUnit::kMilli ? 3 : 0);
+  const std::optional<int64_t> value = RoundedUp(*number, scale->base == 2 ? scale->exponent : 0);
+  if (!value.has_value()) return NotAQuantity(text, "too large");
+  return *value;
 }
 
 std::string FormatQuantity(absl::string_view resource_name, int64_t value) {

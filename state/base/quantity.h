@@ -17,7 +17,8 @@ enum class QuantityUnit {
   kMilli,  // thousandths (CPU)
 };
 
-// Reads `text` ("1500m", "2", "1.5Gi", "2e3", "12E") and returns the value in `unit`, rounded up as Kubernetes does.
+// Reads `text` ("1500m", "2", "1.5Gi", "2e3", "12E") and returns the value in `unit`, rounded up once as Kubernetes
+// does: what is not nothing is at least 1.
 // InvalidArgument when the text is not a quantity, is negative, or does not fit an int64 in that unit; the message
 // names the text and what was expected.
 [[nodiscard]] absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit);

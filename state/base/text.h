@@ -2,6 +2,10 @@
 #ifndef MUSTER_STATE_BASE_TEXT_H_
 #define MUSTER_STATE_BASE_TEXT_H_
 
+#include <string>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace muster {
@@ -12,6 +16,13 @@ namespace muster {
   size_t end = bytes;
   while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
   return text.substr(0, end);
+}
+
+// UTF-8 text in quotes, for a message: its beginning, "..." where something is left out, and nothing that a terminal or
+// a log obeys.
+[[nodiscard]] inline std::string Quoted(absl::string_view text) {
+  constexpr size_t kShown = 64;
+  return absl::StrCat("\"", absl::Utf8SafeCHexEscape(Beginning(text, kShown)), text.size() > kShown ? "..." : "", "\"");
 }
 
 }  // namespace muster

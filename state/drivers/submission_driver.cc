@@ -155,8 +155,12 @@ absl::StatusOr<SubmissionReply> SubmissionDriver::OnConfirm(const ConfirmGang& c
     const Submission* its = r_.submissions->Of(*each);
     if (its == nullptr || !its->confirmed) return Stands(*gang, step->now_ms());
   }
-  for (const Gang* each : together) BindPlan(*each, step);
-  return *r_.submissions->FindFinished(command.id);
+  SubmissionReply answer;
+  for (const Gang* each : together) {
+    BindPlan(*each, step);
+    if (each == gang) answer = *r_.submissions->FindFinished(command.id);  // the next may push it out of memory
+  }
+  return answer;
 }
 
 // The caller starts the pods: they have their nodes from now on.

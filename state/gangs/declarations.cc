@@ -30,7 +30,17 @@ bool Gangs::PutObject(const Gang& gang, const GangObject& object) {
   return true;
 }
 
-bool Gangs::DropObject(const Gang& gang, GangDialect dialect) { return Mut(gang).objects.erase(dialect) > 0; }
+bool Gangs::DropObject(const Gang& gang, GangDialect dialect) {
+  Gang& changed = Mut(gang);
+  if (changed.objects.erase(dialect) == 0) return false;
+  // Its age is what those say who are left; of nobody, that of the next to come.
+  if (!gang.objects.empty()) {
+    changed.created_ms = gang.objects.begin()->second.created_ms;
+  } else {
+    changed.created_ms = gang.children() == 0 ? kNever : FirstMember(gang).facts.created_ms;
+  }
+  return true;
+}
 
 bool Gangs::Adopt(const Pod& pod) {
   const GangMembership& membership = pod.facts.gang;

@@ -95,7 +95,7 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
     return {ReasonCode::kUninitialised,
             absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration.unreadable_minimum)};
   }
-  if (gang.objects.empty() && gang.refers_to_object) {
+  if (gang.objects.empty() && gang.refers_to_object()) {
     return {ReasonCode::kUnknownGang, absl::StrCat("PodGroup ", gang.key, " does not exist yet")};
   }
   return {ReasonCode::kUninitialised,

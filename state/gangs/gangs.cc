@@ -143,8 +143,6 @@ void Gangs::Join(const Pod& pod, const Gang& gang) {
   EnterSet(&joins);
   Gang& joined = Mut(gang);
   if (gang.objects.empty()) joined.created_ms = std::min(gang.created_ms, pod.facts.created_ms);
-  if (!pod.facts.gang.declares_gang()) joined.refers_to_object = true;
-  if (pod.facts.gang.dialect == GangDialect::kSigsPods) joined.one_priority = true;
 }
 
 void Gangs::Leave(const Pod& pod) {
@@ -211,6 +209,8 @@ void Gangs::EnterSet(Pod* pod) {
   pod->counted_plannable = pending && !gated && pod->served && pod->able;
   const bool has_turns = (pending && !gated) || pod->state == MemberState::kWaiting;
   pod->counted_turn = has_turns && pod->round == gang.kept.cycle ? gang.kept.cycle : 0;
+  gang.of_sigs_pods += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
+  gang.naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
   gang.gated += pod->counted_gated ? 1 : 0;
   gang.turned += pod->counted_turn > 0 ? 1 : 0;
   gang.plannable += pod->counted_plannable ? 1 : 0;
@@ -222,6 +222,8 @@ void Gangs::LeaveSet(Pod* pod) {
   gang.members[static_cast<size_t>(pod->state)].erase(pod);
   gang.runs_current = false;
   if (gang.first == pod) gang.first = nullptr;
+  gang.of_sigs_pods -= pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
+  gang.naming_object -= pod->facts.gang.declares_gang() ? 0 : 1;
   gang.gated -= pod->counted_gated ? 1 : 0;
   gang.turned -= pod->counted_turn == gang.kept.cycle ? 1 : 0;
   gang.plannable -= pod->counted_plannable ? 1 : 0;

@@ -1,6 +1,6 @@
 // Who there is: pods, gangs, and who belongs to which gang in what state. The one place where a Pod or a Gang changes.
 //
-// Invariants: a pod is in exactly one member set of its gang, the one of its state; a gang's counts (gated, plannable,
+// Invariants: a pod is in exactly one member set of its gang, the one of its state; a gang's counts (of_sigs_pods to
 // turned) are those of its sets; whoever changes what a gang's settling looks at touches the gang. Not thread-safe.
 #ifndef MUSTER_STATE_GANGS_GANGS_H_
 #define MUSTER_STATE_GANGS_GANGS_H_
@@ -44,7 +44,7 @@ class Gangs {
   // In order of keys.
   void ForEachGang(const std::function<void(const Gang&)>& visit) const;
   // D-11: whether all pods of the gang must have one priority.
-  [[nodiscard]] bool OnePriority(const Gang& gang) const { return settings_.one_priority || gang.one_priority; }
+  [[nodiscard]] bool OnePriority(const Gang& gang) const { return settings_.one_priority || gang.one_priority(); }
   [[nodiscard]] bool Serves(const Pod& pod) const;
   // The pod may be placed by Muster now.
   [[nodiscard]] bool Plannable(const Pod& pod) const;

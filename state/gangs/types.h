@@ -115,14 +115,14 @@ struct Gang {
   std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
   std::string declared_by;                     // UID of that pod
   GangDialect declared_as = GangDialect::kKoordinator;
-  bool one_priority = false;          // D-11: a pod declared it by dialect D-2
-  bool refers_to_object = false;      // some pod joined by naming a PodGroup (D-3)
   std::string unreadable;             // what a pod said that could not be read (D-8)
   std::vector<std::string> warnings;  // repairs and contradictions, for the user
   GangRules rules;                    // min_member -1: uninitialised
 
   // Its members.
   std::array<MemberSet, kMemberStates> members;
+  int32_t of_sigs_pods = 0;            // members that declare it by dialect D-2
+  int32_t naming_object = 0;           // members that name a PodGroup (D-3)
   int32_t gated = 0;                   // of the pending members: behind somebody else's gate
   int32_t plannable = 0;               // of the pending members: those that Muster may place, one priority aside
   int32_t turned = 0;                  // of the pending and waiting members: had their turn in this cycle
@@ -158,6 +158,9 @@ struct Gang {
     for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());
     return sum;
   }
+  // D-11: its pods must have one priority.
+  [[nodiscard]] bool one_priority() const { return of_sigs_pods > 0; }
+  [[nodiscard]] bool refers_to_object() const { return naming_object > 0; }
   [[nodiscard]] bool once_satisfied() const {
     return kept.satisfied && rules.match_policy == MatchPolicy::kOnceSatisfied;
   }

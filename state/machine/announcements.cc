@@ -13,7 +13,11 @@ namespace muster {
 
 absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
   const absl::StatusOr<bool> changed = r_.cluster->UpsertNode(node);
-  if (!changed.ok()) return changed.status();
+  if (!changed.ok()) {
+    r_.refused->NoteNode(node.name, changed.status().message());
+    return changed.status();
+  }
+  r_.refused->ForgetNode(node.name);
   if (!*changed) return absl::OkStatus();
   const NodeId id = r_.cluster->FindNode(node.name);
   r_.ledger->MarkNode(id);
@@ -21,7 +25,17 @@ absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
   return absl::OkStatus();
 }
 
+absl::Status Announcements::NoteUnreadable(const UnreadableFact& fact) {
+  if (fact.kind == FactKind::kNode) {
+    r_.refused->NoteNode(fact.name, fact.why);
+  } else {
+    r_.refused->Note(fact.kind);
+  }
+  return absl::InvalidArgumentError(fact.why);
+}
+
 void Announcements::RemoveNode(const std::string& name, Step* step) {
+  r_.refused->ForgetNode(name);
   const NodeId id = r_.cluster->FindNode(name);
   if (id == kNoNode) return;
   r_.ledger->MarkNode(id);
@@ -163,6 +177,7 @@ absl::Status Announcements::Check(const std::vector<NodeDescription>& nodes,
 }
 
 void Announcements::RemoveUnnamed(const ReplaceFacts& snapshot, Step* step) {
+  r_.refused->ForgetNodes();  // those that the snapshot names were looked at: it is taken as a whole
   absl::flat_hash_set<absl::string_view> uids;
   for (const PodDescription& pod : snapshot.pods) uids.insert(pod.uid);
   for (const std::string& uid : r_.gangs->Uids()) {

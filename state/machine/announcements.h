@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "state/gangs/refused_facts.h"
 #include "state/gangs/sources.h"
 #include "state/records/records.h"
 #include "state/starts/bindings.h"
@@ -19,6 +20,7 @@ struct AnnouncementRooms {
   Gangs* gangs;
   Eligibility* eligibility;
   Sources* sources;
+  RefusedFacts* refused;
   Backlog* backlog;
   Plans* plans;
   Calls* calls;
@@ -34,6 +36,9 @@ struct AnnouncementRooms {
 class Announcements {
  public:
   explicit Announcements(const AnnouncementRooms& rooms) : r_(rooms) {}
+
+  // Announced, and could not be read. InvalidArgument, always.
+  [[nodiscard]] absl::Status NoteUnreadable(const UnreadableFact& fact);
 
   // --- nodes ---
   [[nodiscard]] absl::Status PutNode(const NodeDescription& node, Step* step);

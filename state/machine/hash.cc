@@ -128,7 +128,7 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.declared_by);
   hasher->Add(static_cast<int>(gang.declared_as));
   for (const bool flag :
-       {gang.one_priority, gang.refers_to_object, gang.recorded, gang.cycles_used, gang.submitted, gang.evicting}) {
+       {gang.one_priority(), gang.refers_to_object(), gang.recorded, gang.cycles_used, gang.submitted, gang.evicting}) {
     hasher->Add(flag);
   }
   hasher->Add(gang.unreadable);
@@ -195,7 +195,8 @@ void AddSubmission(const Submission* submission, StateHasher* hasher) {
 
 void AddFinished(const Submissions& submissions, StateHasher* hasher) {
   hasher->Add(static_cast<int64_t>(submissions.finished().size()));
-  for (const auto& [id, reply] : submissions.finished()) {
+  for (const std::string& id : submissions.finished()) {
+    const SubmissionReply& reply = *submissions.FindFinished(id);
     hasher->Add(id);
     hasher->Add(static_cast<int>(reply.state));
     hasher->Add(reply.gang);
@@ -267,8 +268,13 @@ uint64_t Machine::Hash() const {
   hasher.Add(kube_scheduler_.refusals_until_ms());
   AddNames(nominations_.uids(), &hasher);
   AddNames(calls_.guarded(), &hasher);
-  AddNames(calls_.asked_early(), &hasher);
+  hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));
+  for (const auto& [turn, uid] : calls_.asked_early()) hasher.Add(uid);
   AddFinished(submissions_, &hasher);
+  for (const auto& [name, refusal] : refused_facts_.nodes()) {
+    hasher.Add(name);
+    hasher.Add(refusal.why);
+  }
   gangs_.ForEachGang([&](const Gang& gang) {
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));

@@ -128,7 +128,7 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
   for (const std::string& uid : calls.guarded()) {
     if (gangs.FindPod(uid) == nullptr) return Broken(absl::StrCat("pod ", uid, " was guarded and is gone"));
   }
-  for (const std::string& uid : calls.asked_early()) {
+  for (const auto& [turn, uid] : calls.asked_early()) {
     if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));
   }
   return absl::OkStatus();
@@ -162,11 +162,15 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
   int32_t gated = 0;
   int32_t plannable = 0;
   int32_t turned = 0;
+  int32_t of_sigs_pods = 0;
+  int32_t naming_object = 0;
   for (size_t state = 0; state < kMemberStates; ++state) {
     for (const Pod* pod : gang.members[state]) {
       if (pod->gang != &gang || static_cast<size_t>(pod->state) != state) {
         return Broken(absl::StrCat("pod ", pod->facts.uid, " is in the wrong member set of ", gang.key));
       }
+      of_sigs_pods += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
+      naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
       const bool pending = pod->state == MemberState::kPending;
       const bool is_gated = pending && pod->facts.other_gates;
       gated += is_gated ? 1 : 0;
@@ -180,6 +184,10 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
   }
   if (turned != gang.turned) {
     return Broken(absl::StrCat(gang.key, " counts ", gang.turned, " turns, has ", turned));
+  }
+  if (of_sigs_pods != gang.of_sigs_pods || naming_object != gang.naming_object) {
+    return Broken(absl::StrCat(gang.key, " counts ", gang.of_sigs_pods, " members of D-2 and ", gang.naming_object,
+                               " of D-3, has ", of_sigs_pods, " and ", naming_object));
   }
   if (gated == gang.gated && plannable == gang.plannable) return absl::OkStatus();
   return Broken(absl::StrCat(gang.key, " counts ", gang.gated, " gated and ", gang.plannable,

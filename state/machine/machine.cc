@@ -41,8 +41,8 @@ Machine::Machine(const MachineSettings& s)
              s.bind_within_ms),
       submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
                          {s.submission_ttl_ms, s.max_submissions}),
-      announcements_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_,
-                      &nominations_, &claims_, &repair_, &bindings_, &restored_, &pod_deadlines_}),
+      announcements_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &backlog_, &plans_,
+                      &calls_, &barrier_, &nominations_, &claims_, &repair_, &bindings_, &restored_, &pod_deadlines_}),
       settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
                  &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
                 s.plan_idle_ms) {}
@@ -76,6 +76,11 @@ int64_t Machine::NextDeadline() const {
 void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
   *gangs = gangs_.TakeChanged();
   *nodes = ledger_.TakeChanged();
+  const std::vector<std::string> refused = refused_facts_.TakeChanged();
+  if (refused.empty()) return;
+  nodes->insert(nodes->end(), refused.begin(), refused.end());
+  std::sort(nodes->begin(), nodes->end());
+  nodes->erase(std::unique(nodes->begin(), nodes->end()), nodes->end());
 }
 
 // --- what is announced ---
@@ -97,6 +102,8 @@ void Machine::On(const UpsertGangObject& command, Step* step) {
 void Machine::On(const RemoveGangObject& command, Step* step) {
   step->Refuse(announcements_.RemoveObject(command, step));
 }
+
+void Machine::On(const UnreadableFact& command, Step* step) { step->Refuse(announcements_.NoteUnreadable(command)); }
 
 void Machine::On(const FactsRead& command, Step* step) { announcements_.Complete(command.source, step); }
 

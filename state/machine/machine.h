@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,8 @@ class Machine {
   [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs_.FindGang(key); }
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const;
   [[nodiscard]] NodeView ViewNode(NodeId id) const;
+  // Also of a node of which nothing was ever taken; nullopt: nobody announces it.
+  [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const;
   void ForEachGang(const std::function<void(const Gang&)>& visit) const { gangs_.ForEachGang(visit); }
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
@@ -72,6 +75,7 @@ class Machine {
   [[nodiscard]] const Bindings& bindings() const { return bindings_; }
   [[nodiscard]] const PlanningStats& planning_stats() const { return planning_.stats(); }
   [[nodiscard]] const Sources& sources() const { return sources_; }
+  [[nodiscard]] const RefusedFacts& refused_facts() const { return refused_facts_; }
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);
   [[nodiscard]] int32_t held_binds() const { return barrier_.held_binds(); }
@@ -86,6 +90,7 @@ class Machine {
   void On(const RemovePod& command, Step* step);
   void On(const UpsertGangObject& command, Step* step);
   void On(const RemoveGangObject& command, Step* step);
+  void On(const UnreadableFact& command, Step* step);
   void On(const FactsRead& command, Step* step);
   void On(const ExpectFacts& command, Step* step);
   void On(const ReplaceFacts& command, Step* step);
@@ -127,6 +132,7 @@ class Machine {
   Gangs gangs_;
   Eligibility eligibility_;
   Sources sources_;
+  RefusedFacts refused_facts_;
   Backlog backlog_;
   Restored restored_;
   Deadlines gang_deadlines_;

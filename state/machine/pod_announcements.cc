@@ -42,7 +42,8 @@ struct Announcements::Change {
 
   Change(const PodDescription& before, const PodDescription& now)
       : gang(before.gang.name != now.gang.name),
-        declaration(before.gang.declares != now.gang.declares || !(before.gang.declaration == now.gang.declaration)),
+        declaration(before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
+                    !(before.gang.declaration == now.gang.declaration)),
         shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
         priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
@@ -51,6 +52,7 @@ struct Announcements::Change {
 
 absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, Step* step) {
   if (facts.uid.empty() || facts.name.empty()) {
+    r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
   const Pod* known = r_.gangs->FindPod(facts.uid);
@@ -59,6 +61,7 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
     return absl::OkStatus();
   }
   if (known->facts.name != facts.name || known->facts.name_space != facts.name_space) {
+    r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError(absl::StrCat("pod uid ", facts.uid, ": is ", known->facts.name_space, "/",
                                                    known->facts.name, ", announced again as ", facts.name_space, "/",
                                                    facts.name, "; a UID belongs to one pod"));

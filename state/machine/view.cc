@@ -158,6 +158,18 @@ NodeView Machine::ViewNode(NodeId id) const {
   view.used = cluster_.names().ToList(node.used);
   view.reserved = cluster_.names().ToList(node.reserved);
   view.free = cluster_.names().ToList(node.free);
+  view.refused = refused_facts_.WhyNode(view.name);
+  return view;
+}
+
+std::optional<NodeView> Machine::ViewNode(const std::string& name) const {
+  const NodeId id = cluster_.FindNode(name);
+  if (id != kNoNode && cluster_.node(id).present) return ViewNode(id);
+  NodeView view;
+  view.refused = refused_facts_.WhyNode(name);
+  if (view.refused.empty()) return std::nullopt;
+  if (id != kNoNode) return ViewNode(id);  // only its pods are known
+  view.name = name;
   return view;
 }
 

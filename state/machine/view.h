@@ -78,6 +78,7 @@ struct NodeView {
   ResourceList used;
   ResourceList reserved;
   ResourceList free;
+  std::string refused;  // why what was announced of it last was not taken; empty: it was
 };
 
 }  // namespace muster

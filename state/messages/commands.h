@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "state/messages/offer.h"
+#include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
@@ -42,6 +43,13 @@ struct RemoveGangObject {
   std::string name_space;
   std::string name;
   bool must_exist = false;  // NotFound otherwise
+};
+// Something was announced that could not even be read; what was known of it before stands. Refused, so that it is
+// counted and told like everything that the core refuses.
+struct UnreadableFact {
+  FactKind kind = FactKind::kNode;
+  std::string name;  // of a node; "namespace/name" otherwise
+  std::string why;
 };
 // Everything that existed has been announced by this source; planning begins when that is so of every source that is
 // expected (K-13). Empty: by whoever announces, where none in particular is expected.
@@ -183,9 +191,9 @@ struct Tick {};
 struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             FactsRead, ExpectFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold,
-                             Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang,
-                             AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
+                             UnreadableFact, FactsRead, ExpectFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind,
+                             EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang,
+                             ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 

@@ -23,6 +23,14 @@ absl::string_view ToString(MatchPolicy policy) {
   return "";
 }
 
+std::optional<MatchPolicy> ParseMatchPolicy(absl::string_view text) {
+  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
+                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
+    if (ToString(policy) == text) return policy;
+  }
+  return std::nullopt;
+}
+
 absl::string_view ToString(OnTimeout policy) { return policy == OnTimeout::kFail ? "fail" : "requeue"; }
 
 absl::string_view ToString(OnMemberFailure policy) { return policy == OnMemberFailure::kKeep ? "keep" : "all"; }
@@ -131,6 +139,9 @@ std::string Contradiction(const GangDeclaration& first, const GangDeclaration& l
   Compare("waiting time (ms)", first.wait_time_ms, later.wait_time_ms, same, &out);
   Compare("mode", first.mode, later.mode, name, &out);
   Compare("match policy", first.match_policy, later.match_policy, name, &out);
+  const auto amounts = [](const ResourceList& list) { return absl::StrCat("{", FormatResources(list), "}"); };
+  Compare("minimum resources", first.min_resources, later.min_resources, amounts, &out);
+  Compare("priority", first.priority, later.priority, same, &out);
   if (!later.groups.empty() && first.groups != later.groups) {
     absl::StrAppend(&out, out.empty() ? "" : ", ", "groups ", absl::StrJoin(later.groups, " "), " against ",
                     first.groups.empty() ? "nothing" : absl::StrJoin(first.groups, " "));
@@ -138,6 +149,9 @@ std::string Contradiction(const GangDeclaration& first, const GangDeclaration& l
   Compare("queue", first.queue, later.queue, same, &out);
   Compare("on-timeout", first.on_timeout, later.on_timeout, name, &out);
   Compare("on-member-failure", first.on_member_failure, later.on_member_failure, name, &out);
+  const auto yes_or_no = [](bool value) { return value ? "true" : "false"; };
+  Compare("stale grace (ms)", first.stale_grace_ms, later.stale_grace_ms, same, &out);
+  Compare("preemptible", first.preemptible, later.preemptible, yes_or_no, &out);
   return out;
 }
 

@@ -20,6 +20,10 @@ enum class OnMemberFailure : uint8_t { kKeep, kAll };
 
 [[nodiscard]] absl::string_view ToString(GangMode mode);
 [[nodiscard]] absl::string_view ToString(MatchPolicy policy);
+// As ToString writes it; nullopt for anything else.
+[[nodiscard]] std::optional<MatchPolicy> ParseMatchPolicy(absl::string_view text);
+// What there is, for messages.
+inline constexpr char kMatchPolicies[] = "once-satisfied, only-waiting, waiting-and-running or waiting-running-succeed";
 [[nodiscard]] absl::string_view ToString(OnTimeout policy);
 [[nodiscard]] absl::string_view ToString(OnMemberFailure policy);
 

@@ -27,7 +27,20 @@ void Calls::Forget(const Pod& pod) {
 }
 
 void Calls::NoteAskedEarly(const std::string& uid) {
-  if (asked_early_.size() < kMaxAskedEarly) asked_early_.insert(uid);
+  if (!early_turns_.emplace(uid, next_turn_).second) return;
+  asked_early_.emplace(next_turn_++, uid);
+  if (asked_early_.size() <= kMaxAskedEarly) return;
+  // Whoever asked first has most likely gone: it asks about pods that are there again and again.
+  early_turns_.erase(asked_early_.begin()->second);
+  asked_early_.erase(asked_early_.begin());
+}
+
+bool Calls::TakeAskedEarly(const std::string& uid) {
+  const auto turn = early_turns_.find(uid);
+  if (turn == early_turns_.end()) return false;
+  asked_early_.erase(turn->second);
+  early_turns_.erase(turn);
+  return true;
 }
 
 void Calls::Call(const Pod& pod, NodeId hint, int64_t plan, Step* step) {

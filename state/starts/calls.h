@@ -5,9 +5,12 @@
 #ifndef MUSTER_STATE_STARTS_CALLS_H_
 #define MUSTER_STATE_STARTS_CALLS_H_
 
+#include <cstdint>
 #include <string>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
 #include "state/messages/step.h"
@@ -36,9 +39,10 @@ class Calls {
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
 
-  // UIDs, in order: of pods refused because of a promise, and of pods asked about before they were announced.
+  // UIDs in order, of pods refused because of a promise.
   [[nodiscard]] const absl::btree_set<std::string>& guarded() const { return guarded_; }
-  [[nodiscard]] const absl::btree_set<std::string>& asked_early() const { return asked_early_; }
+  // UIDs of pods asked about before they were announced, by the turn in which that was.
+  [[nodiscard]] const absl::btree_map<int64_t, std::string>& asked_early() const { return asked_early_; }
 
   // --- what became of a pod ---
   void SetParked(const Pod& pod, bool refused) { states_[pod.id].refused = refused, states_[pod.id].called = false; }
@@ -51,10 +55,10 @@ class Calls {
   void NoteGuarded(const Pod& pod) { guarded_.insert(pod.facts.uid); }
   void Unguard(const Pod& pod) { guarded_.erase(pod.facts.uid); }
   void Forget(const Pod& pod);
-  // A scheduler asked about a UID before it was announced. Bounded: past the bound nothing is remembered.
+  // A scheduler asked about a UID before it was announced. Bounded: past the bound the first is forgotten.
   void NoteAskedEarly(const std::string& uid);
   // Whether it was asked about; forgets it.
-  [[nodiscard]] bool TakeAskedEarly(const std::string& uid) { return asked_early_.erase(uid) > 0; }
+  [[nodiscard]] bool TakeAskedEarly(const std::string& uid);
 
   // --- calling ---
   // `hint`: a node to nominate; kNoNode: none.
@@ -71,8 +75,10 @@ class Calls {
   const Cluster* cluster_;
   bool nominate_;
   ById<State> states_;
-  absl::btree_set<std::string> guarded_;      // UIDs
-  absl::btree_set<std::string> asked_early_;  // UIDs
+  absl::btree_set<std::string> guarded_;  // UIDs
+  absl::btree_map<int64_t, std::string> asked_early_;
+  absl::flat_hash_map<std::string, int64_t> early_turns_;  // the same, by UID
+  int64_t next_turn_ = 0;
 };
 
 }  // namespace muster

@@ -2,11 +2,23 @@
 
 #include <utility>
 
+#include "state/base/check.h"
+
 namespace muster {
 namespace {
 
-// How much is remembered of submissions that ended.
+// How much is remembered of submissions that ended: so many, and so many bytes.
 constexpr size_t kMaxFinished = 4'096;
+constexpr size_t kMaxFinishedBytes = size_t{16} << 20;
+
+// What a remembered answer takes, about: an answer may name thousands of places.
+size_t BytesOf(const std::string& id, const SubmissionReply& reply) {
+  size_t bytes = sizeof(reply) + 2 * id.size() + reply.gang.size() + reply.reason.text.size();
+  for (const SubmissionReply::Place& place : reply.places) {
+    bytes += sizeof(place) + place.uid.size() + place.name.size() + place.node.size();
+  }
+  return bytes;
+}
 
 }  // namespace
 
@@ -60,10 +72,13 @@ void Submissions::Finish(const Gang& gang, SubmissionReply reply) {
   reply.gang = gang.key;
   open_.erase(over->id);
   gangs_->EndSubmitted(gang);
-  finished_[over->id] = std::move(reply);
+  finished_bytes_ += BytesOf(over->id, reply);
   finished_order_.push_back(over->id);
-  if (finished_order_.size() > kMaxFinished) {
-    finished_.erase(finished_order_.front());
+  MUSTER_CHECK(finished_.emplace(over->id, std::move(reply)).second);  // who ended is not opened again
+  while (finished_order_.size() > 1 && (finished_order_.size() > kMaxFinished || finished_bytes_ > kMaxFinishedBytes)) {
+    const auto oldest = finished_.find(finished_order_.front());
+    finished_bytes_ -= BytesOf(oldest->first, oldest->second);
+    finished_.erase(oldest);
     finished_order_.pop_front();
   }
   gangs_->Touch(gang);

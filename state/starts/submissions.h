@@ -9,6 +9,7 @@
 #include <string>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
 #include "state/messages/effects.h"
@@ -36,8 +37,8 @@ class Submissions {
   [[nodiscard]] const Gang* Find(const std::string& id) const;
   // What became of a submission that ended; nullptr: unknown, or too long ago.
   [[nodiscard]] const SubmissionReply* FindFinished(const std::string& id) const;
-  // Those that ended, by id.
-  [[nodiscard]] const absl::btree_map<std::string, SubmissionReply>& finished() const { return finished_; }
+  // Ids of those that ended and are remembered, the oldest first.
+  [[nodiscard]] const std::deque<std::string>& finished() const { return finished_order_; }
   [[nodiscard]] bool Expired(const Gang& gang, int64_t now_ms) const {
     return Of(gang) != nullptr && Of(gang)->expires_ms <= now_ms;
   }
@@ -47,7 +48,7 @@ class Submissions {
   // Its time starts anew, and a confirmation is taken back: the plan that it was about is another or gone.
   void Extend(const Gang& gang, int64_t now_ms);
   void SetConfirmed(const Gang& gang) { submissions_[gang.id]->confirmed = true; }
-  // The submission is over; `reply` says how.
+  // The submission is over; `reply` says how, and is remembered at least until another ends.
   void Finish(const Gang& gang, SubmissionReply reply);
 
  private:
@@ -56,8 +57,9 @@ class Submissions {
   ById<std::unique_ptr<Submission>> submissions_;
   absl::btree_map<std::string, GangId> open_;
   // For callers that ask again; the oldest are forgotten first.
-  absl::btree_map<std::string, SubmissionReply> finished_;
+  absl::flat_hash_map<std::string, SubmissionReply> finished_;
   std::deque<std::string> finished_order_;
+  size_t finished_bytes_ = 0;
 };
 
 }  // namespace muster

@@ -30,6 +30,10 @@ class Notebook : public DecisionPort {
                                    group->object.declaration.min_member.value_or(-1), " by ",
                                    ToString(group->object.dialect)));
     }
+    if (const auto* fact = std::get_if<UnreadableFact>(&command)) {
+      said_.push_back(absl::StrCat("unreadable ", ToString(fact->kind), " ", fact->name));
+      EXPECT_NE(fact->why, "");
+    }
     if (std::holds_alternative<FactsRead>(command)) said_.push_back("everything is read");
     return absl::OkStatus();
   }
@@ -46,10 +50,11 @@ class Notebook : public DecisionPort {
 class FakeApiServer {
  public:
   explicit FakeApiServer(bool native) {
-    Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}}]})");
+    Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
+              {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"1e99"}}}]})");
     Answer("/api/v1/pods",
            R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
-               "spec":{"schedulingGroup":{"podGroupName":"train"}}}]})");
+               "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}}]})");
     if (native) {
       Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
       Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
@@ -105,16 +110,17 @@ std::vector<std::string> WhatIsAnnounced(bool native) {
 
 TEST(ClusterFeed, ReadsTheNativePodGroupsInWhateverVersionTheyAre) {
   std::vector<std::string> said = WhatIsAnnounced(/*native=*/true);
-  ASSERT_EQ(said.size(), 4U);
+  ASSERT_EQ(said.size(), 6U);
   EXPECT_EQ(said.back(), "everything is read") << "planning begins when everything was announced, once";
   std::sort(said.begin(), said.end());
   EXPECT_EQ(said, (std::vector<std::string>{"everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
-                                            "node n1", "pod p1"}));
+                                            "node n1", "pod p1", "unreadable node n2", "unreadable pod d/P 2"}))
+      << "what cannot be read is told too";
 }
 
 TEST(ClusterFeed, DoesWithoutPodGroups) {
   const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
-  ASSERT_EQ(said.size(), 3U);
+  ASSERT_EQ(said.size(), 5U);
   EXPECT_EQ(said.back(), "everything is read");
 }
 

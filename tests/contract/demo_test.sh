@@ -24,6 +24,7 @@ expect 'train-2' "$musterctl" describe gang train
 expect 'nvidia.com/gpu' "$musterctl" get nodes
 expect 'there is no gang default/nobody' "$musterctl" get gang nobody
 expect 'muster_decisions_total{outcome="bound",verb="bind"} 4' curl -s http://127.0.0.1:9090/metrics
+expect 'muster_refused_facts_total{kind="node"} 0' curl -s http://127.0.0.1:9090/metrics
 expect 'ok' curl -s http://127.0.0.1:9090/readyz
 watched=$(mktemp)
 "$musterctl" watch gangs >"$watched" &

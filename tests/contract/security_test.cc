@@ -20,6 +20,7 @@
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/security/access.h"
 #include "service/security/limits.h"
+#include "service/security/tls_context.h"
 #include "service/support/sync.h"
 #include "tests/contract/certificates.h"
 #include "tests/contract/loopback.h"
@@ -204,6 +205,31 @@ TEST_F(SecurityTest, CertificatesAreReadAgain) {
   authority_.Issue("server", "musterd");
   EXPECT_TRUE(Eventually([&] { return extender("client") == 200; }));
   EXPECT_TRUE(Read(Client(musterd, "client")).ok());
+}
+
+// What CertificatesAreReadAgain cannot see: gRPC itself would fall back to what it had, most often, but not where the
+// files make sense one by one and not together, or are gone while they are renewed.
+TEST_F(SecurityTest, OnlyWhatWasLookedAtIsHandedOut) {
+  const std::string certificate = authority_.cert_file("server");
+  TlsContext context({certificate, authority_.key_file("server"), authority_.ca_file()});
+  ASSERT_TRUE(context.Load().ok());
+  const TlsPem before = *context.CurrentPem();
+  EXPECT_EQ(before.certificate, Contents(certificate));
+  EXPECT_EQ(before.key, Contents(authority_.key_file("server")));
+  for (const std::string& bad : {std::string("no certificate"), Contents(authority_.cert_file("client"))}) {
+    std::ofstream(certificate) << bad;
+    for (int i = 0; i < 2; ++i) {  // before it looks again, and after
+      EXPECT_EQ(context.CurrentPem()->certificate, before.certificate);
+      EXPECT_EQ(context.CurrentPem()->generation, before.generation);
+      absl::SleepFor(absl::Milliseconds(1'100));
+    }
+  }
+  ASSERT_EQ(unlink(certificate.c_str()), 0);
+  EXPECT_EQ(context.CurrentPem()->certificate, before.certificate);
+  authority_.Issue("server", "musterd");
+  EXPECT_TRUE(Eventually([&] { return context.CurrentPem()->generation != before.generation; }));
+  EXPECT_EQ(context.CurrentPem()->certificate, Contents(certificate));
+  EXPECT_EQ(context.CurrentPem()->key, Contents(authority_.key_file("server")));
 }
 
 TEST_F(SecurityTest, TheExtendersDoorKnowsTokensAndRoles) {

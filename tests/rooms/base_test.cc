@@ -68,6 +68,16 @@ TEST(TextRoom, NoCharacterIsCutInTwo) {
   EXPECT_EQ(Beginning("", 0), "");
 }
 
+TEST(TextRoom, QuotedForAMessage) {
+  EXPECT_EQ(Quoted(""), "\"\"");
+  EXPECT_EQ(Quoted("a b"), "\"a b\"");
+  EXPECT_EQ(Quoted("say \"x\"\n\x1b[2J"), "\"say \\\"x\\\"\\n\\x1b[2J\"") << "nothing that a terminal obeys";
+  EXPECT_EQ(Quoted("gr\xc3\xb6\xc3\x9f"), "\"gr\xc3\xb6\xc3\x9f\"") << "people's letters stay";
+  EXPECT_EQ(Quoted(std::string(64, 'x')), "\"" + std::string(64, 'x') + "\"");
+  EXPECT_EQ(Quoted(std::string(65, 'x')), "\"" + std::string(64, 'x') + "...\"");
+  EXPECT_EQ(Quoted(std::string(63, 'x') + "\xc3\xb6"), "\"" + std::string(63, 'x') + "...\"");
+}
+
 TEST(CheckedRoom, OverflowIsAnAnswer) {
   EXPECT_EQ(CheckedAdd(kMax - 1, 1), kMax);
   EXPECT_EQ(CheckedAdd(kMax, 1), std::nullopt);

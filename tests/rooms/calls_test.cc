@@ -81,10 +81,15 @@ TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {
   EXPECT_FALSE(calls_.TakeAskedEarly("u"));
   for (int i = 0; i < 10'000; ++i) calls_.NoteAskedEarly(absl::StrCat("u", i));
   calls_.NoteAskedEarly("past the bound");
+  EXPECT_FALSE(calls_.TakeAskedEarly("u0")) << "the first to ask is the first to be forgotten";
+  EXPECT_TRUE(calls_.TakeAskedEarly("u1"));
   EXPECT_TRUE(calls_.TakeAskedEarly("u9999"));
-  EXPECT_FALSE(calls_.TakeAskedEarly("past the bound"));
-  calls_.NoteAskedEarly("again there is room");
-  EXPECT_TRUE(calls_.TakeAskedEarly("again there is room"));
+  EXPECT_TRUE(calls_.TakeAskedEarly("past the bound"));
+  for (int i = 0; i < 3; ++i) calls_.NoteAskedEarly(absl::StrCat("there is room ", i));
+  calls_.NoteAskedEarly("u2");
+  EXPECT_EQ(calls_.asked_early().size(), 10'000U);
+  EXPECT_EQ(calls_.asked_early().begin()->second, "u2") << "who asks again keeps its turn";
+  EXPECT_EQ(calls_.asked_early().rbegin()->second, "there is room 2");
 }
 
 TEST_F(CallsTest, WhoWasGuardedIsCalledOnceAPromiseEnds) {

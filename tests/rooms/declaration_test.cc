@@ -21,6 +21,13 @@ TEST(DeclarationRoom, WordsAsUsersWriteThem) {
   EXPECT_EQ(ToString(MatchPolicy::kOnlyWaiting), "only-waiting");
   EXPECT_EQ(ToString(MatchPolicy::kWaitingAndRunning), "waiting-and-running");
   EXPECT_EQ(ToString(MatchPolicy::kWaitingRunningSucceed), "waiting-running-succeed");
+  for (const MatchPolicy policy : {MatchPolicy::kOnceSatisfied, MatchPolicy::kOnlyWaiting,
+                                   MatchPolicy::kWaitingAndRunning, MatchPolicy::kWaitingRunningSucceed}) {
+    EXPECT_EQ(ParseMatchPolicy(ToString(policy)), policy);
+    EXPECT_NE(std::string(kMatchPolicies).find(std::string(ToString(policy))), std::string::npos);
+  }
+  for (const char* text : {"", "Once-Satisfied", "once-satisfied ", "never"})
+    EXPECT_EQ(ParseMatchPolicy(text), std::nullopt);
   EXPECT_EQ(ToString(OnTimeout::kFail), "fail");
   EXPECT_EQ(ToString(OnTimeout::kRequeue), "requeue");
   EXPECT_EQ(ToString(OnMemberFailure::kKeep), "keep");
@@ -226,6 +233,12 @@ TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
       {"match policy",
        [](Declaration* d) { d->match_policy = MatchPolicy::kOnceSatisfied; },
        {"once-satisfied", "only-waiting"}},
+      {"minimum resources",
+       [](Declaration* d) {
+         d->min_resources = ResourceList{{"cpu", 2}, {"nvidia.com/gpu", 8}};
+       },
+       {"{cpu: 2m, nvidia.com/gpu: 8}", "{cpu: 1m}"}},
+      {"priority", [](Declaration* d) { d->priority = 12; }, {"12", "11"}},
       {"groups",
        [](Declaration* d) {
          d->groups = {"d/b", "d/c"};
@@ -234,6 +247,8 @@ TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
       {"queue", [](Declaration* d) { d->queue = "red"; }, {"red", "blue"}},
       {"on-timeout", [](Declaration* d) { d->on_timeout = OnTimeout::kFail; }, {"fail", "requeue"}},
       {"on-member-failure", [](Declaration* d) { d->on_member_failure = OnMemberFailure::kKeep; }, {"keep", "all"}},
+      {"stale grace (ms)", [](Declaration* d) { d->stale_grace_ms = -1; }, {"-1", "13"}},
+      {"preemptible", [](Declaration* d) { d->preemptible = true; }, {"true", "false"}},
   };
   Declaration all = One();
   std::string together;

@@ -287,6 +287,48 @@ TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
   EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
 }
 
+TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
+  const auto cpu = [](const std::string& name, int64_t amount) {
+    NodeDescription node;
+    node.name = name;
+    node.allocatable = {{"cpu", amount}};
+    return node;
+  };
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_.TakeChanged(&gangs, &nodes);
+  const uint64_t before = machine_.Hash();
+  Apply(UpsertNode{cpu("n", -1)});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  Apply(UpsertNode{cpu("never", kMaxAmount + 1)});
+  Apply(UnreadableFact{FactKind::kNode, "n", "another reason"});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  EXPECT_NE(machine_.Hash(), before);
+  machine_.TakeChanged(&gangs, &nodes);
+  EXPECT_EQ(nodes, (Lines{"n", "never"}));
+  EXPECT_EQ(machine_.ViewNode("n")->refused, "another reason");
+  EXPECT_EQ(machine_.ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
+  ASSERT_TRUE(machine_.ViewNode("never").has_value());
+  EXPECT_FALSE(machine_.ViewNode("never")->present);
+  EXPECT_EQ(machine_.ViewNode("never")->name, "never");
+  EXPECT_FALSE(machine_.ViewNode("nobody").has_value());
+  // A pod is known to be there: still nobody says what it offers.
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "never";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(machine_.ViewNode("never")->used.at("cpu"), 1);
+  EXPECT_NE(machine_.ViewNode("never")->refused, "");
+  Apply(RemovePod{"a"});
+  Apply(RemoveNode{"never"});
+  EXPECT_FALSE(machine_.ViewNode("never").has_value());
+  Apply(UpsertNode{Node("n", 4)});
+  EXPECT_EQ(machine_.ViewNode("n")->refused, "");
+  EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{3, 0, 0}));
+  Apply(UpsertNode{cpu("never", -1)});
+  Apply(ReplaceFacts{{"me", 1}, {Node("n", 4)}, {}});
+  EXPECT_FALSE(machine_.ViewNode("never").has_value()) << "the snapshot does not name it";
+}
+
 TEST_F(MachineFacts, APodHasANameAndAUid) {
   for (const bool name : {true, false}) {
     PodDescription pod = Lone("a", 1);
@@ -295,6 +337,12 @@ TEST_F(MachineFacts, APodHasANameAndAUid) {
     EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
     EXPECT_EQ(machine_.pod_count(), 0U);
   }
+  Apply(UpsertPod{Lone("a", 1)});
+  PodDescription another = Lone("a", 1);
+  another.name = "b";
+  Apply(UpsertPod{another});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{0, 3, 0}));
 }
 
 TEST_F(MachineFacts, StepsNeedASnapshotEvenOfANamelessAnnouncer) {

@@ -262,6 +262,15 @@ TEST_F(MembersTest, OnePriorityByDialect) {
   EXPECT_TRUE(gangs_.OnePriority(GangOf("g"))) << "D-2";
   EXPECT_FALSE(gangs_.Plannable(b));
   EXPECT_EQ(gangs_.PlannableMembers(GangOf("g")), 1);
+  facts.gang.dialect = GangDialect::kKoordinator;
+  gangs_.SetFacts(b, facts, 1);
+  EXPECT_FALSE(gangs_.OnePriority(GangOf("g"))) << "it says so no more";
+  facts.gang.dialect = GangDialect::kSigsPods;
+  gangs_.SetFacts(b, facts, 1);
+  EXPECT_TRUE(gangs_.OnePriority(GangOf("g")));
+  gangs_.Leave(b);
+  EXPECT_FALSE(gangs_.OnePriority(GangOf("g"))) << "nobody is left who says so";
+  EXPECT_EQ(gangs_.PlannableMembers(GangOf("g")), 1);
 }
 
 TEST_F(MembersTest, JoiningSaysHowTheGangIsKnown) {
@@ -269,12 +278,12 @@ TEST_F(MembersTest, JoiningSaysHowTheGangIsKnown) {
   facts.created_ms = 900;
   Add(facts);
   const Gang& gang = GangOf("g");
-  EXPECT_FALSE(gang.refers_to_object);
+  EXPECT_FALSE(gang.refers_to_object());
   EXPECT_EQ(gang.created_ms, 900);
   facts = Facts("b", "g");
   facts.created_ms = 800;
   Add(facts);
-  EXPECT_TRUE(gang.refers_to_object);
+  EXPECT_TRUE(gang.refers_to_object());
   EXPECT_EQ(gang.created_ms, 800) << "as old as its oldest pod";
   facts = Facts("c", "g");
   facts.created_ms = 850;
@@ -285,6 +294,29 @@ TEST_F(MembersTest, JoiningSaysHowTheGangIsKnown) {
   facts.created_ms = 100;
   Add(facts);
   EXPECT_EQ(gang.created_ms, 500) << "a PodGroup's creation is the gang's";
+  EXPECT_TRUE(gangs_.DropObject(gang, Object("g", {}).dialect));
+  EXPECT_EQ(gang.created_ms, 100) << "without it, that of the oldest pod";
+  for (const char* uid : {"b", "c", "e"}) gangs_.Leave(*gangs_.FindPod(uid));
+  EXPECT_FALSE(gang.refers_to_object()) << "who named a PodGroup is gone";
+}
+
+TEST_F(MembersTest, WithoutItsPodGroupAGangIsAsOldAsWhoIsLeft) {
+  const Gang& gang = *gangs_.Intern("d", "g", 500, 0).gang;
+  GangObject sigs = Object("g", {});
+  GangObject x = Object("g", {});
+  x.dialect = GangDialect::kPodGroupX;
+  x.created_ms = 700;
+  gangs_.PutObject(gang, sigs);
+  gangs_.PutObject(gang, x);
+  EXPECT_FALSE(gangs_.DropObject(gang, GangDialect::kNative));
+  EXPECT_EQ(gang.created_ms, 700);
+  EXPECT_TRUE(gangs_.DropObject(gang, GangDialect::kPodGroupX));
+  EXPECT_EQ(gang.created_ms, 500) << "the other PodGroup's";
+  EXPECT_TRUE(gangs_.DropObject(gang, sigs.dialect));
+  PodDescription facts = Facts("a", "g");
+  facts.created_ms = 900;
+  Add(facts);
+  EXPECT_EQ(gang.created_ms, 900) << "nobody older is left";
 }
 
 // S-1: who only names a submitted gang stays out until that is confirmed or over.

@@ -5,7 +5,9 @@
 
 #include <functional>
 #include <map>
+#include <random>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,75 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
     changes[i](&changed);
     const auto [before, fresh] = keys.emplace(changed.Key(), i);
     EXPECT_TRUE(fresh) << "change " << i << " has the key of change " << before->second;
+  }
+}
+
+// What a template says, field by field, for comparing.
+auto Said(const PodTemplate& p) {
+  ResourceList requests;
+  for (const auto& [name, amount] : p.requests) {
+    if (amount != 0) requests.emplace(name, amount);
+  }
+  using Requirements = std::vector<std::tuple<std::string, SelectorOperator, std::vector<std::string>>>;
+  const auto requirements = [](const std::vector<SelectorRequirement>& list) {
+    Requirements out;
+    for (const SelectorRequirement& each : list) out.emplace_back(each.key, each.op, each.values);
+    return out;
+  };
+  std::vector<std::pair<Requirements, Requirements>> affinity;
+  for (const NodeSelectorTerm& term : p.affinity) {
+    affinity.emplace_back(requirements(term.expressions), requirements(term.fields));
+  }
+  std::vector<std::tuple<std::string, bool, std::string, int>> tolerations;
+  for (const Toleration& each : p.tolerations) {
+    tolerations.emplace_back(each.key, each.exists, each.value, each.effect ? static_cast<int>(*each.effect) : -1);
+  }
+  std::vector<std::tuple<Protocol, int32_t, std::string>> ports;
+  for (const HostPort& each : p.host_ports) ports.emplace_back(each.protocol, each.port, each.ip);
+  return std::make_tuple(std::move(requests), p.node_selector, p.has_affinity, std::move(affinity),
+                         std::move(tolerations), std::move(ports));
+}
+
+// One port whose address looks like the rest of a list, and two ports.
+TEST(PodTemplateRoom, WhatFollowsANumberIsNoPartOfIt) {
+  PodTemplate one;
+  PodTemplate other;
+  one.host_ports = {{Protocol::kTcp, 8, "0/75:abcde"}};
+  other.host_ports = {{Protocol::kTcp, 81, ""}, {Protocol::kTcp, 7, "abcde"}};
+  EXPECT_NE(one.Key(), other.Key());
+}
+
+// Strings that look like parts of a key, in every place, at random: who says something else has another key.
+TEST(PodTemplateRoom, NastyStringsDoNotCollide) {
+  constexpr unsigned kSeed = 7;
+  std::mt19937 random(kSeed);
+  const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
+  const std::vector<std::string> nasty = {"",    "0",    "1",   ":",          "0:",  "1:",        "1:0", "|s",
+                                          "|t",  "|p",   ";",   "=1;",        "0/1", "0/10:",     "r1",  "o0v1",
+                                          "E-1", "Q-1;", "0/8", "0/75:abcde", "1;",  "0;0;-0;0;", "a0;", "\n"};
+  const auto text = [&] {
+    return below(2) == 0 ? nasty[below(nasty.size())] : nasty[below(nasty.size())] + nasty[below(nasty.size())];
+  };
+  const auto requirements = [&] {
+    std::vector<SelectorRequirement> out(below(3));
+    for (SelectorRequirement& each : out) {
+      each = {text(), static_cast<SelectorOperator>(below(3)), {}};
+      for (size_t n = below(3); n > 0; --n) each.values.push_back(text());
+    }
+    return out;
+  };
+  std::map<std::string, PodTemplate> seen;
+  for (int i = 0; i < 20'000; ++i) {
+    PodTemplate p;
+    for (size_t n = below(2); n > 0; --n) p.requests[text()] = static_cast<int64_t>(below(12));
+    for (size_t n = below(3); n > 0; --n) p.node_selector[text()] = text();
+    p.has_affinity = below(2) == 0;
+    for (size_t n = p.has_affinity ? below(3) : 0; n > 0; --n) p.affinity.push_back({requirements(), requirements()});
+    for (size_t n = below(2); n > 0; --n) p.tolerations.push_back({text(), below(2) == 0, text(), std::nullopt});
+    const std::vector<int32_t> ports = {0, 1, 8, 81, 810};
+    for (size_t n = below(3); n > 0; --n) p.host_ports.push_back({Protocol::kTcp, ports[below(ports.size())], text()});
+    const auto [at, fresh] = seen.emplace(p.Key(), p);
+    ASSERT_TRUE(fresh || Said(at->second) == Said(p)) << "seed " << kSeed << ", template " << i << ": " << p.Key();
   }
 }
 

@@ -215,6 +215,25 @@ TEST_F(SubmissionDriverTest, AGroupIsConfirmedByAll) {
   EXPECT_EQ(submission_driver_.OnAsk("id-b", kT0)->state, State::kConfirmed);
 }
 
+// More than is remembered of submissions that ended: the caller has its answer all the same.
+TEST_F(SubmissionDriverTest, AGroupThatIsTooLargeToRemember) {
+  for (const char* name : {"a", "b"}) {
+    SubmitGang command = Command(name, 1, 1);
+    command.declaration.groups = {"d/a", "d/b"};
+    command.pods[0].name = std::string(size_t{10} << 20, 'x');
+    Submit(command);
+  }
+  PlanNow(GangAt("a"));
+  const int64_t plan = PlanOf("a");
+  ASSERT_TRUE(Confirm("id-b", plan).ok());
+  const absl::StatusOr<SubmissionReply> reply = Confirm("id-a", plan);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_EQ(reply->state, State::kConfirmed);
+  EXPECT_EQ(reply->gang, "d/a");
+  EXPECT_EQ(submissions_.FindFinished("id-a"), nullptr);
+  EXPECT_NE(submissions_.FindFinished("id-b"), nullptr);
+}
+
 TEST_F(SubmissionDriverTest, WhatIsDroppedGivesItsPlacesBack) {
   const Gang& gang = Submit(Command("g", 2, 2));
   Put(Facts("stranger", 1, "g", 2));

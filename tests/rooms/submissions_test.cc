@@ -71,6 +71,40 @@ TEST_F(SubmissionsTest, TheOldestOfThoseThatEndedIsForgotten) {
   EXPECT_EQ(submissions_.FindFinished("s0"), nullptr);
   EXPECT_NE(submissions_.FindFinished("s1"), nullptr);
   EXPECT_NE(submissions_.FindFinished("one-more"), nullptr);
+  submissions_.Open(gang_, "s0", 1, 0);
+  Finish(SubmissionReply::State::kAbandoned);
+  ASSERT_NE(submissions_.FindFinished("s0"), nullptr) << "forgotten, its id is new";
+  EXPECT_EQ(submissions_.FindFinished("s0")->state, SubmissionReply::State::kAbandoned);
+  EXPECT_EQ(submissions_.finished().size(), 4'096U);
+  EXPECT_EQ(submissions_.finished().back(), "s0");
+}
+
+// An answer may name thousands of places.
+TEST_F(SubmissionsTest, WhatIsRememberedIsBoundedInBytes) {
+  const auto finish = [&](const std::string& id, size_t bytes) {
+    submissions_.Open(gang_, id, 1, 0);
+    SubmissionReply reply;
+    reply.state = SubmissionReply::State::kConfirmed;
+    const std::string third(bytes / 3 / 1'000, 'x');
+    for (int i = 0; i < 1'000; ++i) reply.places.push_back({third, third, third});
+    submissions_.Finish(gang_, std::move(reply));
+  };
+  constexpr size_t kMiB = size_t{1} << 20;
+  for (int i = 0; i < 12; ++i) finish(absl::StrCat("s", i), kMiB);
+  EXPECT_NE(submissions_.FindFinished("s0"), nullptr);
+  for (int i = 12; i < 20; ++i) finish(absl::StrCat("s", i), kMiB);
+  EXPECT_EQ(submissions_.FindFinished("s0"), nullptr);
+  EXPECT_NE(submissions_.FindFinished("s19"), nullptr);
+  EXPECT_GE(submissions_.finished().size(), 12U);
+  EXPECT_LE(submissions_.finished().size(), 16U);
+  finish("huge", 40 * kMiB);
+  ASSERT_NE(submissions_.FindFinished("huge"), nullptr) << "the newest is always kept";
+  EXPECT_EQ(submissions_.FindFinished("huge")->places.size(), 1'000U);
+  EXPECT_EQ(submissions_.finished().size(), 1U);
+  finish("small", 1);
+  EXPECT_EQ(submissions_.FindFinished("huge"), nullptr);
+  for (int i = 0; i < 10; ++i) finish(absl::StrCat("t", i), kMiB);
+  EXPECT_EQ(submissions_.finished().size(), 11U) << "what was forgotten does not count";
 }
 
 TEST(SubmissionState, HasAName) {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "k8s-extender/apiserver/kube_config.h"
 #include "service/config/config.h"
 #include "service/support/file.h"
@@ -70,6 +71,22 @@ TEST_F(FileTest, WhatIsNoFileIsRefused) {
 }
 
 // SPEC S-7: a directory where a file is expected is said, and not taken for an empty file.
+// Whoever shows nothing to the API server still looks at its certificate.
+TEST_F(FileTest, TheApiServersCaIsReadWhateverTheUserHas) {
+  for (const char* user : {"{name: u}", "{name: u, user: }", "{name: u, user: {}}", "{name: u, user: {token: t}}"}) {
+    const std::string path = Written("kubeconfig", absl::StrCat(R"(
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://localhost", certificate-authority-data: Y2E=}}]
+users: [)",
+                                                                user, "]\n"));
+    const absl::StatusOr<KubeConfig> config = LoadKubeConfig(path, "");
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->ca_pem, "ca") << user;
+    EXPECT_FALSE(config->skip_verify);
+  }
+}
+
 TEST_F(FileTest, ADirectoryIsNoConfiguration) {
   const std::string why = "cannot read " + folder_ + ": it is a directory";
   EXPECT_EQ(LoadConfig(folder_).status().message(), why);

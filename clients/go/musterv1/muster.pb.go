@@ -657,8 +657,11 @@ type Node struct {
 	Allocatable   map[string]string      `protobuf:"bytes,3,rep,name=allocatable,proto3" json:"allocatable,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Used          map[string]string      `protobuf:"bytes,4,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Promised to gangs that have not started.
-	Reserved      map[string]string `protobuf:"bytes,5,rep,name=reserved,proto3" json:"reserved,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
-	Free          map[string]string `protobuf:"bytes,6,rep,name=free,proto3" json:"free,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Reserved map[string]string `protobuf:"bytes,5,rep,name=reserved,proto3" json:"reserved,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Free     map[string]string `protobuf:"bytes,6,rep,name=free,proto3" json:"free,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Why what was announced of the node last was refused; what was known of it before stands, which may be nothing.
+	// Empty: it was taken.
+	Refused       string `protobuf:"bytes,7,opt,name=refused,proto3" json:"refused,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -733,6 +736,13 @@ func (x *Node) GetFree() map[string]string {
 		return x.Free
 	}
 	return nil
+}
+
+func (x *Node) GetRefused() string {
+	if x != nil {
+		return x.Refused
+	}
+	return ""
 }
 
 // What is declared of a gang through the API. Empty or absent fields take their defaults.
@@ -1827,14 +1837,15 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
-	"\battempts\x18\x04 \x01(\x05R\battempts\"\x8c\x04\n" +
+	"\battempts\x18\x04 \x01(\x05R\battempts\"\xa6\x04\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
 	"\runschedulable\x18\x02 \x01(\bR\runschedulable\x12B\n" +
 	"\vallocatable\x18\x03 \x03(\v2 .muster.v1.Node.AllocatableEntryR\vallocatable\x12-\n" +
 	"\x04used\x18\x04 \x03(\v2\x19.muster.v1.Node.UsedEntryR\x04used\x129\n" +
 	"\breserved\x18\x05 \x03(\v2\x1d.muster.v1.Node.ReservedEntryR\breserved\x12-\n" +
-	"\x04free\x18\x06 \x03(\v2\x19.muster.v1.Node.FreeEntryR\x04free\x1a>\n" +
+	"\x04free\x18\x06 \x03(\v2\x19.muster.v1.Node.FreeEntryR\x04free\x12\x18\n" +
+	"\arefused\x18\a \x01(\tR\arefused\x1a>\n" +
 	"\x10AllocatableEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +

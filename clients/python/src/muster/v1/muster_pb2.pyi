@@ -133,7 +133,7 @@ class Binding(_message.Message):
     def __init__(self, phase: _Optional[str] = ..., node: _Optional[str] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("name", "unschedulable", "allocatable", "used", "reserved", "free")
+    __slots__ = ("name", "unschedulable", "allocatable", "used", "reserved", "free", "refused")
     class AllocatableEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -168,13 +168,15 @@ class Node(_message.Message):
     USED_FIELD_NUMBER: _ClassVar[int]
     RESERVED_FIELD_NUMBER: _ClassVar[int]
     FREE_FIELD_NUMBER: _ClassVar[int]
+    REFUSED_FIELD_NUMBER: _ClassVar[int]
     name: str
     unschedulable: bool
     allocatable: _containers.ScalarMap[str, str]
     used: _containers.ScalarMap[str, str]
     reserved: _containers.ScalarMap[str, str]
     free: _containers.ScalarMap[str, str]
-    def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ...) -> None: ...
+    refused: str
+    def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ..., refused: _Optional[str] = ...) -> None: ...
 
 class GangSpec(_message.Message):
     __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group")
