@@ -45,8 +45,30 @@ BUGS = {
         "const bool open = true;"),
     "interrupted-is-satisfied": (
         "state/machine/announcements.cc",
-        "if (gang != nullptr && (pod == nullptr || !pod->active())) r_.gangs->SetSatisfied(*gang, false);",
+        "    if (pod != nullptr && !pod->facts.node_name.empty()) continue;\n",
+        "    if (pod != nullptr) continue;\n"),
+    "interrupted-alone": (
+        "state/machine/announcements.cc",
+        "    if (!interrupted.contains(plan)) continue;\n",
+        "    continue;\n"),
+    "another-of-its-name": (
+        "state/machine/announcements.cc",
+        "    if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);\n",
         ""),
+    "permit-not-kept": (
+        "state/starts/permits.cc",
+        "  RecordCommit(pod, r_.barrier->Of(pod).node, start, /*permitted=*/true, step);\n",
+        ""),
+    "hand-ends-the-reading": (
+        "state/machine/machine.cc",
+        "  if (restored_.empty()) announcements_.Complete(\"\", step);",
+        "  announcements_.Complete(\"\", step);"),
+    "plan-numbers-begin-anew": ("state/machine/machine.cc", "  plans_.ContinueAt(restored_.next_plan());\n", ""),
+    "head-stays": ("state/starts/commitments.cc", "  DeleteStartRecord(start, step);\n", ""),
+    "late-reader-is-free": (
+        "state/machine/pod_announcements.cc",
+        "  if (cls == kNoClass || (charged.empty() && !first)) return;",
+        "  if (cls == kNoClass || charged.empty()) return;"),
     "evicted-starts": (
         "state/starts/bindings.cc",
         "if (!has_slot || !usable || pod.gang->evicting) {",
@@ -137,8 +159,8 @@ BUGS = {
     "no-reservation": (
         "state/starts/bindings.cc",
         "  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);\n"
-        "  if (r_.barrier->Of(pod).by_permit)",
-        "  if (r_.barrier->Of(pod).by_permit)"),
+        "  const Plan* plan",
+        "  const Plan* plan"),
     "commit-unverified": (
         "state/starts/bindings.cc",
         "const Reason reason = VerifyPlan(*each, step->now_ms());",
@@ -259,12 +281,20 @@ BUGS = {
     # --- the process ---
     "commit-record-late": (
         "service/engine/engine.cc",
-        "  CommitRecords();\n"
+        "  if (!CommitRecords()) TakeBack();\n"
         "  Publish();\n"
         "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n",
         "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"
-        "  CommitRecords();\n"
+        "  if (!CommitRecords()) TakeBack();\n"
         "  Publish();\n"),
+    "filter-waits-for-the-disk": (
+        "service/engine/engine.cc",
+        "(outcome.reply_promises ? replies_ : told_)",
+        "(outcome.reply_promises || true ? replies_ : told_)"),
+    "permit-does-not-wait": (
+        "service/engine/engine.cc",
+        "(outcome.reply_promises ? replies_ : told_)",
+        "(outcome.reply_promises ? told_ : told_)"),
     "answers-lost-on-stop": (
         "service/engine/engine.cc",
         "    if (stop) Apply(Shutdown{}, &outcome);\n",

@@ -10,13 +10,6 @@
 #include "service/support/sync.h"
 
 namespace muster {
-namespace {
-
-// How long a store that fails may keep the process from ending.
-constexpr absl::Duration kStoreGraceWhenStopping = absl::Seconds(5);
-
-}  // namespace
-
 Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects)
     : options_(options),
       store_(store),
@@ -251,9 +244,12 @@ bool Engine::CommitRecords() {
   while (!store_->Commit(records_).ok()) {
     store_failing_ = true;
     MutexLock lock(&mutex_);
-    if (stopping_ && give_up == absl::InfiniteFuture()) give_up = absl::Now() + kStoreGraceWhenStopping;
+    if (stopping_ && give_up == absl::InfiniteFuture()) give_up = absl::Now() + options_.store_grace;
     if (absl::Now() >= give_up) return false;
-    filled_.WaitWithTimeout(&mutex_, pause);
+    const absl::Time again = absl::Now() + pause;
+    while (absl::Now() < again && !(stopping_ && give_up == absl::InfiniteFuture())) {
+      filled_.WaitWithTimeout(&mutex_, again - absl::Now());  // woken by commands and by Stop
+    }
     pause = std::min(pause * 2, stopping_ ? absl::Milliseconds(200) : absl::Seconds(2));
   }
   store_failing_ = false;

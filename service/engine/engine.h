@@ -23,9 +23,10 @@
 namespace muster {
 
 struct EngineOptions {
-  size_t mailbox_capacity = 16'384;  // commands; past it callers are told "overloaded"
-  size_t batch = 256;                // commands applied per commit
-  int32_t gangs_per_round = 32;      // planned between two batches
+  size_t mailbox_capacity = 16'384;               // commands; past it callers are told "overloaded"
+  size_t batch = 256;                             // commands applied per commit
+  int32_t gangs_per_round = 32;                   // planned between two batches
+  absl::Duration store_grace = absl::Seconds(5);  // how long a store that fails may keep Stop from ending
 };
 
 struct EngineStats {

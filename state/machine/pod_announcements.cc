@@ -141,9 +141,11 @@ void Announcements::TakeFacts(const Pod& pod, PodDescription facts, bool shape_c
   if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
   const ClassId cls = AcquireClass(&facts);
   r_.gangs->SetFacts(pod, std::move(facts), cls);
-  if (charged.empty() || cls == kNoClass) return;
-  const NodeId node = r_.cluster->InternNode(charged);
-  r_.ledger->ChargePod(pod.id, node, cls, charge.kind);
+  // A committed pod of which the requests could not be read was charged nothing so far.
+  const bool first = charged.empty() && pod.state == MemberState::kCommitted;
+  if (cls == kNoClass || (charged.empty() && !first)) return;
+  const NodeId node = r_.cluster->InternNode(first ? r_.bindings->CommittedTo(pod) : charged);
+  r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
   r_.claims->ReverifyNode(node, step);
 }
 

@@ -55,6 +55,7 @@ class Bindings {
     bool given = false;           // G-7: its gang permitted it once and holds it no more
     int64_t bind_within_ms = 0;   // how long its caller has for that
     int64_t bind_by_ms = kNever;  // permitted: then the place is given back unless PostBind came
+    std::string node;             // where it was permitted last
   };
 
   Bindings(const BindingRooms& rooms, const BindingSettings& settings) : r_(rooms), settings_(settings) {}
@@ -63,6 +64,10 @@ class Bindings {
   // Until when the pod, of which a binding failed, is not tried again; 0: it may be.
   [[nodiscard]] int64_t RetryAt(const Pod& pod) const {
     return Of(pod).phase == BindingPhase::kFailed && Of(pod).next_try_ms != kNever ? Of(pod).next_try_ms : 0;
+  }
+  // The name of the node that a committed pod goes to.
+  [[nodiscard]] const std::string& CommittedTo(const Pod& pod) const {
+    return Of(pod).phase == BindingPhase::kPending ? Of(pod).node : PermissionOf(pod).node;
   }
   [[nodiscard]] const Permission& PermissionOf(const Pod& pod) const { return states_.Of(pod.id).permission; }
 

@@ -14,6 +14,7 @@ void Bindings::Permit(const Pod& pod, int64_t start, Step* step) {
 void Bindings::BeginPermit(const Pod& pod, Step* step) {
   State& state = states_[pod.id];
   state.permission.given = true;
+  state.permission.node = r_.cluster->node(r_.barrier->Of(pod).node).facts.name;
   state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;
   state.binding = Binding();
   r_.nominations->Remove(pod);

@@ -34,7 +34,12 @@ class Notebook : public DecisionPort {
       said_.push_back(absl::StrCat("unreadable ", ToString(fact->kind), " ", fact->name));
       EXPECT_NE(fact->why, "");
     }
-    if (std::holds_alternative<FactsRead>(command)) said_.push_back("everything is read");
+    if (const auto* expect = std::get_if<ExpectFacts>(&command)) unread_ = expect->sources;
+    if (const auto* read = std::get_if<FactsRead>(&command)) {
+      EXPECT_EQ(std::count(unread_.begin(), unread_.end(), read->source), 1) << read->source;
+      unread_.erase(std::remove(unread_.begin(), unread_.end(), read->source), unread_.end());
+      if (unread_.empty()) said_.push_back("everything is read");
+    }
     return absl::OkStatus();
   }
   [[nodiscard]] std::vector<std::string> said() const {
@@ -45,6 +50,7 @@ class Notebook : public DecisionPort {
  private:
   mutable Mutex mutex_;
   std::vector<std::string> said_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> unread_ ABSL_GUARDED_BY(mutex_);
 };
 
 class FakeApiServer {

@@ -617,6 +617,64 @@ TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
   EXPECT_EQ(sink.bindings, 1);
 }
 
+// K-2: a filter's answer promises nothing; it leaves although the batch's records wait for the store.
+TEST(Engine, WhatPromisesNothingDoesNotWaitForTheStore) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  Notification filtered;
+  Notification permitted;
+  {
+    Busy busy(&engine);  // so that they are one batch
+    const auto never = std::chrono::steady_clock::time_point::max();
+    engine.AskPermit(
+        Permit{"u-a", "n"}, never, [&](const absl::StatusOr<Reply>&) { permitted.Notify(); }, [](const HoldAnswer&) {});
+    engine.AskAsync(Filter{"u-b", std::make_shared<NodeOffer>(NodeOffer::Every())}, never,
+                    [&](const absl::StatusOr<Reply>& reply) {
+                      EXPECT_EQ(std::get<FilterReply>(*reply).kind, FilterReply::Kind::kPass);
+                      filtered.Notify();
+                    });
+  }
+  EXPECT_TRUE(filtered.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  EXPECT_FALSE(permitted.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "that it may bind is a promise";
+  store.Open(/*failures=*/0);
+  EXPECT_TRUE(permitted.WaitForNotificationWithTimeout(absl::Seconds(10)));
+}
+
+// A process that is told to stop ends although its store takes nothing, and then nothing happened.
+TEST(Engine, AStoreThatFailsDoesNotKeepItFromStopping) {
+  GatedStore store;
+  CountingSink sink;
+  EngineOptions options;
+  options.store_grace = absl::Milliseconds(100);
+  Engine engine(MachineSettings(), options, &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Open(/*failures=*/1'000'000);
+  std::atomic<int> refused = 0;
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [&](const HoldAnswer& a) { refused += a.permitted ? 0 : 1; }).ok());
+  store.WaitForTry();
+  absl::Status permit;
+  engine.AskPermit(
+      Permit{"u-b", "n"}, std::chrono::steady_clock::time_point::max(),
+      [&](const absl::StatusOr<Reply>& reply) { permit = reply.status(); }, [](const HoldAnswer&) {});
+  engine.Stop();
+  EXPECT_EQ(refused, 1);
+  EXPECT_TRUE(absl::IsUnavailable(permit)) << permit;
+  EXPECT_EQ(sink.bindings, 0) << "what is not recorded is not done";
+}
+
 // What was restored is there, and a store that cannot be read stops the start.
 TEST(Engine, StartsFromItsStore) {
   MemoryStore store;
