@@ -44,7 +44,11 @@ PreFilterReply Verbs::OnPreFilter(const PreFilter& question, int64_t now_ms) {
 
 void Verbs::OnPostFilter(const Pod& pod, const std::string& message, Step* step) {
   const Gang* gang = pod.gang;
-  if (gang == nullptr || gang->rules.mode == GangMode::kNonStrict || gang->once_satisfied()) return;
+  if (gang == nullptr || gang->once_satisfied()) return;
+  if (gang->rules.mode == GangMode::kNonStrict) {
+    if (pod.state == MemberState::kPending && pod.cls != kNoClass) MakeWay(pod, kNoNode, step);
+    return;
+  }
   const Group group = r_.eligibility->GroupOf(*gang);
   for (const Gang* each : group) {
     r_.gangs->SetRootCause(*each, absl::StrCat("no node was found for member ", pod.facts.name,
@@ -130,7 +134,13 @@ bool Verbs::PlacedAsWhole(const Pod& pod) const {
 }
 
 // What filter and score would say together (P-3, P-4).
-NodesReply Verbs::FindNodes(const Pod& pod, const std::vector<std::string>& offered) {
+NodesReply Verbs::FindNodes(const Pod& pod, const std::vector<std::string>& offered, Step* step) {
+  NodesReply reply = FeasibleNodes(pod, offered);
+  if (reply.nodes.empty() && MakeWay(pod, kNoNode, step)) reply = FeasibleNodes(pod, offered);
+  return reply;
+}
+
+NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
   NodesReply reply;
   if (offered.empty()) {
     for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {

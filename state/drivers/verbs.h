@@ -41,7 +41,7 @@ class Verbs {
   // FailedPrecondition: the pod is not permitted there.
   [[nodiscard]] absl::Status OnPostBind(const Pod& pod, const std::string& node, Step* step);
   // Where the pod may go, of all nodes or of those offered. REQUIRES: not placed by Muster as part of a gang.
-  [[nodiscard]] NodesReply FindNodes(const Pod& pod, const std::vector<std::string>& offered);
+  [[nodiscard]] NodesReply FindNodes(const Pod& pod, const std::vector<std::string>& offered, Step* step);
   // Muster places the pod's gang as a whole.
   [[nodiscard]] bool PlacedAsWhole(const Pod& pod) const;
 
@@ -50,6 +50,13 @@ class Verbs {
   [[nodiscard]] Reason CannotPermit(const Pod& pod, NodeId node, const std::string& name) const;
   [[nodiscard]] PermitReply PermitSlot(const Pod& pod, NodeId node, const Permit& question, Step* step);
   [[nodiscard]] PermitReply PermitWaiter(const Pod& pod, const Permit& question, Step* step);
+  // P-6: gangs whose members wait pod by pod and keep each other from their quorum are resolved at once, the last in
+  // order giving its places back. On `node`; kNoNode: on any. Returns whether the pod has room now.
+  bool MakeWay(const Pod& pod, NodeId node, Step* step);
+  [[nodiscard]] bool RoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const;
+  [[nodiscard]] const Gang* LastWaiting(NodeId node, const Gang& except) const;
+  [[nodiscard]] bool MakeRoom(const Pod& pod, NodeId node, Step* step);
+  [[nodiscard]] NodesReply FeasibleNodes(const Pod& pod, const std::vector<std::string>& offered);
   [[nodiscard]] Reason TakeNode(const Pod& pod, NodeId node, Step* step);
   [[nodiscard]] bool PermittedBefore(const Pod& pod, const std::string& node) const;
   [[nodiscard]] std::vector<std::string> OthersToTry(const Gang& gang) const;

@@ -64,8 +64,7 @@ int32_t Eligibility::Priority(const Gang& gang) const {
 }
 
 QueueKey Eligibility::KeyOf(const Gang& gang) const {
-  QueueKey key{!gang.kept.satisfied && gang.active() > 0, Priority(gang), gang.kept.requeues, gang.created_ms,
-               gang.key};
+  QueueKey key{gang.half_bound(), Priority(gang), gang.kept.requeues, gang.created_ms, gang.key};
   if (gang.rules.group.empty()) return key;
   const Look* group = Standing(gang);
   if (group == nullptr || group->unplaced.empty()) return key;

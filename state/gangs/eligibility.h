@@ -81,10 +81,12 @@ class Eligibility {
     Culprit short_of;                 // the first of the unplaced ones with too few members that Muster may place
     const Gang* submitted = nullptr;  // the first unplaced one that was submitted as a whole, and that was not
     const Gang* not_submitted = nullptr;
-    int64_t last_retry_ms = 0;  // of the unplaced ones
-    bool quorum = false;        // G-4, G-5
-    bool half_bound = false;    // K-13: of one that was never whole, some member has a node
-    QueueKey key;               // G-9: folded over the unplaced ones
+    const Gang* by_callers = nullptr;  // the first unplaced one that its own scheduler places,
+    const Gang* by_plan = nullptr;     // and that Muster places
+    int64_t last_retry_ms = 0;         // of the unplaced ones
+    bool quorum = false;               // G-4, G-5
+    bool half_bound = false;           // K-13: of one that was never whole, some member has a node
+    QueueKey key;                      // G-9: folded over the unplaced ones
   };
   [[nodiscard]] bool PassesAlone(const Gang& gang) const;
   [[nodiscard]] Reason ChildrenReason(const Gang& gang) const;

@@ -207,6 +207,7 @@ void Gangs::EnterSet(Pod* pod) {
   const bool gated = pending && pod->facts.other_gates;
   pod->counted_gated = gated;
   pod->counted_plannable = pending && !gated && pod->served && pod->able;
+  pod->counted_by_callers = (pending || pod->state == MemberState::kWaiting) && !pod->served;
   const bool has_turns = (pending && !gated) || pod->state == MemberState::kWaiting;
   pod->counted_turn = has_turns && pod->round == gang.kept.cycle ? gang.kept.cycle : 0;
   gang.of_sigs_pods += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
@@ -214,6 +215,7 @@ void Gangs::EnterSet(Pod* pod) {
   gang.gated += pod->counted_gated ? 1 : 0;
   gang.turned += pod->counted_turn > 0 ? 1 : 0;
   gang.plannable += pod->counted_plannable ? 1 : 0;
+  gang.by_callers += pod->counted_by_callers ? 1 : 0;
 }
 
 // REQUIRES: its facts are as they were at EnterSet.
@@ -227,6 +229,7 @@ void Gangs::LeaveSet(Pod* pod) {
   gang.gated -= pod->counted_gated ? 1 : 0;
   gang.turned -= pod->counted_turn == gang.kept.cycle ? 1 : 0;
   gang.plannable -= pod->counted_plannable ? 1 : 0;
+  gang.by_callers -= pod->counted_by_callers ? 1 : 0;
 }
 
 Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms,

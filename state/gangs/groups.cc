@@ -65,7 +65,7 @@ void Eligibility::LookAgain(const Gang& gang, const std::vector<std::string>& id
     const Gang& each = *gangs_->FindGang(id);
     look->gangs.push_back(&each);
     const bool placed = PassesAlone(each);
-    look->half_bound = look->half_bound || (!each.kept.satisfied && each.active() > 0);
+    look->half_bound = look->half_bound || each.half_bound();
     if (!placed) Fold(each, look);
     look->quorum = look->quorum && (each.once_satisfied() || each.quorum().Met());
     if (look->lacks.gang != nullptr) continue;
@@ -87,6 +87,8 @@ void Eligibility::Fold(const Gang& gang, Look* look) const {
   look->unplaced.push_back(&gang);
   const Gang*& first = gang.submitted ? look->submitted : look->not_submitted;
   if (first == nullptr) first = &gang;
+  if (look->by_callers == nullptr && gang.by_callers > 0 && gang.plannable == 0) look->by_callers = &gang;
+  if (look->by_plan == nullptr && gang.by_callers == 0 && gang.plannable > 0) look->by_plan = &gang;
   look->last_retry_ms = std::max(look->last_retry_ms, gang.retry_at_ms);
   if (look->short_of.gang != nullptr) return;
   look->short_of.reason = MembersReason(gang);
@@ -129,6 +131,12 @@ Reason Eligibility::MatesMembersReason(const Gang& gang, int64_t now_ms) const {
   const auto about = [](const Gang& mate, ReasonCode code, absl::string_view text) {
     return Reason{code, absl::StrCat("gang ", mate.key, " of its group: ", text)};
   };
+  if (look->by_callers != nullptr && look->by_plan != nullptr) {
+    return {ReasonCode::kGroupDisagrees,
+            absl::StrCat("gang ", look->by_callers->key,
+                         " of its group is placed pod by pod by a scheduler of its own, gang ", look->by_plan->key,
+                         " as a whole by Muster; all gangs of a group must be placed alike")};
+  }
   const Gang* culprit = look->short_of.gang;
   if (look->last_retry_ms > now_ms) {
     for (const Gang* mate : look->unplaced) {

@@ -58,6 +58,7 @@ struct Pod {
   int64_t counted_turn = 0;  // the cycle in which it is in its gang's count `turned`; 0: none
   bool counted_gated = false;
   bool counted_plannable = false;
+  bool counted_by_callers = false;
 
   // Its facts name a node, and it is not over.
   [[nodiscard]] bool on_node() const {
@@ -121,11 +122,12 @@ struct Gang {
 
   // Its members.
   std::array<MemberSet, kMemberStates> members;
-  int32_t of_sigs_pods = 0;            // members that declare it by dialect D-2
-  int32_t naming_object = 0;           // members that name a PodGroup (D-3)
-  int32_t gated = 0;                   // of the pending members: behind somebody else's gate
-  int32_t plannable = 0;               // of the pending members: those that Muster may place, one priority aside
-  int32_t turned = 0;                  // of the pending and waiting members: had their turn in this cycle
+  int32_t of_sigs_pods = 0;   // members that declare it by dialect D-2
+  int32_t naming_object = 0;  // members that name a PodGroup (D-3)
+  int32_t gated = 0;          // of the pending members: behind somebody else's gate
+  int32_t plannable = 0;      // of the pending members: those that Muster may place, one priority aside
+  int32_t by_callers = 0;     // of the pending and waiting members: placed pod by pod by a scheduler of their own
+  int32_t turned = 0;         // of the pending and waiting members: had their turn in this cycle
   mutable const Pod* first = nullptr;  // the member created first; nullptr: to be looked up by whoever asks
   std::vector<Candidates> runs;        // the plannable members in order, in runs
   bool runs_current = false;
@@ -136,6 +138,7 @@ struct Gang {
   bool recorded = false;     // the store holds a record of it
   bool cycles_used = false;  // some member had a turn
   bool submitted = false;    // as a whole, and not confirmed yet (S-1)
+  bool left_half = false;    // half bound, and nobody waits for it any more (K-13)
   bool evicting = false;     // its members are being evicted so that it can start anew (G-13)
   int64_t retry_at_ms = 0;   // back-off
   std::string root_cause;    // G-3: what kept a member off every node
@@ -153,6 +156,8 @@ struct Gang {
   [[nodiscard]] int32_t active() const {
     return count(MemberState::kCommitted) + count(MemberState::kBound) + count(MemberState::kRunning);
   }
+  // K-13: some member has a node, and the gang was never whole; it is finished before anything new is planned.
+  [[nodiscard]] bool half_bound() const { return !kept.satisfied && !left_half && active() > 0; }
   [[nodiscard]] int32_t children() const {
     int32_t sum = 0;
     for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());

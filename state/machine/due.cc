@@ -30,6 +30,7 @@ void Settling::SettleDeadlines(int64_t now_ms) {
 void Settling::OnTime(const Gang& gang, Step* step) {
   if (gang.notify_at_ms <= step->now_ms()) NotifyMembers(gang, step);
   r_.repair->OnTime(gang, step);
+  if (r_.repair->FinishBy(gang) <= step->now_ms()) LeaveHalf(gang, step);
   if (r_.planning->RetryAt(gang) <= step->now_ms()) r_.planning->Retry(gang);
   if (gang.submitted) return;
   const int64_t now_ms = step->now_ms();
@@ -44,6 +45,14 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   if (plan->next_wake_ms > now_ms) return;
   r_.plans->ScheduleCall(gang, now_ms);
   r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/true, step);
+}
+
+// K-13: others waited for this half-bound gang, or for its group, for as long as it may wait itself.
+void Settling::LeaveHalf(const Gang& gang, Step* step) {
+  r_.repair->EndFinish(gang);
+  for (const Gang* each : r_.eligibility->GroupOf(gang)) {
+    if (each->half_bound()) r_.repair->LeaveHalf(*each, step);
+  }
 }
 
 // P-11: nobody came for a while.

@@ -282,6 +282,8 @@ uint64_t Machine::Hash() const {
     hasher.Add(clock_.Deadline(gang));
     hasher.Add(repair_.RepairUntil(gang));
     hasher.Add(repair_.Deadline(gang));
+    hasher.Add(repair_.FinishBy(gang));
+    hasher.Add(gang.left_half);
     hasher.Add(gang_deadlines_.Of(gang.id));
     AddQueued(gang, backlog_, &hasher);
     AddSubmission(submissions_.Of(gang), &hasher);

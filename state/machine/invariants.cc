@@ -160,6 +160,7 @@ absl::Status CheckCharge(const Pod& pod, const Ledger::PodCharge& charge, bool h
 
 absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
   int32_t gated = 0;
+  int32_t by_callers = 0;
   int32_t plannable = 0;
   int32_t turned = 0;
   int32_t of_sigs_pods = 0;
@@ -174,6 +175,7 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
       const bool pending = pod->state == MemberState::kPending;
       const bool is_gated = pending && pod->facts.other_gates;
       gated += is_gated ? 1 : 0;
+      by_callers += (pending || pod->state == MemberState::kWaiting) && !gangs.Serves(*pod) ? 1 : 0;
       plannable += pending && !is_gated && gangs.Serves(*pod) && pod->facts.gang.problem.none() && !pod->stranger &&
                            pod->cls != kNoClass
                        ? 1
@@ -189,6 +191,7 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
     return Broken(absl::StrCat(gang.key, " counts ", gang.of_sigs_pods, " members of D-2 and ", gang.naming_object,
                                " of D-3, has ", of_sigs_pods, " and ", naming_object));
   }
+  if (by_callers != gang.by_callers) return Broken(gang.key + " counts its callers' members wrongly");
   if (gated == gang.gated && plannable == gang.plannable) return absl::OkStatus();
   return Broken(absl::StrCat(gang.key, " counts ", gang.gated, " gated and ", gang.plannable,
                              " plannable members, has ", gated, " and ", plannable));

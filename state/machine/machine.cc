@@ -167,7 +167,7 @@ void Machine::On(const FindNodes& command, Step* step) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
   if (!reply.reason.none()) return step->Tell(std::move(reply));
-  if (!verbs_.PlacedAsWhole(*pod)) return step->Tell(verbs_.FindNodes(*pod, command.offered));
+  if (!verbs_.PlacedAsWhole(*pod)) return step->Tell(verbs_.FindNodes(*pod, command.offered, step));
   // The pod's slot, or why there is none.
   const NodeOffer offer = command.offered.empty() ? NodeOffer::Every() : NodeOffer(command.offered);
   FilterReply slot = kube_scheduler_.FilterMember(*pod, offer, step);

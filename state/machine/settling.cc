@@ -20,9 +20,21 @@ constexpr int64_t kNotifyDelayMs = 2'000;
 }  // namespace
 
 void Settling::SettleTouched(Step* step) {
-  for (const Gang* gang = r_.gangs->TakeTouched(); gang != nullptr; gang = r_.gangs->TakeTouched()) {
-    Settle(*gang, step);
-  }
+  do {
+    for (const Gang* gang = r_.gangs->TakeTouched(); gang != nullptr; gang = r_.gangs->TakeTouched()) {
+      Settle(*gang, step);
+    }
+  } while (TouchHeldUp());
+}
+
+// Whoever waits for its turn is told when a half-bound gang comes first, or does so no more. Returns whether that was
+// so.
+bool Settling::TouchHeldUp() {
+  const std::string* by = r_.backlog->HeldUpBy();
+  if ((by == nullptr ? "" : *by) == held_up_by_) return false;
+  held_up_by_ = by == nullptr ? "" : *by;
+  for (const int32_t gang : r_.backlog->New()) r_.gangs->Touch(r_.gangs->gang(gang));
+  return true;
 }
 
 void Settling::Settle(const Gang& gang, Step* step) {
@@ -53,6 +65,7 @@ void Settling::SettleTimeoutMark(const Gang& gang) {
 void Settling::SettleSatisfied(const Gang& gang) {
   if (gang.evicting && gang.active() == 0 && gang.count(MemberState::kLeaving) == 0) r_.repair->EndEviction(gang);
   const bool in_flight = r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) > 0;
+  if (gang.left_half && (gang.kept.satisfied || gang.active() == 0)) r_.gangs->SetLeftHalf(gang, false);
   if (in_flight || !r_.sources->complete()) return;
   if (gang.kept.satisfied && gang.active() == 0) {
     r_.gangs->SetSatisfied(gang, false);
@@ -108,12 +121,14 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   const bool wants = r_.sources->complete() && r_.plans->Of(gang) == nullptr && gang.count(MemberState::kPending) > 0 &&
                      gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
                      !r_.eligibility->PassesOneByOne(gang) && GroupIsFree(gang);
+  if (r_.repair->FinishBy(gang) != kNever && !r_.eligibility->KeyOf(gang).half_bound) r_.repair->EndFinish(gang);
   if (!wants) {
     r_.backlog->Remove(gang.id);
     r_.backlog->ForgetReason(gang.id);
     return;
   }
   QueueKey key = r_.eligibility->KeyOf(gang);
+  if (key.half_bound) r_.repair->Finish(gang, now_ms);
   const QueueKey* queued = r_.backlog->queued(gang.id);
   const std::string& blocked_by = r_.backlog->blocked_by(gang.id);
   if (queued != nullptr && *queued == key && (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang)))
@@ -207,16 +222,17 @@ GroupNews Settling::NewsForGroup(const Gang& gang, int64_t now_ms) const {
   const auto code = static_cast<int64_t>(structure.code);
   GroupNews news;
   news.said = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
-  news.decides =
-      hash({code, children >= gang.rules.min_member, plannable + waiting >= missing, gang.retry_at_ms > now_ms,
-            r_.eligibility->PassesOneByOne(gang), gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0,
-            gang.active() > 0, gang.kept.satisfied, gang.once_satisfied() || gang.quorum().Met()})
-          .value();
+  news.decides = hash({code, children >= gang.rules.min_member, plannable + waiting >= missing, plannable > 0,
+                       gang.by_callers > 0, gang.retry_at_ms > now_ms, r_.eligibility->PassesOneByOne(gang),
+                       gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0, gang.half_bound(),
+                       gang.kept.satisfied, gang.once_satisfied() || gang.quorum().Met()})
+                     .value();
   StateHasher explains = hash({gang.rules.min_member, children, gang.gated, missing, plannable, waiting,
                                r_.eligibility->Priority(gang), gang.created_ms, gang.kept.requeues});
   explains.Add(structure.text);
   explains.Add(r_.backlog->why(gang.id).text);
   explains.Add(r_.planning->Needs(gang));
+  explains.Add(held_up_by_);
   news.explains = explains.value();
   return news;
 }

@@ -47,6 +47,7 @@ class Settling {
 
  private:
   void Settle(const Gang& gang, Step* step);
+  [[nodiscard]] bool TouchHeldUp();
   void SettleTimeoutMark(const Gang& gang);
   void SettleSatisfied(const Gang& gang);
   void SettlePlan(const Gang& gang, Step* step);
@@ -59,11 +60,13 @@ class Settling {
   [[nodiscard]] bool MayAct(const Gang& gang) const;
   [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
+  void LeaveHalf(const Gang& gang, Step* step);
   void GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step);
   void NotifyMembers(const Gang& gang, Step* step);
 
   const SettlingRooms r_;
   const int64_t plan_idle_ms_;
+  std::string held_up_by_;  // the half-bound gang that those in the queue were told to wait for
 };
 
 }  // namespace muster

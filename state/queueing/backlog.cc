@@ -17,6 +17,7 @@ void Backlog::Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_
   Alike& alike = blocked_[needs];
   alike.wait_for = std::move(wait_for);
   alike.waiting.emplace(key, item);
+  if (key.half_bound) half_bound_.insert(key);
   List(&alike);
   items_[item] = {std::move(key), std::move(needs), std::move(why)};
 }
@@ -29,6 +30,7 @@ void Backlog::Remove(int32_t item) {
   } else {
     const auto alike = blocked_.find(removed.needs);
     alike->second.waiting.erase(*removed.key);
+    half_bound_.erase(*removed.key);
     List(&alike->second);
     if (alike->second.waiting.empty()) blocked_.erase(alike);
     removed.needs.clear();
@@ -61,9 +63,16 @@ void Backlog::List(Alike* alike) {
 
 std::optional<int32_t> Backlog::Next() const {
   if (new_.empty() && awake_.empty()) return std::nullopt;
-  if (awake_.empty()) return new_.begin()->second;
-  if (new_.empty()) return awake_.begin()->second;
-  return new_.begin()->first < awake_.begin()->first ? new_.begin()->second : awake_.begin()->second;
+  const bool is_new = awake_.empty() || (!new_.empty() && new_.begin()->first < awake_.begin()->first);
+  const auto& [key, item] = is_new ? *new_.begin() : *awake_.begin();
+  if (!half_bound_.empty() && !key.half_bound) return std::nullopt;
+  return item;
+}
+
+std::vector<int32_t> Backlog::New() const {
+  std::vector<int32_t> items;
+  for (const auto& [key, item] : new_) items.push_back(item);
+  return items;
 }
 
 const WaitFor* Backlog::Asleep(absl::string_view needs) const {

@@ -2,7 +2,8 @@
 //
 // An item is new (it will be tried), or blocked: it was tried, did not fit, and is not tried again until something came
 // that could help. Items that failed alike - their needs have the same text - wait together, and only their first in
-// order is tried when they wake; once one of them went through, the next is tried. Pure: knows neither nodes nor gangs.
+// order is tried when they wake; once one of them went through, the next is tried. While an item that is half bound is
+// blocked, nothing else is tried (K-13). Pure: knows neither nodes nor gangs.
 // Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_BACKLOG_H_
 #define MUSTER_STATE_QUEUEING_BACKLOG_H_
@@ -51,6 +52,12 @@ class Backlog {
   // --- the whole ---
   // The first in order among new items and the firsts of those who wait together and were woken.
   [[nodiscard]] std::optional<int32_t> Next() const;
+  // The name of the half-bound item that everything else waits for; nullptr: there is none.
+  [[nodiscard]] const std::string* HeldUpBy() const {
+    return half_bound_.empty() ? nullptr : &half_bound_.begin()->name;
+  }
+  // Those that were not tried yet, in order.
+  [[nodiscard]] std::vector<int32_t> New() const;
   // What those wait for that failed with these needs; nullptr: nobody, or they were woken.
   [[nodiscard]] const WaitFor* Asleep(absl::string_view needs) const;
   // Why the first of those that failed with these needs was blocked. REQUIRES: somebody.
@@ -67,7 +74,7 @@ class Backlog {
   [[nodiscard]] bool tried_anew(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
   // Somebody is to be tried.
-  [[nodiscard]] bool Due() const { return !new_.empty() || !awake_.empty(); }
+  [[nodiscard]] bool Due() const { return Next().has_value(); }
 
  private:
   struct Item {
@@ -88,6 +95,7 @@ class Backlog {
   ById<Item> items_;
   absl::btree_map<QueueKey, int32_t> new_;
   absl::btree_map<std::string, Alike> blocked_;  // by needs
+  absl::btree_set<QueueKey> half_bound_;         // of blocked items
   absl::btree_map<QueueKey, int32_t> awake_;     // the firsts of those who were woken
 };
 

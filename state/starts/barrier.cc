@@ -32,6 +32,18 @@ void Barrier::HoldSlot(const Pod& pod, int64_t until_ms) {
   deadlines_->Look(pod.id);
 }
 
+void Barrier::WaitAlone(const Pod& pod) {
+  waiters_[states_.Of(pod.id).node].insert(pod.id);
+  gangs_->SetState(pod, MemberState::kWaiting);
+}
+
+void Barrier::LeaveAlone(const Pod& pod) {
+  const auto at = waiters_.find(states_.Of(pod.id).node);
+  if (at == waiters_.end()) return;
+  at->second.erase(pod.id);
+  if (at->second.empty()) waiters_.erase(at);
+}
+
 void Barrier::End(const Pod& pod, const Reason& reason, Step* step) {
   if (pod.state != MemberState::kWaiting) return;
   Answer(pod, false, reason, step);
@@ -41,7 +53,8 @@ void Barrier::End(const Pod& pod, const Reason& reason, Step* step) {
     plans_->Unhold(pod);
     --held_binds_;
   } else {
-    ledger_->DischargePod(pod.id, /*gained=*/true);  // a Permit that waited
+    LeaveAlone(pod);
+    ledger_->DischargePod(pod.id, /*gained=*/true);
   }
   gangs_->SetState(pod, MemberState::kPending);
   deadlines_->Look(pod.id);

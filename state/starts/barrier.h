@@ -1,12 +1,14 @@
 // The barrier: where pods that have a node wait for the quorum - held binds, or Permits that wait (SPEC K-4, G-4).
 //
-// Invariants: a pod in state kWaiting has a node here; `held_binds` counts the held slots of all plans.
-// Not thread-safe.
+// Invariants: a pod in state kWaiting has a node here, and a slot or a place among the waiters of that node;
+// `held_binds` counts the held slots of all plans. Not thread-safe.
 #ifndef MUSTER_STATE_STARTS_BARRIER_H_
 #define MUSTER_STATE_STARTS_BARRIER_H_
 
 #include <vector>
 
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
 #include "state/messages/step.h"
@@ -51,6 +53,13 @@ class Barrier {
 
   // The pod waits at the barrier with its slot, at most until `until_ms`. REQUIRES: it has a slot.
   void HoldSlot(const Pod& pod, int64_t until_ms);
+  // The pod waits with the node that it uses already (Permit), for nobody's plan. REQUIRES: SetNode.
+  void WaitAlone(const Pod& pod);
+  // It does so no more; harmless when it did not.
+  void LeaveAlone(const Pod& pod);
+  // Who waits so, by node; in order of ids.
+  using Waiters = absl::btree_map<NodeId, absl::btree_set<PodId>>;
+  [[nodiscard]] const Waiters& waiters() const { return waiters_; }
   // Its slot is committed: it waits no more.
   void CommitHeld() { --held_binds_; }
   // Ends a wait at the barrier before its commit; a pod that is not waiting is left alone.
@@ -68,6 +77,7 @@ class Barrier {
   Calls* calls_;
   Deadlines* deadlines_;
   ById<State> states_;
+  Waiters waiters_;
   int32_t held_binds_ = 0;
 };
 

@@ -17,6 +17,7 @@ void Bindings::BeginPermit(const Pod& pod, Step* step) {
   state.permission.node = r_.cluster->node(r_.barrier->Of(pod).node).facts.name;
   state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;
   state.binding = Binding();
+  r_.barrier->LeaveAlone(pod);
   r_.nominations->Remove(pod);
   r_.calls->Unguard(pod);
   r_.gangs->SetState(pod, MemberState::kCommitted);

@@ -24,6 +24,22 @@ void Repair::NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step) {
   Evict(gang, absl::StrCat("member ", pod.facts.name, " failed and the gang's policy is all"), step);
 }
 
+void Repair::Finish(const Gang& gang, int64_t now_ms) {
+  State& state = states_[gang.id];
+  if (state.finish_by_ms == kNever) state.finish_by_ms = now_ms + gang.rules.wait_time_ms;
+}
+
+void Repair::LeaveHalf(const Gang& gang, Step* step) {
+  if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
+    return Evict(gang,
+                 absl::StrCat("a part of its gang is bound, and there was no room for the rest within ",
+                              gang.rules.wait_time_ms / 1000, " s"),
+                 step);
+  }
+  gangs_->SetLeftHalf(gang, true);
+  gangs_->Touch(gang);
+}
+
 void Repair::EndEviction(const Gang& gang) {
   gangs_->SetEvicting(gang, false);
   states_[gang.id].evict_again_ms = kNever;

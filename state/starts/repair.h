@@ -25,6 +25,14 @@ class Repair {
   void NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step);
   // Every member of the start is bound, or nothing of the gang runs any more: there is nothing to repair.
   void Cancel(const Gang& gang) { states_[gang.id].repair_until_ms = kNever; }
+  // A half-bound gang waits to be finished before all others, from now on for its wait time (K-13); harmless while it
+  // does.
+  void Finish(const Gang& gang, int64_t now_ms);
+  void EndFinish(const Gang& gang) { states_[gang.id].finish_by_ms = kNever; }
+  // Until when; kNever: it does not.
+  [[nodiscard]] int64_t FinishBy(const Gang& gang) const { return states_.Of(gang.id).finish_by_ms; }
+  // It could not be finished: undone by its policy, or left as it is.
+  void LeaveHalf(const Gang& gang, Step* step);
   // Everybody who was to be evicted is gone.
   void EndEviction(const Gang& gang);
   // Evicts the pod if its gang is being evicted.
@@ -33,7 +41,8 @@ class Repair {
   void OnTime(const Gang& gang, Step* step);
   // kNever: nothing is due.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const {
-    return std::min(states_.Of(gang.id).repair_until_ms, states_.Of(gang.id).evict_again_ms);
+    const State& state = states_.Of(gang.id);
+    return std::min({state.repair_until_ms, state.evict_again_ms, state.finish_by_ms});
   }
   [[nodiscard]] int64_t RepairUntil(const Gang& gang) const { return states_.Of(gang.id).repair_until_ms; }
   void Forget(const Gang& gang) { states_.Reset(gang.id); }
@@ -41,6 +50,7 @@ class Repair {
  private:
   struct State {
     int64_t repair_until_ms = kNever;
+    int64_t finish_by_ms = kNever;
     int64_t evict_again_ms = kNever;  // when members that are still there are evicted once more
   };
   void End(const Gang& gang, Step* step);

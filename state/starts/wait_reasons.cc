@@ -45,6 +45,9 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   const Reason& blocked = backlog_->why(eligibility_->LeaderOf(gang).id);
   if (!blocked.none()) return blocked;
   if (!sources_->complete()) return sources_->Reading();
+  if (const std::string* half = backlog_->HeldUpBy(); half != nullptr) {
+    return {ReasonCode::kQueued, absl::StrCat("gang ", *half, ", of which a part is bound, is finished first")};
+  }
   return {ReasonCode::kQueued, "about to be planned"};
 }
 
