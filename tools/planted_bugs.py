@@ -47,6 +47,27 @@ BUGS = {
         "state/machine/announcements.cc",
         "    if (pod != nullptr && !pod->facts.node_name.empty()) continue;\n",
         "    if (pod != nullptr) continue;\n"),
+    "half-bound-overtaken": (
+        "state/queueing/backlog.cc",
+        "  if (!half_bound_.empty() && !key.half_bound) return std::nullopt;\n",
+        ""),
+    "half-bound-for-ever": (
+        "state/machine/due.cc",
+        "  if (r_.repair->FinishBy(gang) <= step->now_ms()) LeaveHalf(gang, step);\n",
+        "  if (r_.repair->FinishBy(gang) <= step->now_ms()) r_.repair->EndFinish(gang);\n"),
+    "nobody-gives-way": (
+        "state/drivers/make_way.cc",
+        "    if (RoomWithout(pod, at, &key)) return MakeRoom(pod, at, step);\n",
+        ""),
+    "the-last-keeps-all": ("state/drivers/make_way.cc", "  if (in_the_way && gang.count", "  if (!in_the_way && gang.count"),
+    "first-gives-way": (
+        "state/drivers/make_way.cc",
+        "(after != nullptr && !(*after < r_.eligibility->KeyOf(*other.gang)))",
+        "(after != nullptr && (*after < r_.eligibility->KeyOf(*other.gang)))"),
+    "guarded-never-called": (
+        "state/machine/machine.cc",
+        "  calls_.CallGuarded(&step);\n",
+        ""),
     "interrupted-alone": (
         "state/machine/announcements.cc",
         "    if (!interrupted.contains(plan)) continue;\n",
@@ -209,8 +230,8 @@ BUGS = {
         "  return reason;"),
     "non-strict-releases": (
         "state/drivers/verbs.cc",
-        "if (gang == nullptr || gang->rules.mode == GangMode::kNonStrict || gang->once_satisfied()) return;",
-        "if (gang == nullptr || gang->once_satisfied()) return;"),
+        "  if (gang == nullptr || gang->once_satisfied()) return;\n  if (gang->rules.mode == GangMode::kNonStrict) {",
+        "  if (gang == nullptr || gang->once_satisfied()) return;\n  if (gang->id < 0) {"),
     "node-not-offered": ("state/drivers/kube_scheduler.cc", "    if (!offered(slots[i])) continue;\n", ""),
     "guard-asleep": (
         "state/drivers/kube_scheduler.cc",

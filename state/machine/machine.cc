@@ -58,6 +58,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   Step step(now_ms_, outcome);
   std::visit([&](const auto& specific) { On(specific, &step); }, command);
   settling_.SettleTouched(&step);
+  calls_.CallGuarded(&step);
   SettleDeadlines(now_ms_);
 }
 

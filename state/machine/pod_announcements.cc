@@ -134,6 +134,7 @@ void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) 
 // The pod's own charge, if there is one, follows its new shape.
 void Announcements::TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step) {
   if (!shape_changed) return r_.gangs->SetFacts(pod, std::move(facts), pod.cls);
+  r_.calls->Unguard(pod);  // its scheduler looks at it anew by itself
   const Ledger::PodCharge charge = r_.ledger->ChargeOf(pod.id);
   // By name: without its last charge a node that is gone is forgotten.
   const std::string charged = charge.node == kNoNode ? "" : r_.cluster->node(charge.node).facts.name;

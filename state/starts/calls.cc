@@ -1,5 +1,6 @@
 #include "state/starts/calls.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,8 @@ void Calls::Tell(const Pod& pod, bool warning, const Reason& reason, Step* step)
 }
 
 void Calls::Forget(const Pod& pod) {
+  Unguard(pod);
   states_.Reset(pod.id);
-  guarded_.erase(pod.facts.uid);
 }
 
 void Calls::NoteAskedEarly(const std::string& uid) {
@@ -78,10 +79,47 @@ void Calls::CallExtras(const Gang& gang, Step* step) {
   }
 }
 
+void Calls::NoteGuarded(const Pod& pod) {
+  Unguard(pod);
+  guarded_.insert(pod.facts.uid);
+  guarded_classes_[pod.cls].insert(pod.id);
+  states_[pod.id].guarded = pod.cls;
+}
+
+void Calls::Unguard(const Pod& pod) {
+  if (guarded_.erase(pod.facts.uid) == 0) return;
+  const auto alike = guarded_classes_.find(std::exchange(states_[pod.id].guarded, kNoClass));
+  alike->second.erase(pod.id);
+  if (alike->second.empty()) guarded_classes_.erase(alike);
+}
+
 void Calls::CallGuarded(Step* step) {
-  for (const std::string& uid : std::exchange(guarded_, {})) {
-    const Pod* pod = gangs_->FindPod(uid);
-    if (pod->state == MemberState::kPending) Call(*pod, kNoNode, 0, step);
+  const int64_t end = cluster_->log_end();
+  const int64_t position = std::exchange(gain_position_, end);
+  if (guarded_.empty()) return;
+  if (position < cluster_->log_start()) return CallGuardedIf([](ClassId) { return true; }, step);
+  for (int64_t at = position; at < end && !guarded_.empty(); ++at) {
+    const ClusterChange& change = cluster_->log_at(at);
+    if (!change.gained) continue;
+    CallGuardedIf(
+        [&](ClassId cls) {
+          return cluster_->FindObstacle(change.node, cls) == Obstacle::kNone && cluster_->Room(change.node, cls, 1) > 0;
+        },
+        step);
+  }
+}
+
+void Calls::CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step) {
+  std::vector<std::string> called;
+  for (const auto& [cls, pods] : guarded_classes_) {
+    if (!fits(cls)) continue;
+    for (const PodId id : pods) called.push_back(gangs_->pod(id).facts.uid);
+  }
+  std::sort(called.begin(), called.end());
+  for (const std::string& uid : called) {
+    const Pod& pod = *gangs_->FindPod(uid);
+    Unguard(pod);
+    if (pod.state == MemberState::kPending) Call(pod, kNoNode, 0, step);
   }
 }
 

@@ -1,11 +1,12 @@
 // Calls: making a scheduler look at a pod again, because it parked the pod and comes back only when told (SPEC K-7).
 //
 // Remembers for each pod whether kube-scheduler parked it and whether it was called since, what we said to it last, and
-// which pods were refused because of a promise and come back when it ends. Not thread-safe.
+// which pods were refused because of a promise and come back when there is room. Not thread-safe.
 #ifndef MUSTER_STATE_STARTS_CALLS_H_
 #define MUSTER_STATE_STARTS_CALLS_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "absl/container/btree_map.h"
@@ -30,6 +31,7 @@ class Calls {
     bool refused = false;                 // kube-scheduler has parked it: it comes back only when called
     bool called = false;                  // was called since
     ReasonCode said = ReasonCode::kNone;  // the code of our last refusal: the pod's condition says it
+    ClassId guarded = kNoClass;           // the class of which it was guarded
     ReasonCode told = ReasonCode::kNone;  // the last code that an event told this pod's owner
   };
 
@@ -52,8 +54,9 @@ class Calls {
   // An event tells the pod's owner.
   void Tell(const Pod& pod, bool warning, const Reason& reason, Step* step);
   // Refused because of a promise.
-  void NoteGuarded(const Pod& pod) { guarded_.insert(pod.facts.uid); }
-  void Unguard(const Pod& pod) { guarded_.erase(pod.facts.uid); }
+  void NoteGuarded(const Pod& pod);
+  // Harmless when it was not.
+  void Unguard(const Pod& pod);
   void Forget(const Pod& pod);
   // A scheduler asked about a UID before it was announced. Bounded: past the bound the first is forgotten.
   void NoteAskedEarly(const std::string& uid);
@@ -67,15 +70,20 @@ class Calls {
   void CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step);
   // Members beyond the minimum, which come one by one.
   void CallExtras(const Gang& gang, Step* step);
-  // A promise ended: whoever was kept off its node looks again.
+  // Whoever was kept off a node that has room for it since the last look, looks again.
   void CallGuarded(Step* step);
 
  private:
+  // `fits` decides by class.
+  void CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step);
+
   const Gangs* gangs_;
   const Cluster* cluster_;
   bool nominate_;
   ById<State> states_;
-  absl::btree_set<std::string> guarded_;  // UIDs
+  absl::btree_set<std::string> guarded_;                              // UIDs
+  absl::btree_map<ClassId, absl::btree_set<PodId>> guarded_classes_;  // the same
+  int64_t gain_position_ = 0;                                         // in the cluster's log
   absl::btree_map<int64_t, std::string> asked_early_;
   absl::flat_hash_map<std::string, int64_t> early_turns_;  // the same, by UID
   int64_t next_turn_ = 0;

@@ -64,7 +64,6 @@ void Claims::Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, 
   if (r_.plans->Of(gang) == nullptr) r_.clock->Stop(gang, step->now_ms());
   r_.submissions->Extend(gang, step->now_ms());
   r_.gangs->Touch(gang);
-  r_.calls->CallGuarded(step);
 }
 
 // Gives back every slot that is not committed; members at the barrier are answered with `reason`.

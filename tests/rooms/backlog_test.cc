@@ -71,7 +71,16 @@ class ListedBacklog {
       if (!entry.needs.empty() && !Awake(entry.needs)) continue;
       if (first == nullptr || entry.key < first->key) first = &entry;
     }
-    return first;
+    const bool held_up = HeldUpBy() != nullptr && first != nullptr && !first->key.half_bound;
+    return held_up ? nullptr : first;
+  }
+  [[nodiscard]] const std::string* HeldUpBy() const {
+    const Entry* first = nullptr;
+    for (const Entry& entry : entries_) {
+      if (entry.needs.empty() || !entry.key.half_bound) continue;
+      if (first == nullptr || entry.key < first->key) first = &entry;
+    }
+    return first == nullptr ? nullptr : &first->key.name;
   }
   [[nodiscard]] bool AnyBlocked() const {
     return std::any_of(entries_.begin(), entries_.end(), [](const Entry& entry) { return !entry.needs.empty(); });
@@ -116,6 +125,8 @@ void ExpectAlike(const Backlog& backlog, const ListedBacklog& twin) {
   const ListedBacklog::Entry* next = twin.Next();
   ASSERT_EQ(backlog.Next(), next == nullptr ? std::nullopt : std::make_optional(next->item));
   ASSERT_EQ(backlog.Due(), next != nullptr);
+  const std::string* held_up = twin.HeldUpBy();
+  ASSERT_EQ(backlog.HeldUpBy() == nullptr ? "" : *backlog.HeldUpBy(), held_up == nullptr ? "" : *held_up);
   ASSERT_EQ(backlog.AnyBlocked(), twin.AnyBlocked());
 }
 

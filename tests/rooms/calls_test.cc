@@ -92,15 +92,22 @@ TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {
   EXPECT_EQ(calls_.asked_early().rbegin()->second, "there is room 2");
 }
 
-TEST_F(CallsTest, WhoWasGuardedIsCalledOnceAPromiseEnds) {
+TEST_F(CallsTest, WhoWasGuardedIsCalledOnceThereIsRoom) {
   const Pod& a = PutLone("a", 1);
   const Pod& b = PutLone("b", 1);
   const Pod& gone = PutLone("c", 1);
-  for (const Pod* pod : {&a, &b, &gone}) calls_.NoteGuarded(*pod);
+  const Pod& large = PutLone("d", 3);
+  for (const Pod* pod : {&a, &b, &gone, &large}) calls_.NoteGuarded(*pod);
   gangs_.SetState(gone, MemberState::kBound);
   calls_.Unguard(b);
   calls_.CallGuarded(At(kT0));
-  EXPECT_EQ(Done(), Lines{"call a"});
+  EXPECT_TRUE(Done().empty()) << "nothing has become free";
+  AddNode("n", 2);
+  calls_.CallGuarded(At(kT0));
+  EXPECT_EQ(Done(), Lines{"call a"}) << "the large one does not fit";
+  AddNode("m", 3);
+  calls_.CallGuarded(At(kT0));
+  EXPECT_EQ(Done(), Lines{"call d"});
   calls_.CallGuarded(At(kT0));
   EXPECT_TRUE(Done().empty());
 }

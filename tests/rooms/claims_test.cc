@@ -93,6 +93,7 @@ TEST_F(ClaimsTest, AWithdrawnPlanGivesEverythingBack) {
   Touched(gang);
   At(kT0 + 9);
   Withdraw("g");
+  calls_.CallGuarded(&*step_);
   EXPECT_EQ(Done(), (Lines{"call lone", "answer 1 Withdrawn"}));
   EXPECT_EQ(out_.answers[0].reason.text, "gang d/g: of a test");
   EXPECT_EQ(plans_.Of(gang), nullptr);

@@ -494,7 +494,7 @@ TEST_F(VerbsTest, NodesAreFoundBestFirst) {
   AddNode("k", 8);
   AddNode("tiny", 1);
   const Pod& pod = PutLone("a", 2);
-  NodesReply reply = verbs_.FindNodes(pod, {});
+  NodesReply reply = verbs_.FindNodes(pod, {}, &*step_);
   ASSERT_EQ(reply.nodes.size(), 3U);
   EXPECT_EQ(reply.nodes[0].node, "k") << "equal scores break by name";
   EXPECT_TRUE(reply.refused.empty());
@@ -502,7 +502,7 @@ TEST_F(VerbsTest, NodesAreFoundBestFirst) {
   const Pod& other = PutLone("b", 4);
   ledger_.ChargePod(other.id, cluster_.FindNode("m"), other.cls, ChargeKind::kUsed);
   for (const std::vector<std::string>& offered : {std::vector<std::string>{}, {"k", "n", "m"}}) {
-    reply = verbs_.FindNodes(pod, offered);
+    reply = verbs_.FindNodes(pod, offered, &*step_);
     ASSERT_EQ(reply.nodes.size(), 3U);
     EXPECT_EQ(reply.nodes[0].node, "m") << "the fullest";
     EXPECT_EQ(reply.nodes[0].score, 500);
@@ -526,7 +526,7 @@ TEST_F(VerbsTest, WhyANodeIsNoneForThePod) {
   ledger_.ChargePod(first.id, cluster_.FindNode("n"), first.cls, ChargeKind::kUsed);
   ported.uid = ported.name = "q";
   const auto why = [&](const Pod& pod, const std::string& node) {
-    const NodesReply reply = verbs_.FindNodes(pod, {node});
+    const NodesReply reply = verbs_.FindNodes(pod, {node}, &*step_);
     EXPECT_TRUE(reply.nodes.empty());
     EXPECT_EQ(reply.reason.code, ReasonCode::kNoRoom);
     return reply.refused.empty()
