@@ -56,9 +56,11 @@ TEST_F(PlannerTest, AStatementIsTakenBackExactly) {
   statement_.Allocate(a, with_port, 1);
   EXPECT_EQ(cluster_.node(a).reserved_pods, 4);
   EXPECT_EQ(cluster_.node(a).free.Get(kCpu), 3);
+  EXPECT_EQ(cluster_.Room(a, with_port, 5), 0) << "the port is taken";
   EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", plain, " 3"), absl::StrCat("a ", with_port, " 1")}));
   statement_.Rollback(middle);
   EXPECT_EQ(HashOf(cluster_), after_one);
+  EXPECT_EQ(cluster_.Room(a, with_port, 5), 1);
   EXPECT_EQ(statement_.Mark(), middle);
   statement_.Rollback(middle);
   EXPECT_EQ(HashOf(cluster_), after_one) << "there is nothing more to take back";
@@ -322,32 +324,34 @@ Lines SimplePlan(Cluster* cluster, const std::vector<Candidates>& candidates, in
 }
 
 TEST_F(PlannerTest, AgreesWithAPlanThatLooksAtEveryNodeForEveryPod) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
+    // A few nodes that run out of pods too, or more of them on which larger runs are spread.
+    const bool large = seed % 5 < 3;
     const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
     Cluster cluster;
     ClassIndex index(&cluster);
     const auto put = [&] {
-      const ResourceList offer = {{"cpu", 4 * (1 + roll(16))}, {"nvidia.com/gpu", roll(9)}, {"pods", 20}};
-      ASSERT_TRUE(cluster.UpsertNode(NodeWith(absl::StrCat("n", roll(99)), offer)).ok());
+      const ResourceList offer = {{"cpu", 4 * (1 + roll(16))}, {"nvidia.com/gpu", roll(9)}, {"pods", large ? 110 : 20}};
+      ASSERT_TRUE(cluster.UpsertNode(NodeWith(absl::StrCat("n", roll(large ? 1000 : 99)), offer)).ok());
     };
-    for (int i = 0; i < 12; ++i) put();
+    for (int i = 0; i < (large ? 30 : 12); ++i) put();
     std::vector<ClassId> classes;
     for (int i = 0; i < 4; ++i) {
       classes.push_back(*cluster.AcquireClass(Wants({{"cpu", 1 + roll(8)}, {"nvidia.com/gpu", roll(3)}})));
     }
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < (large ? 40 : 25); ++round) {
       std::vector<Candidates> candidates;
       int total = 0;
       for (int run = 0; run <= roll(4); ++run) {
-        candidates.push_back({classes[static_cast<size_t>(roll(4))], 5 - run / 2, 1 + roll(8)});
+        candidates.push_back({classes[static_cast<size_t>(roll(4))], 5 - run / 2, 1 + roll(large ? 12 : 8)});
         total += candidates.back().pods;
       }
       const int needed = 1 + roll(total);
       const uint64_t before = HashOf(cluster);
       const Lines expected = SimplePlan(&cluster, candidates, needed);
-      ASSERT_EQ(HashOf(cluster), before);
+      ASSERT_EQ(HashOf(cluster), before) << "a statement that is dropped leaves nothing behind (P-1)";
       Statement statement(&cluster);
       ASSERT_EQ(PlaceGang(candidates, needed, &index, cluster, &statement).placed, !expected.empty());
       Lines got;
