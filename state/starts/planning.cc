@@ -21,6 +21,8 @@ namespace {
 constexpr int64_t kFirstRetryMs = 1'000;
 constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int32_t kMaxDoublings = 4;
+// Of those who were woken and would not fit, a round looks at so many for each gang that it may try.
+constexpr int32_t kLooksPerGang = 4;
 
 }  // namespace
 
@@ -32,12 +34,14 @@ bool Planning::Due() const {
 void Planning::Round(int32_t max_gangs, Step* step) {
   if (!r_.sources->complete()) return;
   Wake();
+  int32_t looks = kLooksPerGang * max_gangs;
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
     std::optional<int32_t> next = r_.backlog->Next();
     // Who was woken for room that others took meanwhile sleeps on.
     while (next.has_value() && r_.backlog->waits_for(*next) != nullptr && !r_.backlog->tried_anew(*next) &&
            !MayFit(*r_.backlog->waits_for(*next))) {
       r_.backlog->Sleep(r_.backlog->blocked_by(*next));
+      if (--looks == 0) return;  // the next round goes on
       next = r_.backlog->Next();
     }
     if (!next.has_value()) return;
