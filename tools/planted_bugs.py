@@ -47,6 +47,7 @@ BUGS = {
         "state/machine/announcements.cc",
         "    if (pod != nullptr && !pod->facts.node_name.empty()) continue;\n",
         "    if (pod != nullptr) continue;\n"),
+    "total-forgets-a-node": ("state/placement/cluster.cc", "  Refresh(&node);\n  CountFree(node, nullptr, 1);\n", "  Refresh(&node);\n"),
     "half-bound-overtaken": (
         "state/queueing/backlog.cc",
         "  if (!half_bound_.empty() && !key.half_bound) return std::nullopt;\n",

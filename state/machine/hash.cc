@@ -174,6 +174,7 @@ void AddQueued(const Gang& gang, const Backlog& backlog, StateHasher* hasher) {
     hasher->Add(key->requeues);
     hasher->Add(key->created_ms);
     hasher->Add(key->name);
+    hasher->Add(backlog.tried_anew(gang.id));
     const WaitFor* asleep = needs.empty() ? nullptr : backlog.Asleep(needs);
     hasher->Add(!needs.empty());
     hasher->Add(asleep != nullptr);
@@ -283,6 +284,8 @@ uint64_t Machine::Hash() const {
     hasher.Add(repair_.RepairUntil(gang));
     hasher.Add(repair_.Deadline(gang));
     hasher.Add(repair_.FinishBy(gang));
+    hasher.Add(planning_.RetryAt(gang));
+    hasher.Add(planning_.TimesGivenUp(gang));
     hasher.Add(gang.left_half);
     hasher.Add(gang_deadlines_.Of(gang.id));
     AddQueued(gang, backlog_, &hasher);
@@ -306,6 +309,7 @@ uint64_t Machine::Hash() const {
     hasher.Add(pod_deadlines_.Of(pod.id));
     AddBarrier(barrier_.Of(pod), cluster_, &hasher);
     AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), &hasher);
+    hasher.Add(bindings_.FailuresInARow(pod));
     AddCalls(calls_.Of(pod), &hasher);
   }
   return hasher.value();

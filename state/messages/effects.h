@@ -128,7 +128,7 @@ using Reply = std::variant<std::monostate, FilterReply, PreemptReply, PermitRepl
 [[nodiscard]] absl::string_view ToString(SubmissionReply::State state);
 
 struct Outcome {
-  absl::Status status;  // not OK: the command was refused and changed nothing
+  absl::Status status;  // not OK: the command was refused; nothing of what it asked was done
   Reply reply;
   bool reply_promises = true;  // the reply waits until the records are durable; false: it says how things stand
   std::vector<Effect> effects;

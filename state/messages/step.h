@@ -19,7 +19,7 @@ class Step {
   Step(int64_t now_ms, Outcome* out) : now_ms_(now_ms), out_(out) {}
 
   [[nodiscard]] int64_t now_ms() const { return now_ms_; }
-  // The command is refused and changes nothing. OK: it is not.
+  // The command is refused: nothing of what it asked is done. OK: it is not.
   void Refuse(const absl::Status& status) {
     if (!status.ok()) out_->status = status;
   }

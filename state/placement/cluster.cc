@@ -44,6 +44,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   const NodeId id = InternNode(facts.name);
   Node& node = mutable_node(id);
   if (node.present && SamePlacementFacts(node.facts, facts)) return false;
+  CountFree(node, nullptr, -1);
   if (!node.present) ++present_nodes_;
   node.present = true;
   node.facts = facts;
@@ -52,6 +53,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   node.allocatable = *allocatable;
   ForgetRefusals(id);
   Refresh(&node);
+  CountFree(node, nullptr, 1);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
 }
@@ -60,6 +62,7 @@ void Cluster::RemoveNode(absl::string_view name) {
   const NodeId id = FindNode(name);
   if (id == kNoNode || !node(id).present) return;
   Node& node = mutable_node(id);
+  CountFree(node, nullptr, -1);
   node.present = false;
   --present_nodes_;
   names_.Release(node.allocatable);
@@ -104,15 +107,16 @@ void Cluster::ForgetIfUnused(NodeId id) {
   unused_nodes_.push_back(id);
 }
 
-ResourceSum Cluster::TotalFree() const {
-  ResourceSum total;
-  for (const auto& node : nodes_) {
-    if (!node->present || node->facts.unschedulable) continue;
-    for (const auto& [id, free] : node->free.entries()) {
-      if (free > 0) total.Add(id, free);
-    }
+void Cluster::CountFree(const Node& node, const ResourceVector* of, int64_t times) {
+  if (!node.present || node.facts.unschedulable) return;
+  const auto count = [&](ResourceId id) {
+    if (const WideSum free = node.free.Get(id); free > 0) total_free_.Add(id, free * times);
+  };
+  if (of == nullptr) {
+    for (const auto& [id, free] : node.free.entries()) count(id);
+  } else {
+    for (const auto& [id, amount] : of->entries()) count(id);
   }
-  return total;
 }
 
 absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
@@ -204,7 +208,9 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   Node& node = mutable_node(id);
   (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, times);
   (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) += times;
+  CountFree(node, &c.request, -1);
   node.free.AddTimes(c.request, -times);
+  CountFree(node, &c.request, 1);
   for (const HostPort& port : c.shape.host_ports) {
     auto held =
         std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
@@ -221,7 +227,9 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   MUSTER_CHECK(times > 0 && pods >= times);
   pods -= times;
   (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, -times);
+  CountFree(node, &c.request, -1);
   node.free.AddTimes(c.request, times);
+  CountFree(node, &c.request, 1);
   for (const HostPort& port : c.shape.host_ports) {
     const auto held =
         std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });

@@ -96,7 +96,7 @@ class Cluster {
   [[nodiscard]] NodeId node_limit() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] int32_t present_nodes() const { return present_nodes_; }
   // Sum of free over present, schedulable nodes, negative parts left out (P-10).
-  [[nodiscard]] ResourceSum TotalFree() const;
+  [[nodiscard]] const ResourceSum& TotalFree() const { return total_free_; }
 
   // --- classes ---
   // The class of `shape`, with one pod counted; ReleaseClass takes it back. InvalidArgument when a request is out of
@@ -149,6 +149,8 @@ class Cluster {
  private:
   void Log(NodeId node, bool constraints, bool gained);
   void Refresh(Node* node);
+  // Adds so many times what is free on the node to what is free altogether; `of`: only of the resources named there.
+  void CountFree(const Node& node, const ResourceVector* of, int64_t times);
   Node& mutable_node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
   void ForgetIfUnused(NodeId id);
   // Returns whether there were any.
@@ -160,6 +162,7 @@ class Cluster {
   absl::flat_hash_map<std::string, NodeId> node_ids_;
   NodeOrder order_;
   int32_t present_nodes_ = 0;
+  ResourceSum total_free_;
   std::vector<std::unique_ptr<PodClass>> classes_;
   std::vector<ClassId> unused_classes_;
   absl::flat_hash_map<std::string, ClassId> class_ids_;

@@ -65,6 +65,8 @@ class Bindings {
   [[nodiscard]] int64_t RetryAt(const Pod& pod) const {
     return Of(pod).phase == BindingPhase::kFailed && Of(pod).next_try_ms != kNever ? Of(pod).next_try_ms : 0;
   }
+  // How often in a row the pod could not be bound (G-14).
+  [[nodiscard]] int32_t FailuresInARow(const Pod& pod) const { return states_.Of(pod.id).failures; }
   // The name of the node that a committed pod goes to.
   [[nodiscard]] const std::string& CommittedTo(const Pod& pod) const {
     return Of(pod).phase == BindingPhase::kPending ? Of(pod).node : PermissionOf(pod).node;

@@ -234,7 +234,7 @@ Reason Planning::LacksMinResources(const Group& gangs) const {
     }
   }
   if (wanted.empty()) return {};
-  const ResourceSum free = r_.cluster->TotalFree();
+  const ResourceSum& free = r_.cluster->TotalFree();
   for (const auto& [name, amount] : wanted) {
     const ResourceId id = r_.cluster->names().Find(name);
     const int64_t have = id < 0 ? 0 : Nearest(free.Get(id));

@@ -46,6 +46,8 @@ class Planning {
   [[nodiscard]] const PlanningStats& stats() const { return stats_; }
   // When a gang that was given up is tried again, with a larger budget; kNever: none.
   [[nodiscard]] int64_t RetryAt(const Gang& gang) const { return given_up_.Of(gang.id).retry_at_ms; }
+  // How often it was given up in a row.
+  [[nodiscard]] int32_t TimesGivenUp(const Gang& gang) const { return given_up_.Of(gang.id).times; }
   // That time has come.
   void Retry(const Gang& gang);
   void Forget(const Gang& gang) { given_up_.Reset(gang.id); }
