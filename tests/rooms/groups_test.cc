@@ -189,7 +189,8 @@ TEST_F(GroupsTest, APlanNeedsTheMembersOfEveryMate) {
   PodDescription foreign = Facts("b-0", "b");
   foreign.scheduler_name = "volcano";
   gangs_.SetFacts(*gangs_.FindPod("b-0"), foreign, 1);
-  EXPECT_TRUE(Says(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees, "gang d/b of its group is placed pod by pod"));
+  EXPECT_TRUE(
+      Says(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees, "gang d/b of its group is placed pod by pod"));
   EXPECT_EQ(eligibility_.PlanReason(b, 0).text.find("0 of 1"), 0U) << eligibility_.PlanReason(b, 0).text;
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Facts("b-0", "b"), 1);
   gangs_.SetRetry(b, 100);
