@@ -7,6 +7,15 @@
 #include "state/drivers/verbs.h"
 
 namespace muster {
+namespace {
+
+// The gangs start together: neither is in the other's way.
+bool Together(const Gangs& gangs, const Gang& a, const Gang& b) {
+  const GroupId group = gangs.groups().Of(a.id);
+  return &a == &b || (group != kNoGroup && group == gangs.groups().Of(b.id));
+}
+
+}  // namespace
 
 // Whether the pod would have room on the node without those of other gangs that wait there; `after`: only of gangs that
 // come after it in order.
@@ -16,20 +25,22 @@ bool Verbs::RoomWithout(const Pod& pod, NodeId node, const QueueKey* after) cons
   ResourceSum free = r_.cluster->node(node).free;
   for (const PodId id : waiters->second) {
     const Pod& other = r_.gangs->pod(id);
-    if (other.gang == pod.gang || (after != nullptr && !(*after < r_.eligibility->KeyOf(*other.gang)))) continue;
+    if (Together(*r_.gangs, *other.gang, *pod.gang) ||
+        (after != nullptr && !(*after < r_.eligibility->KeyOf(*other.gang))))
+      continue;
     free.AddTimes(r_.cluster->pod_class(other.cls).request, 1);
   }
   return r_.cluster->pod_class(pod.cls).request.FitsIn(free);
 }
 
-// The last in order of the gangs of which members wait on the node, `except` aside; nullptr: none.
+// The last in order of the gangs of which members wait on the node, `except` and its group aside; nullptr: none.
 const Gang* Verbs::LastWaiting(NodeId node, const Gang& except) const {
   const Gang* last = nullptr;
   const auto waiters = r_.barrier->waiters().find(node);
   if (waiters == r_.barrier->waiters().end()) return last;
   for (const PodId id : waiters->second) {
     const Gang* gang = r_.gangs->pod(id).gang;
-    if (gang == &except || gang == last) continue;
+    if (gang == last || Together(*r_.gangs, *gang, except)) continue;
     if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(*gang)) last = gang;
   }
   return last;
@@ -50,8 +61,9 @@ bool Verbs::MakeRoom(const Pod& pod, NodeId node, Step* step) {
 }
 
 bool Verbs::MakeWay(const Pod& pod, NodeId node, Step* step) {
-  if (pod.gang == nullptr || pod.gang->rules.min_member <= 1 || r_.barrier->waiters().empty()) return false;
+  if (pod.gang == nullptr || r_.barrier->waiters().empty()) return false;
   const Gang& gang = *pod.gang;
+  if (gang.rules.min_member < 1 || r_.eligibility->PassesOneByOne(gang)) return false;  // it needs no quorum
   std::vector<NodeId> nodes;  // where others wait that the pod could use
   for (const auto& [at, waiters] : r_.barrier->waiters()) {
     const bool asked = node == kNoNode || node == at;
