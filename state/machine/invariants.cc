@@ -253,6 +253,7 @@ absl::Status Machine::CheckInvariants() const {
     in_gangs += static_cast<size_t>(gang.children());
     status = CheckMembers(gangs_, gang);
     const bool queued = backlog_.queued(gang.id) != nullptr;
+    if (queued && &eligibility_.LeaderOf(gang) != &gang) status = Broken(gang.key + " is queued, not led by itself");
     if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
     if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
     const Plan* plan = plans_.Of(gang);

@@ -192,6 +192,12 @@ TEST_F(GroupsTest, APlanNeedsTheMembersOfEveryMate) {
   EXPECT_TRUE(
       Says(eligibility_.PlanReason(a, 0), ReasonCode::kGroupDisagrees, "gang d/b of its group is placed pod by pod"));
   EXPECT_EQ(eligibility_.PlanReason(b, 0).text.find("0 of 1"), 0U) << eligibility_.PlanReason(b, 0).text;
+  PodDescription own = Facts("a-own", "a");
+  own.scheduler_name = "volcano";
+  Add(own);
+  EXPECT_TRUE(Says(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"))
+      << "a has members of both kinds";
+  gangs_.Leave(*gangs_.FindPod("a-own"));
   gangs_.SetFacts(*gangs_.FindPod("b-0"), Facts("b-0", "b"), 1);
   gangs_.SetRetry(b, 100);
   EXPECT_TRUE(Says(eligibility_.PlanReason(a, 99), ReasonCode::kBackoff, "gang d/b of its group: "));
@@ -245,6 +251,16 @@ TEST_F(GroupsTest, TheFirstMateThatIsBehindIsNamed) {
   With("c", 2, 1, MemberState::kWaiting, four);
   With("e", 2, 0, MemberState::kWaiting, four);
   EXPECT_EQ(eligibility_.BarrierReason(b).text, "1 of 1 members wait; gang d/c of its group: 1 of 2");
+}
+
+// D-10: a gang that lists a group without itself is in nobody's group, though that group stands.
+TEST_F(GroupsTest, WhoListsAGroupOfOthersIsAlone) {
+  for (const char* name : {"a", "b"}) With(name, 1, 1, MemberState::kPending, both_);
+  const Gang& c = With("c", 1, 1, MemberState::kPending, both_);
+  EXPECT_EQ(Keys(eligibility_.GroupOf(c)), Ids{"d/c"});
+  EXPECT_EQ(Keys(eligibility_.Unplaced(c)), Ids{"d/c"});
+  EXPECT_EQ(&eligibility_.LeaderOf(c), &c);
+  EXPECT_FALSE(eligibility_.GroupQuorum(c));
 }
 
 // Who names whom, so that a gang that comes or changes reaches those that wait for it.

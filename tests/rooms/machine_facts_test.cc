@@ -287,6 +287,16 @@ TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
   EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
 }
 
+// K-3: a pod that is announced with a nominated node, as after a restart, has its room there from the start.
+TEST_F(MachineFacts, APodThatComesNominatedHoldsItsRoom) {
+  PodDescription pod = Lone("nominated", 3);
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(machine_.ViewNode("n")->reserved.at("cpu"), 3);
+  Apply(RemovePod{"nominated"});
+  EXPECT_EQ(machine_.ViewNode("n")->reserved.count("cpu"), 0U);
+}
+
 TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
   const auto cpu = [](const std::string& name, int64_t amount) {
     NodeDescription node;

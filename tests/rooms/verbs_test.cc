@@ -487,6 +487,24 @@ TEST_F(VerbsTest, WhoIsNotPermittedThereIsNotBound) {
   EXPECT_TRUE(absl::IsFailedPrecondition(verbs_.OnPostBind(pod, "m", &*step_)));
 }
 
+// --- gangs in each other's way (P-6) ---
+
+TEST_F(VerbsTest, NobodyGivesWayWhileThereIsRoom) {
+  AddNode("m", 1);
+  for (const char* uid : {"a-1", "a-2", "b-1", "b-2", "b-3"}) PutNonStrict(uid, std::string(1, uid[0]), 3);
+  for (const char* uid : {"b-1", "b-2"}) {
+    EXPECT_EQ(verbs_.OnPermit({uid, "n", static_cast<HoldToken>(uid[2] - '0')}, &*step_).kind,
+              PermitReply::Kind::kWait);
+  }
+  const Pod& full = PutLone("full", 2);
+  ledger_.ChargePod(full.id, cluster_.FindNode("n"), full.cls, ChargeKind::kUsed);
+  EXPECT_FALSE(clock_.by_plan(GangAt("b"))) << "what it holds so is not kept (G-6)";
+  EXPECT_EQ(verbs_.FindNodes(PodAt("a-1"), {}, &*step_).nodes.size(), 1U) << "m";
+  EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting);
+  EXPECT_EQ(verbs_.FindNodes(PodAt("a-1"), {"n"}, &*step_).nodes.size(), 1U) << "b, which comes later, gives way on n";
+  EXPECT_EQ(PodAt("b-1").state, MemberState::kPending);
+}
+
 // --- FindNodes (P-3, P-4) ---
 
 TEST_F(VerbsTest, NodesAreFoundBestFirst) {

@@ -105,6 +105,11 @@ UpsertPod APod(const std::string& uid, const std::string& gang, int32_t minimum,
   return out;
 }
 
+Command Named(UpsertPod pod, const std::string& name) {
+  pod.pod.name = name;
+  return pod;
+}
+
 Command Gated(UpsertPod pod) {
   pod.pod.our_gate = true;
   return pod;
@@ -156,6 +161,16 @@ std::vector<Pair> Pairs() {
       idle, {{1000, APod("u1", "g", 3, kKube)}, {1000, APod("u2", "g", 3, kKube)}, {1000, APod("u3", "g", 3, kKube)}});
   const Sequence bound = with(lone, {{1000, Filter{"l", kAll}}, {1000, Bind{"l", "n1", 1}}});
   return {
+      {"name",
+       idle,
+       {{1000, Named(APod("l", "", 0, kKube), "x")}},
+       {{1000, Named(APod("l", "", 0, kKube), "y")}},
+       {{1000, Named(APod("l", "", 0, kKube), "x")}}},
+      {"minimum",
+       idle,
+       {{1000, APod("u1", "g", 2, kKube)}},
+       {{1000, APod("u1", "g", 3, kKube)}},
+       {{1000, PreFilter{"u1"}}}},
       {"asked early", idle, {{1000, Filter{"l", kAll}}}, {}, {{1000, APod("l", "", 0, kKube)}}},
       {"round", verbs, {{1000, PreFilter{"u1"}}}, {}, {{1000, PreFilter{"u1"}}}},
       {"cycle", verbs, {{1000, PostFilter{"u1", "x"}}}, {}, {{1000, PreFilter{"u2"}}}},
@@ -170,7 +185,11 @@ std::vector<Pair> Pairs() {
        {{1000, Filter{"l", kAll}}},
        {},
        {{1000, RemovePod{"u1"}}}},
-      {"finished submission", idle, {{1000, Submit("s", 1)}, {1000, AbandonGang{"s"}}}, {}, {{1000, AskGang{"s"}}}},
+      {"finished submission",
+       idle,
+       {{1000, Submit("s", 1)}, {1000, AbandonGang{"s"}}},
+       {{1000, Submit("t", 1)}, {1000, AbandonGang{"t"}}},
+       {{1000, AskGang{"s"}}}},
       {"fingerprint", idle, {{1000, Submit("s", 1)}}, {{1000, Submit("s", 2)}}, {{1000, Submit("s", 1)}}},
       {"next plan id",
        idle,

@@ -11,7 +11,7 @@ from .find import ROOT, SCOPE
 HOME = ROOT / "build/mutants"
 COPY = HOME / "tree"
 OUT = HOME / "out"
-MAX_BUILDS = 12
+MAX_BUILDS = 60
 ERROR = re.compile(r"^(\S+?):(\d+):(\d+): (?:fatal )?error: ", re.M)
 # The line of a template that was instantiated, or what a note points at.
 CONTEXT = re.compile(r"^(\S+?):(\d+):(\d+): ", re.M)
