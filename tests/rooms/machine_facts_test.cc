@@ -297,6 +297,18 @@ TEST_F(MachineFacts, APodThatComesNominatedHoldsItsRoom) {
   EXPECT_EQ(machine_.ViewNode("n")->reserved.count("cpu"), 0U);
 }
 
+// a pod whose requests could not be read was bound for nothing; once they can, its room is its own.
+TEST_F(MachineFacts, ACommittedPodThatBecomesReadableIsCharged) {
+  PodDescription pod = Lone("late", 1);
+  pod.invalid = "cpu: not a quantity";
+  Apply(UpsertPod{pod});
+  Apply(Bind{"late", "n", 7});
+  EXPECT_EQ(machine_.ViewNode("n")->used.count("cpu"), 0U);
+  pod.invalid.clear();
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(machine_.ViewNode("n")->used.at("cpu"), 1);
+}
+
 TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
   const auto cpu = [](const std::string& name, int64_t amount) {
     NodeDescription node;
