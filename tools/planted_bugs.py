@@ -32,7 +32,10 @@ BUGS = {
         "gained && ForgetRefusals(id);"),
     "ports-unverified": ("state/placement/cluster.cc", " && !PortsCollide(id, cls);", ";"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
-    "sums-wrap": ("state/base/resources.h", "__extension__ using WideSum = __int128;", "using WideSum = int64_t;"),
+    "sums-wrap": (
+        "state/base/resources.h",
+        "At(entry.id) += static_cast<T>(entry.amount) * times;",
+        "At(entry.id) = static_cast<T>(static_cast<int64_t>(At(entry.id) + static_cast<T>(entry.amount) * times));"),
     "one-try-only": ("state/starts/planning.cc", "settings_.tries << doublings", "1"),
     "room-for-one-more": ("state/starts/planning.cc", "if (room >= wait_for.at_least) return true;", "if (room > wait_for.at_least) return true;"),
     "executor-before-driver": (
