@@ -1,6 +1,7 @@
 #include "service/engine/engine.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -240,15 +241,18 @@ void Engine::Deliver() {
 bool Engine::CommitRecords() {
   if (records_.empty()) return true;
   absl::Duration pause = absl::Milliseconds(50);
-  absl::Time give_up = absl::InfiniteFuture();
+  // By the steady clock: the wall clock may jump.
+  const auto now = [] { return std::chrono::steady_clock::now(); };
+  constexpr auto kNotYet = std::chrono::steady_clock::time_point::max();
+  auto give_up = kNotYet;
   while (!store_->Commit(records_).ok()) {
     store_failing_ = true;
     MutexLock lock(&mutex_);
-    if (stopping_ && give_up == absl::InfiniteFuture()) give_up = absl::Now() + options_.store_grace;
-    if (absl::Now() >= give_up) return false;
-    const absl::Time again = absl::Now() + pause;
-    while (absl::Now() < again && !(stopping_ && give_up == absl::InfiniteFuture())) {
-      filled_.WaitWithTimeout(&mutex_, again - absl::Now());  // woken by commands and by Stop
+    if (stopping_ && give_up == kNotYet) give_up = now() + absl::ToChronoNanoseconds(options_.store_grace);
+    if (now() >= give_up) return false;
+    const auto again = now() + absl::ToChronoNanoseconds(pause);
+    while (now() < again && !(stopping_ && give_up == kNotYet)) {
+      filled_.WaitWithTimeout(&mutex_, absl::FromChrono(again - now()));  // woken by commands and by Stop
     }
     pause = std::min(pause * 2, stopping_ ? absl::Milliseconds(200) : absl::Seconds(2));
   }

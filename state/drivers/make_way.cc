@@ -60,14 +60,15 @@ bool Verbs::MakeRoom(const Pod& pod, NodeId node, Step* step) {
   return true;
 }
 
-bool Verbs::MakeWay(const Pod& pod, NodeId node, Step* step) {
+bool Verbs::MakeWay(const Pod& pod, const NodeOffer& offer, Step* step) {
   if (pod.gang == nullptr || r_.barrier->waiters().empty()) return false;
   const Gang& gang = *pod.gang;
   if (gang.rules.min_member < 1 || r_.eligibility->PassesOneByOne(gang)) return false;  // it needs no quorum
+  if (!r_.eligibility->GateReason(gang, step->now_ms()).none()) return false;           // it could not start anyway
   std::vector<NodeId> nodes;  // where others wait that the pod could use
   for (const auto& [at, waiters] : r_.barrier->waiters()) {
-    const bool asked = node == kNoNode || node == at;
-    if (asked && r_.cluster->FindObstacle(at, pod.cls) == Obstacle::kNone) nodes.push_back(at);
+    if (offer.Contains(r_.cluster->node(at).facts.name) && r_.cluster->FindObstacle(at, pod.cls) == Obstacle::kNone)
+      nodes.push_back(at);
   }
   const QueueKey key = r_.eligibility->KeyOf(gang);
   for (const NodeId at : nodes) {

@@ -79,7 +79,7 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
 // The pod uses the node from now on.
 Reason Verbs::TakeNode(const Pod& pod, NodeId node, Step* step) {
   if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);  // what it was nominated for
-  if (r_.cluster->Room(node, pod.cls, 1) == 0 && !MakeWay(pod, node, step)) {
+  if (r_.cluster->Room(node, pod.cls, 1) == 0 && !MakeWay(pod, NodeOffer({r_.cluster->node(node).facts.name}), step)) {
     r_.nominations->Charge();
     return {ReasonCode::kNoRoom,
             absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};

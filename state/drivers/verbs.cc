@@ -46,7 +46,7 @@ void Verbs::OnPostFilter(const Pod& pod, const std::string& message, Step* step)
   const Gang* gang = pod.gang;
   if (gang == nullptr || gang->once_satisfied()) return;
   if (gang->rules.mode == GangMode::kNonStrict) {
-    if (pod.state == MemberState::kPending && pod.cls != kNoClass) MakeWay(pod, kNoNode, step);
+    if (pod.state == MemberState::kPending && pod.cls != kNoClass) MakeWay(pod, NodeOffer::Every(), step);
     return;
   }
   const Group group = r_.eligibility->GroupOf(*gang);
@@ -136,8 +136,9 @@ bool Verbs::PlacedAsWhole(const Pod& pod) const {
 // What filter and score would say together (P-3, P-4).
 NodesReply Verbs::FindNodes(const Pod& pod, const std::vector<std::string>& offered, Step* step) {
   NodesReply reply = FeasibleNodes(pod, offered);
-  if (reply.nodes.empty() && MakeWay(pod, kNoNode, step)) reply = FeasibleNodes(pod, offered);
-  return reply;
+  if (!reply.nodes.empty()) return reply;
+  const NodeOffer offer = offered.empty() ? NodeOffer::Every() : NodeOffer(offered);
+  return MakeWay(pod, offer, step) ? FeasibleNodes(pod, offered) : reply;
 }
 
 NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {

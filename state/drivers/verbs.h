@@ -51,8 +51,8 @@ class Verbs {
   [[nodiscard]] PermitReply PermitSlot(const Pod& pod, NodeId node, const Permit& question, Step* step);
   [[nodiscard]] PermitReply PermitWaiter(const Pod& pod, const Permit& question, Step* step);
   // P-6: gangs whose members wait pod by pod and keep each other from their quorum are resolved at once, the last in
-  // order giving its places back. On `node`; kNoNode: on any. Returns whether the pod has room now.
-  bool MakeWay(const Pod& pod, NodeId node, Step* step);
+  // order giving its places back, on nodes of the offer. Returns whether the pod has room on one of them now.
+  bool MakeWay(const Pod& pod, const NodeOffer& offer, Step* step);
   [[nodiscard]] bool RoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const;
   [[nodiscard]] const Gang* LastWaiting(NodeId node, const Gang& except) const;
   [[nodiscard]] bool MakeRoom(const Pod& pod, NodeId node, Step* step);

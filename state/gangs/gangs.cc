@@ -259,11 +259,17 @@ void Gangs::Restore(const Gang& gang, const Kept& kept) {
   restored.cycles_used = kept.cycle > 1 || !kept.cycle_valid;
 }
 
-std::string Gangs::Incarnation(const Gang& gang) {
+const std::string& Gangs::Incarnation(const Gang& gang) {
+  static const std::string kNone;
   for (const auto& [dialect, object] : gang.objects) {
     if (!object.uid.empty()) return object.uid;
   }
-  return gang.children() == 0 ? "" : FirstMember(gang).facts.uid;
+  return gang.children() == 0 ? kNone : FirstMember(gang).facts.uid;
+}
+
+void Gangs::NoteIncarnation(const Gang& gang) {
+  const std::string& uid = Incarnation(gang);
+  if (gang.kept.incarnation != uid) Noted(gang).kept.incarnation = uid;
 }
 
 void Gangs::DropRestored(const Gang& gang) {

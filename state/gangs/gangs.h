@@ -83,8 +83,8 @@ class Gangs {
   Interned Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms, int64_t now_ms);
   void Restore(const Gang& gang, const Kept& kept);
   // The UID by which the gang as it is now is told from others of its name; empty: there is none.
-  [[nodiscard]] static std::string Incarnation(const Gang& gang);
-  void SetIncarnation(const Gang& gang, std::string uid) { Noted(gang).kept.incarnation = std::move(uid); }
+  [[nodiscard]] static const std::string& Incarnation(const Gang& gang);
+  void NoteIncarnation(const Gang& gang);
   // What was restored is of another gang of the same name: it is dropped.
   void DropRestored(const Gang& gang);
   // REQUIRES: nobody is in it, and it was settled or untouched.

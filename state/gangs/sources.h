@@ -20,6 +20,8 @@ class Sources {
 
   // Everything that existed has been announced: planning may begin.
   [[nodiscard]] bool complete() const { return complete_; }
+  // Names of expected sources that were not read yet.
+  [[nodiscard]] const absl::btree_set<std::string>& unread() const { return unread_; }
   // Why nothing is planned yet. REQUIRES: not complete.
   [[nodiscard]] Reason Reading() const {
     return {ReasonCode::kStarting, absl::StrCat("Muster is still reading the cluster", unread_.empty() ? "" : ": ",

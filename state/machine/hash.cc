@@ -260,6 +260,8 @@ uint64_t Machine::Hash() const {
   for (const auto& [name, node] : nodes) AddNode(*node, &hasher);
   hasher.Add(DurableHash());
   hasher.Add(sources_.complete());
+  AddNames(sources_.unread(), &hasher);
+  hasher.Add(restored_.empty());
   hasher.Add(held_binds());
   hasher.Add(promised_holds());
   hasher.Add(sources_.announcer());

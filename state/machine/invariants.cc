@@ -248,6 +248,7 @@ absl::Status Machine::CheckInvariants() const {
   size_t in_gangs = 0;
   int32_t holds = 0;
   int32_t promised = 0;
+  int64_t alone = 0;  // who waits with a node and without a slot
   gangs_.ForEachGang([&](const Gang& gang) {
     if (!status.ok()) return;
     in_gangs += static_cast<size_t>(gang.children());
@@ -274,6 +275,7 @@ absl::Status Machine::CheckInvariants() const {
   for (const std::string& uid : gangs_.Uids()) {
     const Pod& pod = *FindPod(uid);
     in_gangs -= pod.gang != nullptr ? 1 : 0;
+    alone += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
     if (absl::Status checked = CheckPod(pod); !checked.ok()) return checked;
     const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
     if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
@@ -287,6 +289,15 @@ absl::Status Machine::CheckInvariants() const {
     return Broken(absl::StrCat("counts ", promised_holds(), " promised holds, has ", promised));
   }
   if (absl::Status sets = CheckSets(gangs_, nominations_, calls_); !sets.ok()) return sets;
+  for (const auto& [node, pods] : barrier_.waiters()) {
+    alone -= static_cast<int64_t>(pods.size());
+    for (const PodId id : pods) {
+      const Pod& pod = gangs_.pod(id);
+      if (pod.state == MemberState::kWaiting && barrier_.Of(pod).node == node) continue;
+      return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
+    }
+  }
+  if (alone != 0) return Broken("pods wait alone that are not among the waiters of their node");
   return expected.Compare();
 }
 

@@ -145,7 +145,7 @@ bool Settling::SettleReason(const Gang& gang, int64_t now_ms) {
 }
 
 void Settling::SettleRecord(const Gang& gang, Step* step) {
-  if (r_.sources->complete()) r_.gangs->SetIncarnation(gang, Gangs::Incarnation(gang));
+  if (r_.sources->complete()) r_.gangs->NoteIncarnation(gang);
   if (gang.kept == gang.written) return;
   r_.gangs->NoteWritten(gang, WriteGangRecord(gang, step));
 }

@@ -491,7 +491,7 @@ TEST_F(VerbsTest, WhoIsNotPermittedThereIsNotBound) {
 
 TEST_F(VerbsTest, NobodyGivesWayWhileThereIsRoom) {
   AddNode("m", 1);
-  for (const char* uid : {"a-1", "a-2", "b-1", "b-2", "b-3"}) PutNonStrict(uid, std::string(1, uid[0]), 3);
+  for (const char* uid : {"a-1", "a-2", "a-3", "b-1", "b-2", "b-3"}) PutNonStrict(uid, std::string(1, uid[0]), 3);
   for (const char* uid : {"b-1", "b-2"}) {
     EXPECT_EQ(verbs_.OnPermit({uid, "n", static_cast<HoldToken>(uid[2] - '0')}, &*step_).kind,
               PermitReply::Kind::kWait);
@@ -501,6 +501,14 @@ TEST_F(VerbsTest, NobodyGivesWayWhileThereIsRoom) {
   EXPECT_FALSE(clock_.by_plan(GangAt("b"))) << "what it holds so is not kept (G-6)";
   EXPECT_EQ(verbs_.FindNodes(PodAt("a-1"), {}, &*step_).nodes.size(), 1U) << "m";
   EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting);
+  const Pod& small = PutLone("small", 1);
+  ledger_.ChargePod(small.id, cluster_.FindNode("m"), small.cls, ChargeKind::kUsed);
+  EXPECT_TRUE(verbs_.FindNodes(PodAt("a-1"), {"m"}, &*step_).nodes.empty());
+  EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting) << "n was not offered";
+  gangs_.SetTimedOut(GangAt("a"), true);
+  EXPECT_TRUE(verbs_.FindNodes(PodAt("a-1"), {"n"}, &*step_).nodes.empty());
+  EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting) << "a could not start anyway";
+  gangs_.SetTimedOut(GangAt("a"), false);
   EXPECT_EQ(verbs_.FindNodes(PodAt("a-1"), {"n"}, &*step_).nodes.size(), 1U) << "b, which comes later, gives way on n";
   EXPECT_EQ(PodAt("b-1").state, MemberState::kPending);
 }
