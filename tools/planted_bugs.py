@@ -196,7 +196,7 @@ BUGS = {
         ""),
     "no-back-off": (
         "state/starts/claims.cc",
-        "  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, kBackoffStartMs << doublings));\n",
+        "  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, first_ms << doublings));\n",
         ""),
     "timeout-unmarked": ("state/starts/claims.cc", "      step->Do(MarkTimedOut{RefOf(*pod)});\n", ""),
     "different-minimum-alike": (
@@ -227,6 +227,7 @@ BUGS = {
     "cycle-never-ends": (
         "state/drivers/verbs.cc",
         "  r_.gangs->HadTurn(pod);\n"
+        "  if (reason.none()) r_.gangs->NotePassed(pod, now_ms);\n"
         "  r_.gangs->AdvanceCycle(gang);\n"
         "  return reason;",
         "  if (reason.none()) r_.gangs->HadTurn(pod);\n"
@@ -234,8 +235,8 @@ BUGS = {
         "  return reason;"),
     "non-strict-releases": (
         "state/drivers/verbs.cc",
-        "  if (gang == nullptr || gang->once_satisfied()) return;\n  if (gang->rules.mode == GangMode::kNonStrict) {",
-        "  if (gang == nullptr || gang->once_satisfied()) return;\n  if (gang->id < 0) {"),
+        "gang->once_satisfied()) return;\n  if (gang->rules.mode == GangMode::kNonStrict) {",
+        "gang->once_satisfied()) return;\n  if (gang->id < 0) {"),
     "node-not-offered": ("state/drivers/kube_scheduler.cc", "    if (!offered(slots[i])) continue;\n", ""),
     "guard-asleep": (
         "state/drivers/kube_scheduler.cc",
@@ -251,8 +252,8 @@ BUGS = {
         "return entry.second < 0;"),
     "members-preempt": (
         "state/drivers/kube_scheduler.cc",
-        "const bool alone = pod == nullptr || pod->gang == nullptr || r_.eligibility->PassesOneByOne(*pod->gang);",
-        "const bool alone = true;"),
+        "const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang)",
+        "const bool alone = known ? true"),
     "confirm-any-plan": ("state/drivers/submission_driver.cc", "  if (plan->id != command.plan) {", "  if (command.plan < 0) {"),
     "group-confirmed-by-one": (
         "state/drivers/submission_driver.cc",
@@ -260,8 +261,8 @@ BUGS = {
         "    if (its == nullptr) return Stands("),
     "invalid-has-no-turn": (
         "state/drivers/verbs.cc",
-        "Reason turn = gate.none() ? TakeTurn(*pod)",
-        "Reason turn = gate.none() && reason.none() ? TakeTurn(*pod)"),
+        "Reason turn = gate.none() ? TakeTurn(*pod, now_ms)",
+        "Reason turn = gate.none() && reason.none() ? TakeTurn(*pod, now_ms)"),
     # --- the machine ---
     "hang-up-still-binds": (
         "state/machine/machine.cc",
@@ -381,4 +382,53 @@ BUGS = {
         "    handlers_.remove(known->second, known->first);\n"
         "    known = known_.erase(known);",
         "    known = known_.erase(known);"),
+    # --- who cannot start delays nobody; verbs without a plan, with turns, with time limits ---
+    "zero-has-cycles": ("state/drivers/verbs.cc", "gang.rules.min_member > 0 && !gang.once_satisfied();  // D-8", "!gang.once_satisfied();"),
+    "turn-for-ever": ("state/drivers/verbs.cc", "now_ms - pod.passed_ms >= kTurnMs", "false"),
+    "mark-kept-while-somebody-waits": (
+        "state/machine/settling.cc",
+        "gang.kept.satisfied && gang.active() == 0 && !repaired) {",
+        "gang.kept.satisfied && gang.active() == 0 && !repaired && gang.count(MemberState::kWaiting) == 0) {"),
+    "satisfied-waiter-held": ("state/machine/settling.cc", "if (waits && gang.once_satisfied()) {", "if (false) {"),
+    "permit-without-a-plan": (
+        "state/drivers/permit.cc",
+        "if (pod.state == MemberState::kPending && PlacedAsWhole(pod)) {",
+        "if (false) {"),
+    "permit-on-a-cordoned-node": (
+        "state/drivers/permit.cc",
+        "if (pod.state == MemberState::kPending && obstacle != Obstacle::kNone) {",
+        "if (false) {"),
+    "time-renewed-by-every-plan": (
+        "state/starts/submissions.cc",
+        "if (std::exchange(submissions_[gang.id]->asked, false)) Extend(gang, now_ms);",
+        "Extend(gang, now_ms);"),
+    "source-by-reference": ("k8s-extender/dialects/gang_keys.cc", "    out.said_in = GangDialect::kKoordinator;\n", ""),
+    "too-much-to-count-waits": (
+        "state/gangs/eligibility.cc",
+        "if (Reason size = SizeReason(gang); !size.none()) return size;",
+        ""),
+    "preempts-for-a-stranger": ("state/drivers/kube_scheduler.cc", ": !question.names_gang;", ": true;"),
+    "unplaceable-keeps-its-room": (
+        "state/machine/pod_announcements.cc",
+        "return r_.claims->NoteUnplaceable(pod, step);",
+        "return;"),
+    "unplaceable-tried-at-once": (
+        "state/starts/claims.cc",
+        "for (const Gang* each : together) PutBack(*each, kUnplaceableStartMs, step->now_ms());",
+        ""),
+    "old-words-end-a-plan": (
+        "state/starts/calls.cc",
+        "return state.plan == plan && !pod.facts.our_gate",
+        "return !pod.facts.our_gate"),
+    "nobody-else-takes-the-place": ("state/starts/claims.cc", "if (OthersCanTake(gang, *plan)) return r_.calls", "if (false) return r_.calls"),
+    "late-member-never-told": (
+        "state/machine/pod_announcements.cc",
+        "  if (pod.state == MemberState::kPending) NotifySoon(gang, step->now_ms());\n",
+        ""),
+    "other-words-never-told": ("state/gangs/gangs.cc", "std::min(gang.notify_at_ms, reword_at_ms)", "gang.notify_at_ms"),
+    "bind-while-reading": (
+        "state/drivers/kube_scheduler.cc",
+        "  if (pod->gang != nullptr && !r_.sources->complete()) {",
+        "  if (pod->gang != nullptr && pod->facts.uid.empty()) {"),
+    "foreign-keys-in-silence": ("k8s-extender/dialects/gang_keys.cc", "    out.ignored = IgnoredKeys(annotations, labels);\n", ""),
 }

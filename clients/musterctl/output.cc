@@ -7,6 +7,7 @@
 #include <map>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "clients/musterctl/manifests.h"
@@ -104,11 +105,14 @@ void DescribeGang(const v1::Gang& gang) {
       {"Phase:", gang.phase()},
       {"Reason:",
        absl::StrCat(gang.reason().text(), " [", gang.reason().code(), "], since ", Age(gang.reason().since_unix_ms()))},
-      {"Minimum:", absl::StrCat(rules.min_member(), " of ", rules.total_number())},
-      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ", rules.wait_time_ms() / 1000,
-                              " s, then ", rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
+      {"Minimum:", rules.min_member() < 0 ? "not declared, or not readable"
+                                          : absl::StrCat(rules.min_member(), ", of a total of ", rules.total_number())},
+      {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ",
+                              absl::FormatDuration(absl::Milliseconds(rules.wait_time_ms())), ", then ",
+                              rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
       {"Queue:", absl::StrCat(rules.queue(), ", priority ", gang.priority(), ", put back ", gang.requeues(), " times")},
   };
+  if (rules.group_size() > 0) head.push_back({"Starts with:", absl::StrJoin(rules.group(), ", ")});
   if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
   PrintTable(head);
   for (const std::string& warning : gang.warnings()) std::cout << "Warning: " << Printable(warning) << "\n";

@@ -212,13 +212,15 @@ BindingOutcome Actuator::ReadBack(const BindPod& bind, const std::string& why) {
   return outcome;
 }
 
-Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource) {
+Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
+                                     bool* conflict) {
   Json body = patch;
   body["metadata"]["uid"] = pod.uid;  // a pod that was created again under this name is left alone
   const absl::StatusOr<KubeResponse> response = client_->Send(method, PodPath(pod, subresource), body.dump(), kTimeout);
   if (!response.ok()) return Verdict::kAgain;
   if (response->status / 100 == 2) return Verdict::kDone;
   if (response->status == 429 || response->status == 401 || response->status >= 500) return Verdict::kAgain;
+  if (conflict != nullptr) *conflict = response->status == 409;
   if (response->status != 404 && response->status != 409) {
     spdlog::warn("patching pod {}/{}: {}", pod.name_space, pod.name, StatusMessage(*response));
   }
@@ -233,6 +235,7 @@ Actuator::Verdict Actuator::DoCall(const CallPod& call) {
   if (!call.remove_gate) {
     const Json patch = {
         {"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(absl::Now()))}}}}}};
+    if (!call.note.empty()) return CallWithNote(call, patch);
     return PatchPod(call.pod, KubeMethod::kPatchMerge, patch, "");
   }
   if (!call.nominated_node.empty()) {
@@ -242,6 +245,31 @@ Actuator::Verdict Actuator::DoCall(const CallPod& call) {
   }
   const Json patch = {{"spec", {{"schedulingGates", {{{"$patch", "delete"}, {"name", keys::kGate}}}}}}};
   return PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "");
+}
+
+// The call and what the pod's condition says from now on, in one write: of the pod as it is now, so that nothing is
+// said of one that has a node meanwhile.
+Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(call.pod, ""), "", kTimeout);
+  if (!response.ok() || response->status == 429 || response->status == 401 || response->status >= 500) {
+    return Verdict::kAgain;
+  }
+  if (response->status != 200) return Verdict::kGiveUp;
+  const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
+  if (!pod.ok()) return Verdict::kAgain;
+  const Json& metadata = Child(*pod, "metadata");
+  if (StringOrEmpty(metadata, "uid") != call.pod.uid || !StringOrEmpty(Child(*pod, "spec"), "nodeName").empty()) {
+    return Verdict::kGiveUp;
+  }
+  const Json call_only = patch;
+  patch["metadata"]["resourceVersion"] = StringOrEmpty(metadata, "resourceVersion");
+  patch["status"]["conditions"] = {
+      {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", call.note}}};
+  bool conflict = false;
+  const Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &conflict);
+  if (conflict) return Verdict::kAgain;  // it changed meanwhile: it is looked at anew
+  if (verdict != Verdict::kGiveUp) return verdict;
+  return PatchPod(call.pod, KubeMethod::kPatchMerge, call_only, "");  // without the right to write the status
 }
 
 Actuator::Verdict Actuator::DoMark(const MarkTimedOut& mark) {

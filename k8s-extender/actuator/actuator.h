@@ -66,11 +66,14 @@ class Actuator : public EffectSink {
   void DoBind(const BindPod& bind);
   [[nodiscard]] BindingOutcome ReadBack(const BindPod& bind, const std::string& why);
   [[nodiscard]] Verdict DoCall(const CallPod& call);
+  [[nodiscard]] Verdict CallWithNote(const CallPod& call, Json patch);
   [[nodiscard]] Verdict DoMark(const MarkTimedOut& mark);
   [[nodiscard]] Verdict DoEvict(const EvictPod& evict);
   void DoTell(const TellPod& tell);
   void DoStatus(const GangView& view);
-  [[nodiscard]] Verdict PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource);
+  // `conflict`, where given: whether that is why it was refused.
+  [[nodiscard]] Verdict PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
+                                 bool* conflict = nullptr);
   void Pace(absl::Time* next, double per_s) ABSL_LOCKS_EXCLUDED(pace_mutex_);
 
   KubeClient* const client_;

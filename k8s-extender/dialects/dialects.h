@@ -32,6 +32,9 @@ namespace muster {
 [[nodiscard]] GangMembership ParseMembership(const Labels& annotations, const Labels& labels,
                                              const std::string& native);
 
+// The same of a v1.Pod.
+[[nodiscard]] GangMembership MembershipOf(const Json& pod);
+
 // A Go duration ("3600s", "1h30m", "1.5h") in milliseconds; InvalidArgument otherwise.
 [[nodiscard]] absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text);
 

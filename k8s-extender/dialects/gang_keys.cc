@@ -119,6 +119,9 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
       Repair(out, key, *value, "a queue name", "queue default is taken");
     } else {
       out->queue = *value;
+      if (*value != "default") {
+        out->warnings.push_back(absl::StrCat(key, ": ", Quoted(*value), " is not acted on: there are no queues yet"));
+      }
     }
   }
   if (const std::string* value = from->Find({keys::kOnTimeout}, &key)) {
@@ -169,6 +172,40 @@ absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
   return absl::ToInt64Milliseconds(duration);
 }
 
+namespace {
+
+// D-4, D-5, D-15: keys of dialects that are not built.
+struct ForeignKey {
+  const char* key;
+  const char* whose;
+};
+constexpr ForeignKey kForeignKeys[] = {
+    {"pod-group-name", "KAI"},
+    {"kai.scheduler/subgroup-name", "KAI"},
+    {"yunikorn.apache.org/task-group-name", "YuniKorn"},
+    {"yunikorn.apache.org/task-groups", "YuniKorn"},
+    {"scheduling.k8s.io/group-name", "Volcano"},
+};
+
+// What a pod that names no gang carries all the same.
+std::vector<std::string> IgnoredKeys(const Labels& annotations, const Labels& labels) {
+  std::vector<std::string> out;
+  const auto has = [&](const char* key) { return annotations.contains(key) || labels.contains(key); };
+  for (const auto& [minimum, name] : {std::pair{keys::kKoordMinAvailable, keys::kKoordName},
+                                      std::pair{keys::kSigsMinAvailable, keys::kSigsPodGroupName}}) {
+    if (!has(minimum)) continue;
+    out.push_back(absl::StrCat(minimum, " is set and ", name, " is not: the pod is in no gang"));
+  }
+  for (const ForeignKey& foreign : kForeignKeys) {
+    if (!has(foreign.key)) continue;
+    out.push_back(absl::StrCat(foreign.key, " is ", foreign.whose,
+                               "'s; Muster does not act on it yet: the pod is placed by itself, without its gang"));
+  }
+  return out;
+}
+
+}  // namespace
+
 GangMembership ParseMembership(const Labels& annotations, const Labels& labels, const std::string& native) {
   GangMembership out;
   const Labels none;
@@ -190,7 +227,10 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kXPodGroup);
   }
   if (!native.empty()) named.emplace_back(native, "spec.schedulingGroup.podGroupName");
-  if (named.empty()) return out;
+  if (named.empty()) {
+    out.ignored = IgnoredKeys(annotations, labels);
+    return out;
+  }
   out.name = named[0].first;
   for (const auto& [name, from] : named) {
     if (name == out.name) continue;
@@ -207,6 +247,7 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
                   : sigs            ? GangDialect::kPodGroupSigs
                   : native.empty()  ? GangDialect::kPodGroupX
                                     : GangDialect::kNative;
+    out.said_in = GangDialect::kKoordinator;
   } else if (sigs) {
     out.dialect = sigs_minimum != nullptr ? GangDialect::kSigsPods : GangDialect::kPodGroupSigs;
   } else {

@@ -194,6 +194,12 @@ absl::StatusOr<ResourceList> EffectiveRequests(const Json& spec) {
   return sum;
 }
 
+GangMembership MembershipOf(const Json& pod) {
+  const Json& metadata = Child(pod, "metadata");
+  return ParseMembership(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"),
+                         StringOrEmpty(Child(Child(pod, "spec"), "schedulingGroup"), "podGroupName"));
+}
+
 absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   if (!pod.is_object()) return absl::InvalidArgumentError("Pod: expected an object");
   PodDescription out;
@@ -215,10 +221,10 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   out.deleting = !Child(metadata, "deletionTimestamp").is_null();
   const Labels annotations = StringMapAt(metadata, "annotations");
   const Json& spec = Child(pod, "spec");
-  out.gang = ParseMembership(annotations, StringMapAt(metadata, "labels"),
-                             StringOrEmpty(Child(spec, "schedulingGroup"), "podGroupName"));
+  out.gang = MembershipOf(pod);
   const auto mark = annotations.find(keys::kKoordTimeout);
   out.timed_out_mark = mark != annotations.end() && mark->second == "true";
+  if (const auto called = annotations.find(keys::kCalled); called != annotations.end()) out.called = called->second;
 
   const int64_t priority = IntAt(spec, "priority").value_or(0);
   out.priority = static_cast<int32_t>(std::clamp<int64_t>(priority, INT32_MIN, INT32_MAX));

@@ -114,7 +114,7 @@ std::string Extender::Preempt(const std::string& body, int* http_status) {
     observer_("preempt", "bad-request", absl::Now() - start);
     return PreemptionResultJson(reply, {});
   }
-  const absl::StatusOr<Reply> asked = port_->Ask(muster::Preempt{args->pod_uid, args->candidates});
+  const absl::StatusOr<Reply> asked = port_->Ask(muster::Preempt{args->pod_uid, args->candidates, args->names_gang});
   // Without an answer of ours nothing is evicted: the safe side.
   if (asked.ok()) reply = std::get<PreemptReply>(*asked);
   observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", absl::Now() - start);

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "k8s-extender/dialects/dialects.h"
 
 namespace muster {
 namespace {
@@ -208,10 +209,11 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
   const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderPreemptionArgs");
   if (!parsed.ok()) return parsed.status();
   PreemptionArgs args;
-  absl::StatusOr<std::string> uid =
-      TextAt(Child(AnyCase(*parsed, "Pod"), "metadata"), "uid", "ExtenderPreemptionArgs.Pod.metadata");
+  const Json& pod = AnyCase(*parsed, "Pod");
+  absl::StatusOr<std::string> uid = TextAt(Child(pod, "metadata"), "uid", "ExtenderPreemptionArgs.Pod.metadata");
   if (!uid.ok()) return uid.status();
   args.pod_uid = *std::move(uid);
+  args.names_gang = MembershipOf(pod).in_gang();
   const Json* map = &AnyCase(*parsed, "NodeNameToMetaVictims");
   if (!map->is_object()) map = &AnyCase(*parsed, "NodeNameToVictims");
   if (!map->is_object()) return args;
@@ -220,11 +222,11 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
     candidate.node = node;
     const Json& pods = AnyCase(victims, "Pods");
     if (pods.is_array()) {
-      for (const Json& pod : pods) {
-        std::string victim = StringOrEmpty(pod, "UID");
-        if (victim.empty()) victim = StringOrEmpty(AnyCase(pod, "metadata"), "uid");
+      for (const Json& each : pods) {
+        std::string victim = StringOrEmpty(each, "UID");
+        if (victim.empty()) victim = StringOrEmpty(AnyCase(each, "metadata"), "uid");
         if (victim.empty()) {
-          const auto* text = AnyCase(pod, "uid").get_ptr<const std::string*>();
+          const auto* text = AnyCase(each, "uid").get_ptr<const std::string*>();
           if (text != nullptr) victim = *text;
         }
         candidate.victim_uids.push_back(std::move(victim));

@@ -35,6 +35,7 @@ struct BindingArgs {
 
 struct PreemptionArgs {
   std::string pod_uid;
+  bool names_gang = false;  // by its own keys
   std::vector<PreemptCandidate> candidates;
 };
 [[nodiscard]] absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body);

@@ -93,8 +93,9 @@ std::string ExplainText(const GangView& view, int64_t now_ms) {
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");
   } else if (view.reason.code == ReasonCode::kSatisfied) {
-    absl::StrAppend(&out, view.bound + view.committed, " members have a node, the minimum is ", view.rules.min_member,
-                    "; since ", since, ".");
+    absl::StrAppend(&out, view.reason.text, ": ", view.bound + view.committed, " members have a node",
+                    view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "", ", the minimum is ",
+                    view.rules.min_member, "; since ", since, ".");
   } else {
     absl::StrAppend(&out, "waits since ", since, ": ", view.reason.text, " [", ReasonName(view.reason.code), "].");
   }

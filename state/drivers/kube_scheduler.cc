@@ -82,8 +82,8 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
 
 FilterReply KubeScheduler::RefuseMember(const Pod& pod, Reason reason) {
   r_.calls->SetParked(pod, true);
-  r_.calls->NoteSaid(pod, reason.code);
   if (reason.text.rfind("gang ", 0) != 0) reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
+  r_.calls->NoteSaid(pod, reason);
   return Refuse(std::move(reason));
 }
 
@@ -210,7 +210,8 @@ void KubeScheduler::ExpireRefusals(int64_t now_ms) {
 PreemptReply KubeScheduler::OnPreempt(const Preempt& question) const {
   PreemptReply reply;
   const Pod* pod = r_.gangs->FindPod(question.uid);
-  const bool alone = pod == nullptr || pod->gang == nullptr || r_.eligibility->PassesOneByOne(*pod->gang);
+  const bool known = pod != nullptr && pod->gang != nullptr;
+  const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang) : !question.names_gang;
   if (!alone) return reply;
   for (const PreemptCandidate& candidate : question.candidates) {
     if (!BreaksGang(candidate.victim_uids)) reply.nodes.push_back(candidate.node);
@@ -269,6 +270,11 @@ void KubeScheduler::OnBind(const Bind& call, Step* step) {
     return step->EndHold(call.token, false, std::move(refusal));
   }
   if (pod->state != MemberState::kPending) return r_.barrier->AddHold(*pod, call.token);  // it joins the same wait
+  if (pod->gang != nullptr && !r_.sources->complete()) {
+    // K-13: what is kept of the gang may be of a start that was interrupted.
+    r_.calls->NoteRefused(*pod);
+    return step->EndHold(call.token, false, r_.sources->Reading());
+  }
   const NodeId node = r_.cluster->FindNode(call.node);
   if (r_.plans->SlotIndex(*pod) >= 0) {
     r_.barrier->SetByPermit(*pod, false);

@@ -52,6 +52,12 @@ Reason Verbs::CannotPermit(const Pod& pod, NodeId node, const std::string& name)
             absl::StrCat("pod ", pod.facts.name, " waits with node ", r_.cluster->node(waits_with).facts.name,
                          "; end that call before another node is asked for")};
   }
+  // What Filter leaves out, Permit does not grant.
+  const Obstacle obstacle = r_.cluster->FindObstacle(node, pod.cls);
+  if (pod.state == MemberState::kPending && obstacle != Obstacle::kNone) {
+    return {ReasonCode::kNoRoom,
+            absl::StrCat("node ", name, " cannot take pod ", pod.facts.name, ": ", ObstaclePhrase(obstacle))};
+  }
   return {};
 }
 
@@ -67,6 +73,12 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
   const bool planned = gang != nullptr && r_.plans->Of(*gang) != nullptr;
   if (r_.plans->SlotIndex(pod) >= 0 || (planned && !r_.eligibility->PassesOneByOne(*gang))) {
     return PermitSlot(pod, node, question, step);
+  }
+  if (pod.state == MemberState::kPending && PlacedAsWhole(pod)) {
+    // P-6: it would hold room without the others.
+    Reason why = r_.reasons->Of(*gang, step->now_ms());
+    why.text = absl::StrCat("gang ", gang->key, " has no plan for this pod now: ", why.text);
+    return Reject(std::move(why));
   }
   if (pod.state == MemberState::kPending) {
     if (Reason reason = TakeNode(pod, node, step); !reason.none()) return Reject(std::move(reason));
@@ -86,7 +98,7 @@ Reason Verbs::TakeNode(const Pod& pod, NodeId node, Step* step) {
   }
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
   r_.claims->ReverifyNode(node, step);
-  r_.barrier->SetNode(pod, node, r_.cluster->FindObstacle(node, pod.cls));
+  r_.barrier->SetNode(pod, node);
   return {};
 }
 

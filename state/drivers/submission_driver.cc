@@ -1,10 +1,13 @@
 #include "state/drivers/submission_driver.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/checked.h"
 
 namespace muster {
 namespace {
@@ -26,9 +29,26 @@ absl::StatusOr<bool> SubmissionDriver::AnswerKnown(const SubmitGang& command, St
   const Gang* known = r_.submissions->Find(command.id);
   if (known == nullptr) return false;
   if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other;
-  if (r_.plans->Of(*known) == nullptr) r_.submissions->Extend(*known, step->now_ms());
+  r_.submissions->NoteAsked(*known, r_.plans->Of(*known) != nullptr, step->now_ms());
   step->Answer(Stands(*known, step->now_ms()));
   return true;
+}
+
+absl::Status SubmissionDriver::CheckSum(const std::vector<PodDescription>& pods) {
+  constexpr size_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
+  if (pods.size() <= kAlwaysCounted) return absl::OkStatus();
+  ResourceList sum;
+  for (const PodDescription& pod : pods) {
+    for (const auto& [name, amount] : pod.shape.requests) {
+      const std::optional<int64_t> more = CheckedAdd(sum[name], amount);
+      if (!more.has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat("pods: together they ask for more ", name,
+                                                       " than can be counted; expected less than 2^63 base units"));
+      }
+      sum[name] = *more;
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
@@ -63,12 +83,12 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
       return absl::AlreadyExistsError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is known already"));
     }
   }
-  return absl::OkStatus();
+  return CheckSum(command.pods);
 }
 
 void SubmissionDriver::Open(const Gang& gang, const SubmitGang& command, int64_t now_ms) {
   r_.submissions->Open(gang, command.id, command.ttl_ms > 0 ? command.ttl_ms : settings_.ttl_ms, command.fingerprint);
-  r_.submissions->Extend(gang, now_ms);
+  r_.submissions->NoteAsked(gang, /*planned=*/false, now_ms);
 }
 
 std::vector<PodDescription> SubmissionDriver::Pods(const SubmitGang& command, int64_t now_ms) {
@@ -121,7 +141,7 @@ absl::StatusOr<SubmissionReply> SubmissionDriver::OnAsk(const std::string& id, i
   if (const SubmissionReply* ended = r_.submissions->FindFinished(id); ended != nullptr) return *ended;
   const Gang* gang = r_.submissions->Find(id);
   if (gang == nullptr) return NotKnown(id);
-  if (r_.plans->Of(*gang) == nullptr) r_.submissions->Extend(*gang, now_ms);
+  r_.submissions->NoteAsked(*gang, r_.plans->Of(*gang) != nullptr, now_ms);
   return Stands(*gang, now_ms);
 }
 

@@ -58,6 +58,7 @@ class SubmissionDriver {
                                               Step* step);
 
  private:
+  [[nodiscard]] static absl::Status CheckSum(const std::vector<PodDescription>& pods);
   void BindPlan(const Gang& gang, Step* step);
 
   const SubmissionRooms r_;

@@ -8,21 +8,40 @@
 
 namespace muster {
 
-// G-2, Strict only: whether the pod may try in this cycle. Whoever asks has had its turn, refused or not.
-Reason Verbs::TakeTurn(const Pod& pod) {
+namespace {
+
+// A member that passed PreFilter and did not come further within this time has lost its caller: its turn is over.
+constexpr int64_t kTurnMs = 30'000;
+
+}  // namespace
+
+// Why the pod may not try in its gang's schedule cycle; none: it may.
+Reason Verbs::TurnReason(const Pod& pod, int64_t now_ms) {
   const Gang& gang = *pod.gang;
-  const bool cycles = gang.rules.mode == GangMode::kStrict && !gang.once_satisfied();
-  if (!cycles || pod.state != MemberState::kPending) return {};
   const bool had_turn = pod.round >= gang.kept.cycle;
-  Reason reason;
-  if (!gang.kept.cycle_valid || had_turn) {
-    std::string text = gang.kept.cycle_valid ? absl::StrCat("the pod had its turn in schedule cycle ", gang.kept.cycle)
-                                             : absl::StrCat("schedule cycle ", gang.kept.cycle, " is invalid");
-    absl::StrAppend(&text, "; the next begins when every member had its turn");
-    if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
-    reason = {ReasonCode::kScheduleCycle, std::move(text)};
+  if (gang.kept.cycle_valid && !had_turn) return {};
+  const bool under_way = pod.passed_ms != kNever;
+  if (gang.kept.cycle_valid && under_way && now_ms - pod.passed_ms >= kTurnMs) return {};
+  std::string text = gang.kept.cycle_valid ? absl::StrCat("the pod had its turn in schedule cycle ", gang.kept.cycle)
+                                           : absl::StrCat("schedule cycle ", gang.kept.cycle, " is invalid");
+  absl::StrAppend(&text, "; the next begins when every member had its turn");
+  if (gang.kept.cycle_valid && under_way) {
+    absl::StrAppend(&text, ", and a turn after which neither Permit nor PostFilter comes ends after ", kTurnMs / 1000,
+                    " s");
   }
+  if (!gang.root_cause.empty()) absl::StrAppend(&text, "; ", gang.root_cause);
+  return {ReasonCode::kScheduleCycle, std::move(text)};
+}
+
+// G-2, Strict only: whether the pod may try in this cycle. Whoever asks has had its turn, refused or not.
+Reason Verbs::TakeTurn(const Pod& pod, int64_t now_ms) {
+  const Gang& gang = *pod.gang;
+  const bool cycles =
+      gang.rules.mode == GangMode::kStrict && gang.rules.min_member > 0 && !gang.once_satisfied();  // D-8
+  if (!cycles || pod.state != MemberState::kPending) return {};
+  Reason reason = TurnReason(pod, now_ms);
   r_.gangs->HadTurn(pod);
+  if (reason.none()) r_.gangs->NotePassed(pod, now_ms);
   r_.gangs->AdvanceCycle(gang);
   return reason;
 }
@@ -35,7 +54,7 @@ PreFilterReply Verbs::OnPreFilter(const PreFilter& question, int64_t now_ms) {
   Reason reason = r_.eligibility->PodReason(*pod);
   Reason gate = r_.eligibility->GateReason(*pod->gang, now_ms);
   // A member that cannot start has its turn all the same: the others wait for the cycle to end.
-  Reason turn = gate.none() ? TakeTurn(*pod) : Reason();
+  Reason turn = gate.none() ? TakeTurn(*pod, now_ms) : Reason();
   if (reason.none()) reason = std::move(gate.none() ? turn : gate);
   if (reason.none()) return {true, {}};
   reason.text = absl::StrCat("gang ", pod->gang->key, ": ", reason.text);
@@ -44,7 +63,9 @@ PreFilterReply Verbs::OnPreFilter(const PreFilter& question, int64_t now_ms) {
 
 void Verbs::OnPostFilter(const Pod& pod, const std::string& message, Step* step) {
   const Gang* gang = pod.gang;
-  if (gang == nullptr || gang->once_satisfied()) return;
+  if (gang == nullptr) return;
+  r_.gangs->NotePassed(pod, kNever);
+  if (gang->rules.min_member == 0 || gang->once_satisfied()) return;
   if (gang->rules.mode == GangMode::kNonStrict) {
     if (pod.state == MemberState::kPending && pod.cls != kNoClass) MakeWay(pod, NodeOffer::Every(), step);
     return;
@@ -76,7 +97,9 @@ void Verbs::OnUnreserve(const Pod& pod, UnreserveCause cause, Step* step) {
   }
   if (pod.state == MemberState::kCommitted) r_.bindings->EndPermit(pod, step);
   r_.barrier->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " gave its place back")}, step);
-  if (gang == nullptr || gang->kept.satisfied) return;
+  if (gang == nullptr) return;
+  r_.gangs->NotePassed(pod, kNever);
+  if (gang->rules.min_member == 0 || gang->kept.satisfied) return;
   if (cause == UnreserveCause::kPermitTimeout) {
     const bool told_before = gang->kept.timed_out || gang->retry_at_ms > step->now_ms();
     if (holds_something || !told_before) r_.claims->ExpireWait(*gang, step);

@@ -46,7 +46,8 @@ class Verbs {
   [[nodiscard]] bool PlacedAsWhole(const Pod& pod) const;
 
  private:
-  [[nodiscard]] Reason TakeTurn(const Pod& pod);
+  [[nodiscard]] static Reason TurnReason(const Pod& pod, int64_t now_ms);
+  [[nodiscard]] Reason TakeTurn(const Pod& pod, int64_t now_ms);
   [[nodiscard]] Reason CannotPermit(const Pod& pod, NodeId node, const std::string& name) const;
   [[nodiscard]] PermitReply PermitSlot(const Pod& pod, NodeId node, const Permit& question, Step* step);
   [[nodiscard]] PermitReply PermitWaiter(const Pod& pod, const Permit& question, Step* step);

@@ -59,7 +59,7 @@ bool Gangs::Adopt(const Pod& pod) {
   if (first || (!gang.annotations->min_member.has_value() && said.min_member.has_value())) {
     gang.annotations = said;
     gang.declared_by = pod.facts.uid;
-    gang.declared_as = membership.dialect;
+    gang.declared_as = membership.declared_in();
     ReadRules(gang);
     return true;
   }
@@ -74,7 +74,8 @@ bool Gangs::HandOverDeclaration(const Gang& gang) {
   for (const MemberSet& set : gang.members) {
     for (const Pod* pod : set) {
       const GangMembership& said = pod->facts.gang;
-      if (!said.declares || !(said.declaration == *gang.annotations) || said.dialect != gang.declared_as) continue;
+      if (!said.declares || !(said.declaration == *gang.annotations) || said.declared_in() != gang.declared_as)
+        continue;
       Mut(gang).declared_by = pod->facts.uid;
       return true;
     }

@@ -1,8 +1,10 @@
 #include "state/gangs/eligibility.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/checked.h"
 
 namespace muster {
 
@@ -101,6 +103,19 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
           "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
 }
 
+// SPEC section 1: what cannot be counted is refused, never wrapped.
+Reason Eligibility::SizeReason(const Gang& gang) {
+  constexpr int64_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
+  if (gang.rules.min_member <= kAlwaysCounted || gang.children() == 0) return {};
+  for (const auto& [name, amount] : Gangs::FirstMember(gang).facts.shape.requests) {
+    if (CheckedMul(gang.rules.min_member, amount).has_value()) continue;
+    return {ReasonCode::kInvalidRequest,
+            absl::StrCat(gang.rules.min_member, " members of ", FormatResources({{name, amount}}),
+                         " each ask for more than can be counted")};
+  }
+  return {};
+}
+
 Reason Eligibility::StructureReason(const Gang& gang) const {
   if (gang.objects.size() > 1) {
     return {ReasonCode::kConflict,
@@ -108,6 +123,7 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
                          ToString(gang.objects.rbegin()->first), "; delete one of them")};
   }
   if (gang.rules.min_member < 0) return UninitialisedReason(gang);
+  if (Reason size = SizeReason(gang); !size.none()) return size;
   const bool timed_out = gang.kept.timed_out && !gang.once_satisfied();  // G-1: who was satisfied once passes
   if (timed_out && !gang.rules.group.empty()) {
     return {ReasonCode::kTimedOut,

@@ -94,6 +94,7 @@ class Eligibility {
   [[nodiscard]] Reason MatesReason(const Gang& gang) const;
   [[nodiscard]] Reason MatesMembersReason(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] static Reason UninitialisedReason(const Gang& gang);
+  [[nodiscard]] static Reason SizeReason(const Gang& gang);
   // What the gang's group is now; nullptr: the gang is alone, or its group does not stand.
   [[nodiscard]] const Look* Standing(const Gang& gang) const;
   // REQUIRES: the gang lists a group and is named in it, and all who may ask are of its namespace or any may.

@@ -159,6 +159,7 @@ void Gangs::Leave(const Pod& pod) {
 void Gangs::SetState(const Pod& pod, MemberState state) {
   if (pod.state == state) return;
   Pod& changed = Mut(pod);
+  if (state != MemberState::kPending) changed.passed_ms = kNever;
   if (pod.gang == nullptr) {
     changed.state = state;
     return;
@@ -331,12 +332,14 @@ void Gangs::EndSubmitted(const Gang& gang) {
   }
 }
 
-bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms) {
+bool Gangs::SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms, int64_t reword_at_ms) {
   if (reason.code == gang.reason.code && reason.text == gang.reason.text) return false;
   Gang& changed = Noted(gang);
   if (reason.code != gang.reason.code) {
     changed.reason_since_ms = now_ms;
     changed.notify_at_ms = std::min(gang.notify_at_ms, notify_at_ms);
+  } else {
+    changed.notify_at_ms = std::min(gang.notify_at_ms, reword_at_ms);
   }
   changed.reason = std::move(reason);
   return true;

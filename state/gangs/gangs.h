@@ -104,6 +104,8 @@ class Gangs {
 
   // --- schedule cycles (G-2) ---
   void HadTurn(const Pod& pod);
+  // The pod passed PreFilter; kNever: it came further, or its turn is over.
+  void NotePassed(const Pod& pod, int64_t at_ms) { Mut(pod).passed_ms = at_ms; }
   void AdvanceCycle(const Gang& gang);
   void InvalidateCycle(const Gang& gang);
 
@@ -120,7 +122,7 @@ class Gangs {
   // The submission is confirmed or over: what is left of the gang is driven by the verbs.
   void EndSubmitted(const Gang& gang);
   // Returns whether it is another one than before.
-  bool SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms);
+  bool SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms, int64_t reword_at_ms);
   void SetNotify(const Gang& gang, int64_t at_ms) { Noted(gang).notify_at_ms = at_ms; }
   // What its group is told of the gang; returns what was told before.
   GroupNews SetGroupNews(const Gang& gang, const GroupNews& news) {

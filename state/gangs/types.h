@@ -54,8 +54,9 @@ struct Pod {
   bool submitted = false;  // came with a whole gang that is not confirmed yet: placed by us (S-1)
   bool stranger = false;   // names a submitted gang that it did not come with
 
-  int64_t round = 0;         // G-2: the last cycle in which it had its turn
-  int64_t counted_turn = 0;  // the cycle in which it is in its gang's count `turned`; 0: none
+  int64_t round = 0;           // G-2: the last cycle in which it had its turn
+  int64_t passed_ms = kNever;  // when it passed PreFilter, if nothing was heard of it since (G-2)
+  int64_t counted_turn = 0;    // the cycle in which it is in its gang's count `turned`; 0: none
   bool counted_gated = false;
   bool counted_plannable = false;
   bool counted_by_callers = false;

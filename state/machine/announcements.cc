@@ -150,7 +150,7 @@ void Announcements::Complete(const std::string& source, Step* step) {
   }
   r_.gangs->ForEachGang([&](const Gang& gang) {
     // The wait time ran out before a restart: members whose mark was still on its way get it now.
-    if (gang.kept.timed_out) r_.claims->MarkMembers(gang, Claims::TimedOutReason(gang), step);
+    if (gang.kept.timed_out) r_.claims->MarkMembers(gang, step);
     r_.gangs->Touch(gang);
   });
 }

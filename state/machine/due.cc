@@ -86,14 +86,20 @@ void Settling::NotifyMembers(const Gang& gang, Step* step) {
     default:
       break;
   }
+  const Reason told{reason.code, absl::StrCat("gang ", gang.key, ": ", reason.text)};
+  const Calls::Word word = Calls::WordOf(told);
+  int64_t next_ms = kNever;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    const Calls::State& calls = r_.calls->Of(*pod);
-    const bool condition_says = calls.said == reason.code && !pod->facts.our_gate && !SaysNothingOfUs(*pod);
-    if (!pod->served || calls.told == reason.code || condition_says) continue;
-    r_.calls->Tell(*pod, /*warning=*/false, Reason{reason.code, absl::StrCat("gang ", gang.key, ": ", reason.text)},
-                   step);
+    if (!pod->served) continue;
+    const int64_t at_ms = r_.calls->WhenToTell(*pod, word, step->now_ms());
+    if (at_ms > step->now_ms()) {
+      next_ms = std::min(next_ms, at_ms);
+      continue;
+    }
+    r_.calls->Tell(*pod, /*warning=*/false, told, step);
     if (gang.submitted) break;  // its caller asks about the gang, nobody describes its pods
   }
+  r_.gangs->SetNotify(gang, next_ms);
 }
 
 }  // namespace muster

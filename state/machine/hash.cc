@@ -111,6 +111,7 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   hasher->Add(static_cast<int>(facts.phase));
   for (const bool flag : {facts.deleting, facts.our_gate, facts.other_gates, facts.timed_out_mark}) hasher->Add(flag);
   hasher->Add(facts.unschedulable);
+  hasher->Add(facts.called);
   hasher->Add(facts.invalid);
 }
 
@@ -192,6 +193,7 @@ void AddSubmission(const Submission* submission, StateHasher* hasher) {
   hasher->Add(submission->expires_ms);
   hasher->Add(submission->fingerprint);
   hasher->Add(submission->confirmed);
+  hasher->Add(submission->asked);
 }
 
 void AddFinished(const Submissions& submissions, StateHasher* hasher) {
@@ -215,7 +217,6 @@ void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* h
   hasher->Add(static_cast<int64_t>(at.holds.size()));
   for (const HoldToken token : at.holds) hasher->Add(token);
   // A node that went while nobody waits there is nobody's any more.
-  hasher->Add(static_cast<int>(at.obstacle));
   hasher->Add(at.until_ms);
   hasher->Add(at.answer_by_ms);
   hasher->Add(at.by_permit);
@@ -238,8 +239,15 @@ void AddBinding(const Binding& binding, const Bindings::Permission& permission, 
 void AddCalls(const Calls::State& calls, StateHasher* hasher) {
   hasher->Add(calls.refused);
   hasher->Add(calls.called);
-  hasher->Add(static_cast<int>(calls.said));
-  hasher->Add(static_cast<int>(calls.told));
+  hasher->Add(calls.stuck);
+  hasher->Add(calls.plan);
+  hasher->Add(calls.by_gate);
+  hasher->Add(calls.called_before);
+  for (const Calls::Word& word : {calls.said, calls.told}) {
+    hasher->Add(static_cast<int>(word.code));
+    hasher->Add(word.text);
+  }
+  hasher->Add(calls.told_ms);
 }
 
 }  // namespace
@@ -305,6 +313,7 @@ uint64_t Machine::Hash() const {
     hasher.Add(pod.submitted);
     hasher.Add(pod.stranger);
     hasher.Add(pod.round);
+    hasher.Add(pod.passed_ms);
     hasher.Add(NameOf(cluster_, charge.node));
     hasher.Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
     hasher.Add(plans_.SlotIndex(pod));

@@ -43,7 +43,7 @@ struct Announcements::Change {
   Change(const PodDescription& before, const PodDescription& now)
       : gang(before.gang.name != now.gang.name),
         declaration(before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
-                    !(before.gang.declaration == now.gang.declaration)),
+                    before.gang.said_in != now.gang.said_in || !(before.gang.declaration == now.gang.declaration)),
         shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
         priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
@@ -86,6 +86,11 @@ void Announcements::AddPod(PodDescription facts, bool submitted, Step* step) {
   if (asked) r_.calls->NoteRefused(pod);
   JoinGang(pod, step);
   const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
+  if (lone && r_.gangs->Serves(pod)) {
+    for (const std::string& ignored : pod.facts.gang.ignored) {
+      r_.calls->Tell(pod, /*warning=*/true, {ReasonCode::kNotAGang, ignored}, step);
+    }
+  }
   if (asked && lone) r_.calls->Call(pod, kNoNode, 0, step);
   if (pod.on_node()) r_.claims->UseNode(pod, step);
   if (lone && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
@@ -99,6 +104,7 @@ void Announcements::JoinGang(const Pod& pod, Step* step) {
   r_.gangs->Join(pod, gang);
   if (r_.gangs->Adopt(pod)) RulesChanged(gang);
   if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(gang, true);
+  if (pod.state == MemberState::kPending) NotifySoon(gang, step->now_ms());
   const Plan* plan = r_.plans->Of(gang);
   if (plan != nullptr && !plan->committed && pod.facts.priority > plan->lowest_priority && r_.gangs->Plannable(pod)) {
     // D-11: the driver comes before its executors, also when it was created after them.
@@ -188,18 +194,23 @@ void Announcements::FollowNomination(const Pod& pod) {
 void Announcements::NoteUnschedulable(const Pod& pod, Step* step) {
   if (pod.gang == nullptr || pod.state != MemberState::kPending || !SaysNothingOfUs(pod)) return;
   const Gang& gang = *pod.gang;
-  r_.calls->SetParked(pod, true);
-  if (gang.reason.code != r_.calls->Of(pod).told) {
-    r_.gangs->SetNotify(gang, std::min(gang.notify_at_ms, step->now_ms() + kNotifyDelayMs));
-    r_.gangs->Touch(gang);
-  }
+  NotifySoon(gang, step->now_ms());
   const Plan* plan = r_.plans->Of(gang);
-  if (plan == nullptr || plan->committed) return;
-  r_.gangs->SetRootCause(
-      gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", pod.facts.unschedulable));
+  const bool claims = plan != nullptr && !plan->committed;
+  if (claims && r_.calls->Heard(pod, plan->id)) {
+    r_.calls->SetParked(pod, true);
+    return r_.claims->NoteUnplaceable(pod, step);
+  }
+  if (claims && r_.calls->Of(pod).plan == plan->id) return r_.calls->NoteRefused(pod);  // its call is on the way
+  r_.calls->SetParked(pod, true);
+  if (claims) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // it tried before the plan stood
+}
+
+// The gang's members are told why they wait, unless they were.
+void Announcements::NotifySoon(const Gang& gang, int64_t now_ms) {
+  if (!r_.sources->complete()) return;  // then everybody is looked at
+  r_.gangs->SetNotify(gang, std::min(gang.notify_at_ms, now_ms + kNotifyDelayMs));
   r_.gangs->Touch(gang);
-  if (gang.rules.mode == GangMode::kNonStrict) return;
-  r_.claims->ReleaseGroup(gang, Reason{ReasonCode::kMemberUnschedulable, gang.root_cause}, step);
 }
 
 void Announcements::RemovePod(const std::string& uid, Step* step) {

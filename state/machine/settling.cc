@@ -64,13 +64,16 @@ void Settling::SettleTimeoutMark(const Gang& gang) {
 // G-8: the mark stands while somebody is active or about to be.
 void Settling::SettleSatisfied(const Gang& gang) {
   if (gang.evicting && gang.active() == 0 && gang.count(MemberState::kLeaving) == 0) r_.repair->EndEviction(gang);
-  const bool in_flight = r_.plans->Of(gang) != nullptr || gang.count(MemberState::kWaiting) > 0;
+  const Plan* plan = r_.plans->Of(gang);
   if (gang.left_half && (gang.kept.satisfied || gang.active() == 0)) r_.gangs->SetLeftHalf(gang, false);
-  if (in_flight || !r_.sources->complete()) return;
-  if (gang.kept.satisfied && gang.active() == 0) {
+  if (!r_.sources->complete()) return;
+  // A start under repair is not over, whoever waits for the next one does not make this one last.
+  const bool repaired = plan != nullptr && plan->committed;
+  if (gang.kept.satisfied && gang.active() == 0 && !repaired) {
     r_.gangs->SetSatisfied(gang, false);
     r_.repair->Cancel(gang);
   }
+  if (plan != nullptr || gang.count(MemberState::kWaiting) > 0) return;
   const bool placed = gang.rules.min_member > 0 && gang.active() > 0 && r_.eligibility->Missing(gang) == 0;
   if (gang.kept.satisfied || !placed) return;
   if (gang.rules.group.empty() || r_.eligibility->Unplaced(gang).empty()) r_.gangs->SetSatisfied(gang, true);
@@ -90,7 +93,11 @@ void Settling::SettlePlan(const Gang& gang, Step* step) {
   }
   // The same for members that wait without a plan (Permit): a smaller minimum may let them go (C-114).
   const bool waits = r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) > 0;
-  if (waits && r_.bindings->QuorumStands(gang, step)) r_.bindings->PermitGroup(gang, step);
+  if (waits && gang.once_satisfied()) {
+    r_.bindings->PermitSatisfied(gang, step);  // G-8: it holds nobody any more
+  } else if (waits && r_.bindings->QuorumStands(gang, step)) {
+    r_.bindings->PermitGroup(gang, step);
+  }
   if (gang.cycles_used) r_.gangs->AdvanceCycle(gang);
   if (r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) == 0) r_.clock->Stop(gang, step->now_ms());
 }
@@ -140,8 +147,9 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
 
 // Returns whether it is another one than before.
 bool Settling::SettleReason(const Gang& gang, int64_t now_ms) {
-  return r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms,
-                             r_.sources->complete() ? now_ms + kNotifyDelayMs : kNever);
+  const bool tells = r_.sources->complete();
+  return r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms, tells ? now_ms + kNotifyDelayMs : kNever,
+                             tells ? now_ms + Calls::kOtherWordsMs : kNever);
 }
 
 void Settling::SettleRecord(const Gang& gang, Step* step) {

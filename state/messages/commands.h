@@ -107,6 +107,7 @@ struct PreemptCandidate {
 struct Preempt {
   std::string uid;
   std::vector<PreemptCandidate> candidates;
+  bool names_gang = false;  // the pod as the caller has it belongs to a gang: it may come before any announcement
 };
 // The framework verbs for callers that place pods themselves (G-1, G-4).
 struct PreFilter {

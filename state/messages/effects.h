@@ -30,6 +30,9 @@ struct CallPod {  // make the scheduler look at the pod again (K-7)
   bool remove_gate = false;    // by taking our scheduling gate away; otherwise by an annotation
   std::string nominated_node;  // a hint to set first; empty: none
   int64_t plan = 0;
+  // What its condition PodScheduled says from now on: it says why no node was found before, and kube-scheduler writes
+  // nothing when it finds the same again. Empty: it stays.
+  std::string note;
 };
 struct MarkTimedOut {  // G-6: gang.scheduling.koordinator.sh/timeout=true
   PodRef pod;

@@ -64,11 +64,15 @@ struct GangDeclaration {
 struct GangMembership {
   std::string name;  // in the pod's namespace; empty: the pod is in no gang
   GangDialect dialect = GangDialect::kKoordinator;
+  std::optional<GangDialect> said_in;  // whose keys declare it, where the gang is another dialect's besides
   bool declares = false;  // the pod itself declares the gang (D-1), rather than referring to an object (D-3)
   GangDeclaration declaration;
   Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
+  // Keys of a pod in no gang that were meant to put it into one and do not, a sentence each, for its owner.
+  std::vector<std::string> ignored;
 
   [[nodiscard]] bool in_gang() const { return !name.empty(); }
+  [[nodiscard]] GangDialect declared_in() const { return said_in.value_or(dialect); }
   // The gang comes into being from its pods, not from an object that they name.
   [[nodiscard]] bool declares_gang() const {
     return dialect == GangDialect::kKoordinator || dialect == GangDialect::kSigsPods ||

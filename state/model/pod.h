@@ -44,6 +44,7 @@ struct PodDescription {
   bool other_gates = false;     // carries somebody else's scheduling gate
   bool timed_out_mark = false;  // annotation gang.scheduling.koordinator.sh/timeout=true
   std::string unschedulable;    // message of condition PodScheduled=False, reason Unschedulable; empty otherwise
+  std::string called;           // annotation muster.dev/called: when Muster called the pod last; empty: never
   std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests); empty: it can
 };
 

@@ -13,11 +13,6 @@ bool Barrier::DropHold(const Pod& pod, HoldToken token) {
   return true;
 }
 
-void Barrier::SetNode(const Pod& pod, NodeId node, Obstacle obstacle) {
-  states_[pod.id].node = node;
-  states_[pod.id].obstacle = obstacle;
-}
-
 void Barrier::Commit(const Pod& pod, NodeId node) {
   states_[pod.id].node = node;
   states_[pod.id].until_ms = kNever;

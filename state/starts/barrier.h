@@ -22,13 +22,12 @@ namespace muster {
 class Barrier {
  public:
   struct State {
-    std::vector<HoldToken> holds;         // calls that wait for this pod's outcome
-    NodeId node = kNoNode;                // where the pod is going
-    Obstacle obstacle = Obstacle::kNone;  // of that node when a Permit came: its caller chose it all the same
-    int64_t until_ms = kNever;            // then the hold ends by its own bound (K-5)
-    int64_t answer_by_ms = kNever;        // then the caller has given up: nothing may be bound after it
-    bool by_permit = false;               // at the barrier by Permit: its caller binds it
-    bool arrived = false;                 // entered the barrier under the present plan
+    std::vector<HoldToken> holds;   // calls that wait for this pod's outcome
+    NodeId node = kNoNode;          // where the pod is going
+    int64_t until_ms = kNever;      // then the hold ends by its own bound (K-5)
+    int64_t answer_by_ms = kNever;  // then the caller has given up: nothing may be bound after it
+    bool by_permit = false;         // at the barrier by Permit: its caller binds it
+    bool arrived = false;           // entered the barrier under the present plan
   };
 
   Barrier(Gangs* gangs, Ledger* ledger, Plans* plans, Calls* calls, Deadlines* deadlines)
@@ -44,7 +43,7 @@ class Barrier {
   // Who binds the pod: its caller (Permit), or we.
   void SetByPermit(const Pod& pod, bool by_permit) { states_[pod.id].by_permit = by_permit; }
   void SetAnswerBy(const Pod& pod, int64_t at_ms) { states_[pod.id].answer_by_ms = at_ms; }
-  void SetNode(const Pod& pod, NodeId node, Obstacle obstacle);
+  void SetNode(const Pod& pod, NodeId node) { states_[pod.id].node = node; }
   // The pod goes to `node` for good: no bound ends its wait any more.
   void Commit(const Pod& pod, NodeId node);
   // Returns whether it had arrived before.

@@ -39,7 +39,7 @@ void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) 
   const Gang& gang = *pod.gang;
   const bool by_permit = r_.barrier->Of(pod).by_permit;
   r_.barrier->AddHold(pod, token);
-  r_.barrier->SetNode(pod, node, Obstacle::kNone);
+  r_.barrier->SetNode(pod, node);
   r_.barrier->SetAnswerBy(pod, by_permit ? kNever : step->now_ms() + settings_.answer_limit_ms);
   r_.calls->SetParked(pod, false);
   if (!r_.barrier->NoteArrived(pod)) {

@@ -92,6 +92,8 @@ class Bindings {
   void EndStart(const Gang& gang, Step* step);
   // Every waiting pod of the group is permitted. REQUIRES: QuorumStands.
   void PermitGroup(const Gang& gang, Step* step);
+  // Members of a gang that holds nobody any more are permitted, each by itself (G-8). REQUIRES: no plan.
+  void PermitSatisfied(const Gang& gang, Step* step);
   // A permitted pod goes back: its caller gave it up, or was not heard of any more.
   void EndPermit(const Pod& pod, Step* step);
   // The gang's minimum is placed: its wait is over. How often it was put back is forgotten when all of it is bound.
@@ -127,6 +129,7 @@ class Bindings {
   void Commit(const Gang& gang, Step* step);
   void CommitPod(const Pod& pod, NodeId node, Step* step);
   void Send(const Pod& pod, Step* step);
+  void EndBarred(const Gang& gang, Step* step);
   void PermitWaiting(const Gang& gang, int64_t start, Step* step);
   void BeginPermit(const Pod& pod, Step* step);
   void NoteBound(const Pod& pod, Step* step);

@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "state/base/hash.h"
+
 namespace muster {
 namespace {
 
@@ -19,7 +21,34 @@ bool SaysNothingOfUs(const Pod& pod) {
 
 void Calls::Tell(const Pod& pod, bool warning, const Reason& reason, Step* step) {
   step->Do(TellPod{RefOf(pod), warning, reason});
-  states_[pod.id].told = reason.code;
+  states_[pod.id].told = WordOf(reason);
+  states_[pod.id].told_ms = step->now_ms();
+}
+
+Calls::Word Calls::WordOf(const Reason& reason) {
+  StateHasher hasher;
+  hasher.Add(reason.text);
+  return {reason.code, hasher.value()};
+}
+
+int64_t Calls::WhenToTell(const Pod& pod, const Word& word, int64_t now_ms) const {
+  const State& state = Of(pod);
+  const bool condition_says = state.said == word && !pod.facts.our_gate && !SaysNothingOfUs(pod);
+  if (condition_says || state.told == word) return kNever;
+  if (state.told.code != word.code) return now_ms;
+  return std::max(now_ms, state.told_ms + kOtherWordsMs);
+}
+
+void Calls::SetParked(const Pod& pod, bool refused) {
+  State& state = states_[pod.id];
+  state.refused = refused;
+  state.called = false;
+  state.stuck = state.stuck && refused;
+}
+
+bool Calls::Heard(const Pod& pod, int64_t plan) const {
+  const State& state = Of(pod);
+  return state.plan == plan && !pod.facts.our_gate && (state.by_gate || pod.facts.called != state.called_before);
 }
 
 void Calls::Forget(const Pod& pod) {
@@ -50,14 +79,21 @@ void Calls::Call(const Pod& pod, NodeId hint, int64_t plan, Step* step) {
   call.remove_gate = pod.facts.our_gate;
   if (call.remove_gate && nominate_ && hint != kNoNode) call.nominated_node = cluster_->node(hint).facts.name;
   call.plan = plan;
+  if (plan != 0 && !call.remove_gate && SaysNothingOfUs(pod)) {
+    call.note = "muster: room is reserved for the pod's gang; its scheduler was asked to look again";
+  }
+  State& state = states_[pod.id];
+  state.called = true;
+  state.plan = plan;
+  state.by_gate = call.remove_gate;
+  state.called_before = pod.facts.called;
   step->Do(std::move(call));
-  states_[pod.id].called = true;
 }
 
 void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step) {
   FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (!gangs_->Plannable(*pod)) continue;
+    if (!gangs_->Plannable(*pod) || Of(*pod).stuck) continue;
     const bool has_slot = plans.SlotIndex(*pod) >= 0;
     NodeId hint = kNoNode;
     if (!has_slot) {
@@ -110,16 +146,20 @@ void Calls::CallGuarded(Step* step) {
 }
 
 void Calls::CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step) {
-  std::vector<std::string> called;
-  for (const auto& [cls, pods] : guarded_classes_) {
-    if (!fits(cls)) continue;
-    for (const PodId id : pods) called.push_back(gangs_->pod(id).facts.uid);
+  std::vector<const Pod*> called;
+  for (auto alike = guarded_classes_.begin(); alike != guarded_classes_.end();) {
+    if (!fits(alike->first)) {
+      ++alike;
+      continue;
+    }
+    for (const PodId id : alike->second) called.push_back(&gangs_->pod(id));
+    alike = guarded_classes_.erase(alike);
   }
-  std::sort(called.begin(), called.end());
-  for (const std::string& uid : called) {
-    const Pod& pod = *gangs_->FindPod(uid);
-    Unguard(pod);
-    if (pod.state == MemberState::kPending) Call(pod, kNoNode, 0, step);
+  std::sort(called.begin(), called.end(), [](const Pod* a, const Pod* b) { return a->facts.uid < b->facts.uid; });
+  for (const Pod* pod : called) {
+    guarded_.erase(pod->facts.uid);
+    states_[pod->id].guarded = kNoClass;
+    if (pod->state == MemberState::kPending) Call(*pod, kNoNode, 0, step);
   }
 }
 

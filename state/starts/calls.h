@@ -27,12 +27,25 @@ namespace muster {
 
 class Calls {
  public:
+  // The same reason in other words is told after this time: kube-scheduler looks at parked pods again as rarely.
+  static constexpr int64_t kOtherWordsMs = 300'000;
+  // A reason as it was said, its text as a fingerprint.
+  struct Word {
+    ReasonCode code = ReasonCode::kNone;
+    uint64_t text = 0;
+    friend bool operator==(const Word&, const Word&) = default;
+  };
   struct State {
-    bool refused = false;                 // kube-scheduler has parked it: it comes back only when called
-    bool called = false;                  // was called since
-    ReasonCode said = ReasonCode::kNone;  // the code of our last refusal: the pod's condition says it
-    ClassId guarded = kNoClass;           // the class of which it was guarded
-    ReasonCode told = ReasonCode::kNone;  // the last code that an event told this pod's owner
+    bool refused = false;        // kube-scheduler has parked it: it comes back only when called
+    bool called = false;         // was called since
+    bool by_gate = false;        // the last call took its gate away
+    bool stuck = false;          // came when called, and kube-scheduler found no node for it: others go first
+    ClassId guarded = kNoClass;  // the class of which it was guarded
+    int64_t plan = 0;            // for which it was called last
+    std::string called_before;   // its annotation then
+    Word said;                   // our last refusal: the pod's condition says it
+    Word told;                   // what an event told this pod's owner last,
+    int64_t told_ms = -kNever;   // and when
   };
 
   // `nominate`: set nominated node names as a hint when gates are removed.
@@ -47,10 +60,17 @@ class Calls {
   [[nodiscard]] const absl::btree_map<int64_t, std::string>& asked_early() const { return asked_early_; }
 
   // --- what became of a pod ---
-  void SetParked(const Pod& pod, bool refused) { states_[pod.id].refused = refused, states_[pod.id].called = false; }
+  void SetParked(const Pod& pod, bool refused);
   void NoteRefused(const Pod& pod) { states_[pod.id].refused = true; }
   void NoteCalled(const Pod& pod, bool called) { states_[pod.id].called = called; }
-  void NoteSaid(const Pod& pod, ReasonCode code) { states_[pod.id].said = code; }
+  void NoteSaid(const Pod& pod, const Reason& reason) { states_[pod.id].said = WordOf(reason); }
+  void SetStuck(const Pod& pod, bool stuck) { states_[pod.id].stuck = stuck; }
+  // The pod was called for the plan, and its scheduler has heard it: what it says of the pod since is about the plan.
+  [[nodiscard]] bool Heard(const Pod& pod, int64_t plan) const;
+  [[nodiscard]] static Word WordOf(const Reason& reason);
+  // When the pod's owner is to be told this: `now_ms` at once, kNever when it was said already, later when much the
+  // same was said a short while ago.
+  [[nodiscard]] int64_t WhenToTell(const Pod& pod, const Word& word, int64_t now_ms) const;
   // An event tells the pod's owner.
   void Tell(const Pod& pod, bool warning, const Reason& reason, Step* step);
   // Refused because of a promise.

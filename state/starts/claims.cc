@@ -11,6 +11,8 @@ namespace muster {
 namespace {
 
 constexpr int64_t kBackoffStartMs = 1'000;
+// kube-scheduler may have looked at an older picture than ours: the first time it is asked again soon.
+constexpr int64_t kUnplaceableStartMs = 250;
 constexpr int64_t kBackoffMaxMs = 60'000;
 
 }  // namespace
@@ -32,6 +34,9 @@ void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Ope
     r_.barrier->ForgetArrival(*pod);
   }
   r_.clock->Start(gang, /*by_plan=*/true, step->now_ms());
+  if (!OthersCanTake(gang, *r_.plans->Of(gang))) {  // without those who found no node before: they are tried again
+    for (const Pod* pod : gang.in(MemberState::kPending)) r_.calls->SetStuck(*pod, false);
+  }
   r_.calls->CallMembers(gang, *r_.plans->Of(gang), *r_.plans, /*again=*/false, step);
 }
 
@@ -44,7 +49,7 @@ void Claims::AssignSlots(const Gang& gang, int64_t now_ms) {
     if (!r_.gangs->Plannable(*pod)) continue;
     if (const int32_t place = places.Take(*pod); place >= 0) r_.plans->Offer(*pod, place);
   }
-  r_.submissions->Extend(gang, now_ms);
+  r_.submissions->NotePlanned(gang, now_ms);
 }
 
 void Claims::Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, Step* step) {
@@ -62,7 +67,7 @@ void Claims::Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, 
   DropOpenSlots(gang, reason, step);
   EndPlanIfDone(gang);
   if (r_.plans->Of(gang) == nullptr) r_.clock->Stop(gang, step->now_ms());
-  r_.submissions->Extend(gang, step->now_ms());
+  r_.submissions->NoteWithdrawn(gang);
   r_.gangs->Touch(gang);
 }
 
@@ -107,10 +112,26 @@ void Claims::NoteMemberLoss(const Gang& gang, Step* step) {
   Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", step);
 }
 
+void Claims::NoteUnplaceable(const Pod& pod, Step* step) {
+  const Gang& gang = *pod.gang;
+  const Plan* plan = r_.plans->Of(gang);
+  MUSTER_CHECK(plan != nullptr && !plan->committed);
+  r_.calls->SetStuck(pod, true);
+  if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasPlaceFor(pod)) return;  // nobody waits for it
+  FreeSlot(pod);
+  if (OthersCanTake(gang, *plan)) return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
+  r_.gangs->SetRootCause(
+      gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", pod.facts.unschedulable));
+  const std::string why = gang.root_cause;
+  const Group together = r_.plans->MatesOf(gang);
+  Withdraw(gang, ReasonCode::kMemberUnschedulable, why, step);
+  for (const Gang* each : together) PutBack(*each, kUnplaceableStartMs, step->now_ms());
+}
+
 bool Claims::OthersCanTake(const Gang& gang, const Plan& plan) const {
   FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod)) continue;
+    if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod) || r_.calls->Of(*pod).stuck) continue;
     if (places.Take(*pod) >= 0 && places.empty()) return true;
   }
   return places.empty();
@@ -152,10 +173,12 @@ void Claims::UseNode(const Pod& pod, Step* step) {
   ReverifyNode(node, step);
 }
 
-void Claims::Requeue(const Gang& gang, int64_t now_ms) {
+void Claims::Requeue(const Gang& gang, int64_t now_ms) { PutBack(gang, kBackoffStartMs, now_ms); }
+
+void Claims::PutBack(const Gang& gang, int64_t first_ms, int64_t now_ms) {
   const int32_t doublings = std::min(gang.kept.requeues, 16);
   r_.gangs->SetRequeues(gang, std::min(gang.kept.requeues + 1, 1 << 20));
-  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, kBackoffStartMs << doublings));
+  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, first_ms << doublings));
   r_.gangs->Touch(gang);
 }
 
@@ -175,12 +198,14 @@ void Claims::ExpireWait(const Gang& gang, Step* step) {
       continue;
     }
     r_.gangs->SetTimedOut(*each, true);
-    MarkMembers(*each, reason, step);
+    MarkMembers(*each, step);
     r_.gangs->Touch(*each);
   }
 }
 
-void Claims::MarkMembers(const Gang& gang, const Reason& reason, Step* step) {
+void Claims::MarkMembers(const Gang& gang, Step* step) {
+  Reason reason = r_.eligibility->StructureReason(gang);
+  reason.text = absl::StrCat("gang ", gang.key, ": ", reason.text);
   for (const MemberSet& set : gang.members) {
     for (const Pod* pod : set) {
       if (pod->facts.timed_out_mark) continue;

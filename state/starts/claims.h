@@ -47,6 +47,9 @@ class Claims {
   void EndPlanIfDone(const Gang& gang);
   // The pod gives up its slot; whoever calls decides what becomes of the plan.
   void FreeSlot(const Pod& pod);
+  // K-5, P-6: kube-scheduler finds no node for a member that was called for its gang's plan. Others take its place, or
+  // the plan is given up and the gang goes behind its equals, later each time.
+  void NoteUnplaceable(const Pod& pod, Step* step);
   // A plan that lost a member keeps its slots only if other members can take them.
   void NoteMemberLoss(const Gang& gang, Step* step);
 
@@ -60,12 +63,13 @@ class Claims {
   // G-6: the gang held capacity for as long as it may. Everything waiting and reserved is released.
   void ExpireWait(const Gang& gang, Step* step);
   // Every member carries the mark of a wait time that ran out, and is told.
-  void MarkMembers(const Gang& gang, const Reason& reason, Step* step);
+  void MarkMembers(const Gang& gang, Step* step);
   [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
   // Everybody who waits in the group goes back; nobody's reservation is left (G-3, G-7).
   void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);
 
  private:
+  void PutBack(const Gang& gang, int64_t first_ms, int64_t now_ms);
   void AssignSlots(const Gang& gang, int64_t now_ms);
   void DropOpenSlots(const Gang& gang, const Reason& reason, Step* step);
   [[nodiscard]] bool OthersCanTake(const Gang& gang, const Plan& plan) const;

@@ -64,7 +64,7 @@ bool Bindings::TakeUp(const Pod& pod, const Commitment& commitment, Step* step) 
   NoteRecorded(pod, commitment.start);
   SetBindWithin(pod, commitment.bind_within_ms);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  r_.barrier->SetNode(pod, node, Obstacle::kNone);
+  r_.barrier->SetNode(pod, node);
   BeginPermit(pod, step);
   return true;
 }

@@ -40,20 +40,30 @@ void Bindings::EndPermit(const Pod& pod, Step* step) {
 bool Bindings::QuorumStands(const Gang& gang, Step* step) {
   if (!r_.eligibility->GroupQuorum(gang)) return false;
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
-    if (r_.plans->Of(*each) != nullptr) continue;
-    const MemberSet waiting = each->in(MemberState::kWaiting);
-    for (const Pod* pod : waiting) {
-      const Barrier::State& at = r_.barrier->Of(*pod);
-      const Obstacle now = r_.cluster->FindObstacle(at.node, pod->cls);
-      if (now == Obstacle::kNone || now == at.obstacle) continue;
-      const std::string node = r_.cluster->node(at.node).facts.name;
-      r_.barrier->End(
-          *pod,
-          {ReasonCode::kWithdrawn, absl::StrCat("node ", node, " can no longer take the pod: ", ObstaclePhrase(now))},
-          step);
-    }
+    if (r_.plans->Of(*each) == nullptr) EndBarred(*each, step);
   }
   return r_.eligibility->GroupQuorum(gang);
+}
+
+// Members that wait with a node that they could not use any more go back.
+void Bindings::EndBarred(const Gang& gang, Step* step) {
+  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  for (const Pod* pod : waiting) {
+    const NodeId node = r_.barrier->Of(*pod).node;
+    const Obstacle obstacle = r_.cluster->FindObstacle(node, pod->cls);
+    if (obstacle == Obstacle::kNone) continue;
+    const std::string name = r_.cluster->node(node).facts.name;
+    r_.barrier->End(*pod,
+                    {ReasonCode::kWithdrawn,
+                     absl::StrCat("node ", name, " can no longer take the pod: ", ObstaclePhrase(obstacle))},
+                    step);
+  }
+}
+
+void Bindings::PermitSatisfied(const Gang& gang, Step* step) {
+  EndBarred(gang, step);
+  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  for (const Pod* pod : waiting) Permit(*pod, /*start=*/0, step);
 }
 
 void Bindings::PermitGroup(const Gang& gang, Step* step) {

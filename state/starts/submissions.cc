@@ -59,11 +59,22 @@ void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, 
 }
 
 void Submissions::Extend(const Gang& gang, int64_t now_ms) {
-  if (Of(gang) == nullptr) return;
   Submission& submission = *submissions_[gang.id];
-  submission.confirmed = false;
   submission.expires_ms = now_ms + submission.ttl_ms;
   deadlines_->Look(gang.id);  // nothing that readers see has changed
+}
+
+void Submissions::NoteAsked(const Gang& gang, bool planned, int64_t now_ms) {
+  submissions_[gang.id]->asked = true;
+  if (!planned) Extend(gang, now_ms);
+}
+
+void Submissions::NotePlanned(const Gang& gang, int64_t now_ms) {
+  if (std::exchange(submissions_[gang.id]->asked, false)) Extend(gang, now_ms);
+}
+
+void Submissions::NoteWithdrawn(const Gang& gang) {
+  if (Of(gang) != nullptr) submissions_[gang.id]->confirmed = false;
 }
 
 void Submissions::Finish(const Gang& gang, SubmissionReply reply) {

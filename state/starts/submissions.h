@@ -23,6 +23,7 @@ struct Submission {
   int64_t ttl_ms = 0;
   int64_t expires_ms = kNever;
   uint64_t fingerprint = 0;
+  bool asked = true;       // somebody asked since its last plan
   bool confirmed = false;  // waits for the confirmation of the other gangs of its group (D-10)
 };
 
@@ -45,13 +46,19 @@ class Submissions {
   [[nodiscard]] size_t size() const { return open_.size(); }
 
   void Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint);
-  // Its time starts anew, and a confirmation is taken back: the plan that it was about is another or gone.
-  void Extend(const Gang& gang, int64_t now_ms);
+  // Somebody asks: while it has no plan its time starts anew, and it will once more with the next plan.
+  void NoteAsked(const Gang& gang, bool planned, int64_t now_ms);
+  // It has a plan: its time starts anew, unless nobody asked since the last one.
+  void NotePlanned(const Gang& gang, int64_t now_ms);
+  // Its plan is gone: so is the confirmation.
+  void NoteWithdrawn(const Gang& gang);
   void SetConfirmed(const Gang& gang) { submissions_[gang.id]->confirmed = true; }
   // The submission is over; `reply` says how, and is remembered at least until another ends.
   void Finish(const Gang& gang, SubmissionReply reply);
 
  private:
+  void Extend(const Gang& gang, int64_t now_ms);
+
   Gangs* gangs_;
   Deadlines* deadlines_;
   ById<std::unique_ptr<Submission>> submissions_;

@@ -6,6 +6,22 @@
 
 namespace muster {
 
+namespace {
+
+// The gang has started, or is over, and nobody of it waits for anything; none: that is not so.
+Reason NobodyWaits(const Gang& gang) {
+  const int32_t succeeded = gang.count(MemberState::kSucceeded);
+  if (gang.count(MemberState::kPending) + gang.count(MemberState::kWaiting) > 0 || gang.rules.min_member <= 0)
+    return {};
+  if (gang.active() == 0 && succeeded >= gang.rules.min_member) {
+    return {ReasonCode::kSatisfied, absl::StrCat("it is over: ", succeeded, " members succeeded")};
+  }
+  const bool runs = gang.kept.satisfied && gang.active() + succeeded >= gang.rules.min_member;
+  return runs && gang.active() > 0 ? Reason{ReasonCode::kSatisfied, "the minimum is placed"} : Reason();
+}
+
+}  // namespace
+
 Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) {
   const int32_t slots = plan.size();
   if (plan.committed) {
@@ -32,6 +48,8 @@ Reason WaitReasons::Placed(const Gang& gang) const {
 
 Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   if (const Plan* plan = plans_->Of(gang); plan != nullptr) return PlanStands(gang, *plan);
+  Reason quiet = NobodyWaits(gang);
+  if (!quiet.none() && eligibility_->StructureReason(gang).none()) return quiet;
   if (Reason gate = eligibility_->GateReason(gang, now_ms); !gate.none()) return gate;
   if (eligibility_->PassesOneByOne(gang)) return Placed(gang);
   if (gang.count(MemberState::kWaiting) > 0) return eligibility_->BarrierReason(gang);

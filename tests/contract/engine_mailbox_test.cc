@@ -121,10 +121,11 @@ TEST_F(RunningEngine, ACommandAfterItsDeadlineDoesNothing) {
 }
 
 TEST_F(RunningEngine, APermitIsAnsweredOnceWhateverItsEnd) {
-  Put(SomePod("a", "g", 2));
-  PodDescription other = SomePod("b", "g", 2);
-  other.scheduler_name = "mine";  // so that the gang is not planned as a whole
-  Put(other);
+  for (const char* name : {"a", "b"}) {
+    PodDescription pod = SomePod(name, "g", 2);
+    pod.scheduler_name = "mine";  // so that the gang is not planned as a whole
+    Put(pod);
+  }
   Put(SomePod("lone", "", 0));
   Flush();
   std::atomic<int> answers{0};

@@ -101,6 +101,8 @@ type cluster struct {
 
 	// editScheduler changes the scheduler's configuration before it is used; nil: nothing.
 	editScheduler func(config map[string]any)
+	// alsoServes is one more scheduler whose pods musterd plans; empty: none.
+	alsoServes string
 
 	adminPort, extenderPort, bindPort, grpcPort int
 
@@ -342,10 +344,15 @@ func (c *cluster) startMuster(extra string) error {
 	if err != nil {
 		return err
 	}
+	serves := "schedulerNames: ["
+	if c.alsoServes != "" {
+		serves += c.alsoServes + ", "
+	}
 	replaced := strings.NewReplacer("0.0.0.0:9090", fmt.Sprintf("127.0.0.1:%d", c.adminPort),
 		"127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", c.grpcPort),
 		"127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
-		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort)).Replace(string(text))
+		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort),
+		"schedulerNames: [", serves).Replace(string(text))
 	if err := os.WriteFile(c.path("musterd.yaml"), []byte(replaced+extra), 0o600); err != nil {
 		return err
 	}
@@ -364,6 +371,14 @@ func (c *cluster) startMuster(extra string) error {
 		}
 		return status == 200, body
 	})
+}
+
+// installServing is install with a musterd that serves one more scheduler.
+func (c *cluster) installServing(t *testing.T, configuration, scheduler string) {
+	t.Helper()
+	c.alsoServes = scheduler
+	t.Cleanup(func() { c.alsoServes = "" })
+	c.install(t, configuration, "")
 }
 
 // install (re)starts musterd and kube-scheduler: "config-guard.yaml", "config-opt-in.yaml", or "" for a plain scheduler.

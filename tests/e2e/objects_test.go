@@ -198,6 +198,59 @@ func withImpossibleNeighbour(pod *corev1.Pod) {
 	}}
 }
 
+// withMissingClaim mounts a claim that does not exist: kube-scheduler refuses the pod before any filter, in the same words
+// each time.
+func withMissingClaim(pod *corev1.Pod) {
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "missing"},
+	}})
+}
+
+// absent is a scheduler that Muster may serve and that does not run.
+const absent = "absent-scheduler"
+
+// withAbsentScheduler makes a pod that nobody asks for.
+func withAbsentScheduler(pod *corev1.Pod) { pod.Spec.SchedulerName = absent }
+
+// disrupted names the pods of which kube-scheduler took the place: being deleted, marked, or with an event that says so.
+func (w *world) disrupted(prefix string) (names []string) {
+	w.t.Helper()
+	for _, pod := range w.list(prefix) {
+		gone := pod.DeletionTimestamp != nil
+		for _, condition := range pod.Status.Conditions {
+			gone = gone || condition.Type == corev1.DisruptionTarget
+		}
+		if gone {
+			names = append(names, pod.Name)
+		}
+	}
+	events, err := w.client.CoreV1().Events(w.namespace).List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	for _, event := range events.Items {
+		if event.Reason == "Preempted" && strings.HasPrefix(event.InvolvedObject.Name, prefix) {
+			names = append(names, event.InvolvedObject.Name+" (event)")
+		}
+	}
+	return names
+}
+
+// said is everything that events and conditions say of the pods.
+func (w *world) said(prefix string) string {
+	w.t.Helper()
+	var out []string
+	for _, pod := range w.list(prefix) {
+		out = append(out, w.message(&pod))
+	}
+	events, err := w.client.EventsV1().Events(w.namespace).List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	for _, event := range events.Items {
+		if strings.HasPrefix(event.Regarding.Name, prefix) && event.ReportingController == "muster.dev/musterd" {
+			out = append(out, event.Note)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
 func withOptIn(pod *corev1.Pod) {
 	pod.Spec.Containers[0].Resources.Limits = corev1.ResourceList{
 		"muster.dev/gang": resource.MustParse("1"), "muster.dev/bind": resource.MustParse("1"),

@@ -121,12 +121,12 @@ func TestDialects(t *testing.T) {
 
 // (d) A plan whose members cannot all arrive: the wait time expires. SPEC G-6, K-6, K-7.
 func TestWaitTimeExpires(t *testing.T) {
-	shared.install(t, guard, "")
+	shared.installServing(t, guard, absent)
 	t.Run("fail marks every child", func(t *testing.T) {
 		w := newWorld(t, shared)
 		w.nodes(3, "4")
 		options := []podOption{gang("stuck", 3), withAnnotation(koord+"waiting-time", "4s")}
-		w.pod("stuck-0", "4", append(options, withImpossibleNeighbour)...)
+		w.pod("stuck-0", "4", append(options, withAbsentScheduler)...)
 		w.pod("stuck-1", "4", options...)
 		w.pod("stuck-2", "4", options...)
 		w.must(waitFor(30*time.Second, "every child marked", func() (bool, string) {
@@ -145,7 +145,7 @@ func TestWaitTimeExpires(t *testing.T) {
 		w := newWorld(t, shared)
 		w.nodes(3, "4")
 		options := []podOption{gang("stuck", 3), withAnnotation(koord+"waiting-time", "3s"), withAnnotation("muster.dev/on-timeout", "requeue")}
-		w.pod("stuck-0", "4", append(options, withImpossibleNeighbour)...)
+		w.pod("stuck-0", "4", append(options, withAbsentScheduler)...)
 		w.pod("stuck-1", "4", options...)
 		w.pod("stuck-2", "4", options...)
 		w.must(waitFor(10*time.Second, "a plan for the stuck gang", func() (bool, string) {
@@ -166,11 +166,11 @@ func TestWaitTimeExpires(t *testing.T) {
 // (e) Plain pods keep being scheduled while binds are held; in guard mode they cannot take promised capacity; a
 // higher-priority plain pod can, before the commit. SPEC K-3, K-4.
 func TestPlainPodsBesideAGang(t *testing.T) {
-	shared.install(t, guard, "")
+	shared.installServing(t, guard, absent)
 	w := newWorld(t, shared)
 	w.nodes(4, "4")
 	// One member can never come, so the plan stands and the others are held.
-	w.pod("half-0", "4", gang("half", 3), withImpossibleNeighbour)
+	w.pod("half-0", "4", gang("half", 3), withAbsentScheduler)
 	w.pod("half-1", "4", gang("half", 3))
 	w.pod("half-2", "4", gang("half", 3))
 	w.must(waitFor(15*time.Second, "binds are held", func() (bool, string) { return w.metric("muster_held_binds") >= 1, "" }))
@@ -184,28 +184,94 @@ func TestPlainPodsBesideAGang(t *testing.T) {
 	w.staysBound("half", 0, time.Second)
 }
 
-// (f) A high-priority gang that cannot fit causes no eviction by kube-scheduler. SPEC K-9.
+// (f) A high-priority gang that cannot fit causes no eviction by kube-scheduler: not when it comes, when Muster may not
+// have heard of it, and not later. Victims stay listed without kubelets: disruptions are counted. SPEC K-9.
 func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
+	rounds := func(t *testing.T, rounds int) (disrupted []string) {
+		w := newWorld(t, shared)
+		w.nodes(4, "4")
+		w.pods("low", 4, "3")
+		w.waitBound("low", 4, 20*time.Second)
+		urgent := w.withPriority(100000)
+		for round := 0; round < rounds && len(disrupted) == 0; round++ {
+			name := fmt.Sprintf("high%d", round)
+			w.pods(name, 6, "4", gang(name, 6), urgent)
+			w.everyMemberSays(name, "nodes are available", 15*time.Second)
+			time.Sleep(time.Second)
+			w.deletePods(name)
+			disrupted = w.disrupted("low")
+		}
+		return disrupted
+	}
+	t.Run("as shipped", func(t *testing.T) {
+		shared.install(t, guard, "")
+		if disrupted := rounds(t, 8); len(disrupted) != 0 {
+			t.Errorf("evicted for a gang that cannot start: %v", disrupted)
+		}
+	})
+	// The count above would see it.
+	t.Run("without preemptVerb", func(t *testing.T) {
+		shared.editScheduler = func(config map[string]any) {
+			for _, extender := range config["extenders"].([]any) {
+				delete(extender.(map[string]any), "preemptVerb")
+			}
+		}
+		defer func() { shared.editScheduler = nil }()
+		shared.install(t, guard, "")
+		if disrupted := rounds(t, 8); len(disrupted) == 0 {
+			t.Error("nobody was evicted: the test would not see an eviction")
+		}
+	})
+}
+
+// A gang with a member that kube-scheduler finds no node for, for reasons that Muster does not know, keeps nobody waiting
+// and says what kube-scheduler said: a claim that does not exist, a neighbour that does not exist. SPEC K-5, K-7, P-6.
+func TestAGangThatCannotStartDelaysNobody(t *testing.T) {
 	shared.install(t, guard, "")
-	w := newWorld(t, shared)
-	w.nodes(4, "4")
-	w.pods("low", 4, "3")
-	w.waitBound("low", 4, 20*time.Second)
-	w.pods("high", 6, "4", gang("high", 6), w.withPriority(100000))
-	w.everyMemberSays("high", "nodes are available", 15*time.Second)
-	time.Sleep(3 * time.Second)
-	w.staysBound("low", 4, time.Second)
-	if pods := w.list("low"); len(pods) != 4 {
-		t.Errorf("%d low-priority pods are left, expected 4", len(pods))
+	hindrances := map[string]podOption{"claim": withMissingClaim, "neighbour": withImpossibleNeighbour}
+	for name, hindrance := range hindrances {
+		for _, gated := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/gated=%v", name, gated), func(t *testing.T) {
+				w := newWorld(t, shared)
+				w.nodes(4, "4")
+				options := []podOption{}
+				if gated {
+					options = append(options, withGate)
+				}
+				w.pods("broken", 3, "4", append(options, gang("broken", 4), w.withPriority(100))...)
+				w.pod("broken-3", "4", append(options, gang("broken", 4), w.withPriority(100), hindrance)...)
+				time.Sleep(2 * time.Second)
+				// A stream of gangs that fit: none waits longer than moments, also when the broken one is tried again.
+				var longest time.Duration
+				for i := 0; i < 12; i++ {
+					small := fmt.Sprintf("small%d", i)
+					start := time.Now()
+					w.pods(small, 2, "4", append(options, gang(small, 2))...)
+					w.waitBound(small, 2, 10*time.Second)
+					longest = max(longest, time.Since(start))
+					w.deletePods(small)
+				}
+				fmt.Printf("FIGURE cannot start: %s, gated=%v: the longest of 12 gangs beside it waited %.2f s\n", name, gated,
+					longest.Seconds())
+				if longest > 4*time.Second {
+					t.Errorf("a gang that fits waited %v", longest)
+				}
+				w.staysBound("broken", 0, time.Second)
+				w.must(waitFor(10*time.Second, "the reason names the member and what kube-scheduler says", func() (bool, string) {
+					said := w.said("broken")
+					return strings.Contains(said, "broken-3") && strings.Contains(said, "nodes are available"), said
+				}))
+			})
+		}
 	}
 }
 
 // (g) A member deleted while held frees its capacity at once. SPEC K-14.
 func TestDeletedWhileHeld(t *testing.T) {
-	shared.install(t, guard, "")
+	shared.installServing(t, guard, absent)
 	w := newWorld(t, shared)
 	w.nodes(2, "4")
-	w.pod("pair-0", "4", gang("pair", 2), withImpossibleNeighbour)
+	w.pod("pair-0", "4", gang("pair", 2), withAbsentScheduler)
 	w.pod("pair-1", "4", gang("pair", 2))
 	w.must(waitFor(15*time.Second, "a held bind", func() (bool, string) { return w.metric("muster_held_binds") == 1, "" }))
 	w.deletePods("pair-1")
@@ -228,22 +294,19 @@ func TestKilled(t *testing.T) {
 	}
 	for name, kill := range victims {
 		t.Run(name+" while half a gang is held", func(t *testing.T) {
-			shared.install(t, guard, "")
+			shared.installServing(t, guard, absent)
 			w := newWorld(t, shared)
-			w.nodes(9, "4")
-			// The eighth cannot arrive until its neighbour runs: the plan stands and the others are held.
+			w.nodes(8, "4")
+			// Nobody asks for the eighth: the plan stands and the others are held.
 			w.pods("half", 7, "4", gang("half", 8))
-			w.pod("half-7", "4", gang("half", 8), func(pod *corev1.Pod) {
-				withImpossibleNeighbour(pod)
-				pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].TopologyKey = "zone"
-			})
+			w.pod("half-7", "4", gang("half", 8), withAbsentScheduler)
 			w.must(waitFor(15*time.Second, "binds are held", func() (bool, string) { return w.metric("muster_held_binds") >= 3, "" }))
 			watch.allow(30 * time.Second)
 			defer watch.allow(0)
 			kill(t, w)
 			w.staysBound("half", 0, 500*time.Millisecond)
-			w.labelNodes("zone", "z1")
-			w.pod("neighbour", "100m", func(pod *corev1.Pod) { pod.Labels["nobody"] = "has-this" })
+			w.deletePods("half-7")
+			w.pod("half-8", "4", gang("half", 8))
 			w.waitBound("half", 8, 60*time.Second)
 		})
 		t.Run(name+" while a binding burst is half done", func(t *testing.T) {
@@ -260,18 +323,6 @@ func TestKilled(t *testing.T) {
 			kill(t, w)
 			w.waitBound("burst", 40, 60*time.Second)
 		})
-	}
-}
-
-// labelNodes gives every node the label.
-func (w *world) labelNodes(key, value string) {
-	w.t.Helper()
-	nodes, err := w.client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{})
-	w.must(err)
-	for _, node := range nodes.Items {
-		_, err := w.client.CoreV1().Nodes().Patch(context.Background(), node.Name, types.MergePatchType,
-			[]byte(fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, key, value)), metav1.PatchOptions{})
-		w.must(err)
 	}
 }
 

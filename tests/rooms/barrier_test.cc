@@ -110,11 +110,10 @@ TEST_F(BarrierTest, WhatIsKeptOfAPod) {
   EXPECT_TRUE(barrier_.NoteArrived(pod));
   barrier_.ForgetArrival(pod);
   EXPECT_FALSE(barrier_.NoteArrived(pod));
-  barrier_.SetNode(pod, 0, Obstacle::kTaint);
+  barrier_.SetNode(pod, 0);
   barrier_.SetByPermit(pod, true);
   barrier_.SetAnswerBy(pod, 9);
   EXPECT_EQ(barrier_.Of(pod).node, 0);
-  EXPECT_EQ(barrier_.Of(pod).obstacle, Obstacle::kTaint);
   EXPECT_TRUE(barrier_.Of(pod).by_permit);
   EXPECT_EQ(barrier_.Of(pod).answer_by_ms, 9);
   barrier_.Forget(pod);

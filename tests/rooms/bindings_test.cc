@@ -47,7 +47,6 @@ TEST_F(BindingsTest, TheLastOneCommitsThemAll) {
   EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).until_ms, kT0 + 7 + kHoldMs);
   EXPECT_EQ(barrier_.Of(PodAt("g-1")).node, cluster_.FindNode("n"));
-  EXPECT_EQ(barrier_.Of(PodAt("g-1")).obstacle, Obstacle::kNone);
   EXPECT_FALSE(calls_.Of(PodAt("g-1")).refused);
   EXPECT_EQ(plans_.Of(gang)->last_arrival_ms, kT0 + 7);
   EXPECT_TRUE(Touched(gang));
@@ -368,7 +367,7 @@ class Permits : public BindingsTest {
     const Pod& pod = PodAt(uid);
     bindings_.SetBindWithin(pod, 7'000);
     ledger_.ChargePod(pod.id, cluster_.FindNode("n"), pod.cls, ChargeKind::kUsed);
-    barrier_.SetNode(pod, cluster_.FindNode("n"), cluster_.FindObstacle(cluster_.FindNode("n"), pod.cls));
+    barrier_.SetNode(pod, cluster_.FindNode("n"));
     barrier_.AddHold(pod, static_cast<HoldToken>(uid.back() - '0'));
     gangs_.SetState(pod, MemberState::kWaiting);
   }
@@ -439,15 +438,6 @@ TEST_F(Permits, ANodeThatIsGoneMeanwhileEndsTheQuorum) {
   EXPECT_EQ(Done(), (Lines{"answer 1 Withdrawn", "answer 2 Withdrawn"}));
   EXPECT_EQ(PodAt("v-1").state, MemberState::kPending);
   EXPECT_EQ(UsedOn("n"), 0);
-}
-
-TEST_F(Permits, AnObstacleThatItsCallerKnewOfIsNone) {
-  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
-  for (const char* uid : {"v-1", "v-2"}) {
-    barrier_.SetNode(PodAt(uid), cluster_.FindNode("n"), Obstacle::kUnschedulable);
-  }
-  EXPECT_TRUE(bindings_.QuorumStands(GangAt("v"), &*step_));
-  EXPECT_EQ(Done(), Lines{});
 }
 
 TEST_F(Permits, WithoutTheQuorumNobodyIsLookedAt) {

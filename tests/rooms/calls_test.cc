@@ -61,17 +61,66 @@ TEST_F(CallsTest, WhatIsNotedOfAPod) {
   calls_.SetParked(pod, false);
   EXPECT_FALSE(calls_.Of(pod).refused);
   EXPECT_FALSE(calls_.Of(pod).called);
-  calls_.NoteSaid(pod, ReasonCode::kNoRoom);
-  EXPECT_EQ(calls_.Of(pod).said, ReasonCode::kNoRoom);
+  calls_.NoteSaid(pod, {ReasonCode::kNoRoom, "y"});
+  EXPECT_EQ(calls_.Of(pod).said.code, ReasonCode::kNoRoom);
   calls_.Tell(pod, /*warning=*/true, {ReasonCode::kTimedOut, "x"}, &*step_);
   calls_.Tell(pod, /*warning=*/false, {ReasonCode::kNoRoom, "y"}, &*step_);
   EXPECT_EQ(Done(), (Lines{"warn a TimedOut", "tell a NoRoom"}));
-  EXPECT_EQ(calls_.Of(pod).told, ReasonCode::kNoRoom);
+  EXPECT_EQ(calls_.Of(pod).told.code, ReasonCode::kNoRoom);
   calls_.NoteGuarded(pod);
   calls_.Forget(pod);
-  EXPECT_EQ(calls_.Of(pod).told, ReasonCode::kNone);
+  EXPECT_EQ(calls_.Of(pod).told.code, ReasonCode::kNone);
   calls_.CallGuarded(At(kT0));
   EXPECT_TRUE(Done().empty());
+}
+
+TEST_F(CallsTest, AReasonIsToldOnceInOtherWordsLater) {
+  const Reason reason{ReasonCode::kNotEnoughPods, "2 of 3"};
+  const Reason other_words{ReasonCode::kNotEnoughPods, "1 of 3"};
+  const Reason other{ReasonCode::kNoRoom, "2 of 3"};
+  const auto when = [&](const Pod& pod, const Reason& said, int64_t now_ms) {
+    return calls_.WhenToTell(pod, Calls::WordOf(said), now_ms);
+  };
+  const Pod& pod = PutLone("a", 1);
+  EXPECT_EQ(when(pod, reason, kT0), kT0) << "nothing was told";
+  At(kT0);
+  calls_.Tell(pod, /*warning=*/false, reason, &*step_);
+  EXPECT_EQ(when(pod, reason, kT0 + 900'000), kNever);
+  EXPECT_EQ(when(pod, other_words, kT0 + 1), kT0 + Calls::kOtherWordsMs);
+  EXPECT_EQ(when(pod, other_words, kT0 + 900'000), kT0 + 900'000);
+  EXPECT_EQ(when(pod, other, kT0 + 1), kT0 + 1);
+  // What its condition says already needs no event, as long as it says it.
+  calls_.NoteSaid(pod, other);
+  EXPECT_EQ(when(pod, other, kT0 + 1), kNever);
+  PodDescription facts = Facts("b", 1);
+  facts.our_gate = true;
+  const Pod& gated = Put(facts);
+  calls_.NoteSaid(gated, other);
+  EXPECT_EQ(when(gated, other, kT0 + 1), kT0 + 1) << "behind a gate it has no condition of ours";
+}
+
+// K-7: what a scheduler says of a pod is about the plan only once the call for it was heard.
+TEST_F(CallsTest, ACallIsHeardWhenThePodShowsIt) {
+  const Pod& pod = PutLone("a", 1);
+  EXPECT_FALSE(calls_.Heard(pod, 7));
+  At(kT0);
+  calls_.Call(pod, kNoNode, 7, &*step_);
+  EXPECT_FALSE(calls_.Heard(pod, 7));
+  PodDescription facts = pod.facts;
+  facts.called = "1";
+  gangs_.SetFacts(pod, facts, pod.cls);
+  EXPECT_TRUE(calls_.Heard(pod, 7));
+  EXPECT_FALSE(calls_.Heard(pod, 8)) << "another plan's call";
+  calls_.Call(pod, kNoNode, 8, &*step_);
+  EXPECT_FALSE(calls_.Heard(pod, 8));
+  facts = Facts("b", 1);
+  facts.our_gate = true;
+  const Pod& gated = Put(facts);
+  calls_.Call(gated, kNoNode, 7, &*step_);
+  EXPECT_FALSE(calls_.Heard(gated, 7));
+  facts.our_gate = false;
+  gangs_.SetFacts(gated, facts, gated.cls);
+  EXPECT_TRUE(calls_.Heard(gated, 7));
 }
 
 TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {

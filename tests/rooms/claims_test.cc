@@ -25,6 +25,84 @@ class ClaimsTest : public RoomsTest {
   }
 };
 
+// --- kube-scheduler finds no node for a member (K-5, K-7) ---
+
+TEST_F(ClaimsTest, AnotherMemberTakesThePlaceOfOneThatFindsNoNode) {
+  AddNode("n", 2);
+  for (const char* name : {"g-1", "g-2", "g-3"}) Put(Facts(name, 1, "g", 2));
+  const Gang& gang = GangAt("g");
+  PlanNow(gang);
+  plans_.Offer(PodAt("g-1"), 0);
+  calls_.NoteRefused(PodAt("g-3"));
+  At(kT0);
+  claims_.NoteUnplaceable(PodAt("g-1"), &*step_);
+  EXPECT_EQ(Done(), Lines{"call g-3"});
+  EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), -1);
+  ASSERT_NE(plans_.Of(gang), nullptr);
+  EXPECT_EQ(gang.kept.requeues, 0);
+  // Now two of three cannot: nobody is left for the second place.
+  claims_.NoteUnplaceable(PodAt("g-3"), &*step_);
+  EXPECT_EQ(plans_.Of(gang), nullptr);
+  EXPECT_EQ(gang.kept.requeues, 1);
+  EXPECT_EQ(gang.retry_at_ms, kT0 + 250);
+}
+
+TEST_F(ClaimsTest, WhoHasNoPlaceStopsNobody) {
+  AddNode("n", 2);
+  for (const char* name : {"g-1", "g-2", "g-3"}) Put(Facts(name, 1, "g", 2));
+  PlanNow(GangAt("g"));
+  for (const char* name : {"g-1", "g-2"}) plans_.Offer(PodAt(name), name[2] - '1');
+  At(kT0);
+  claims_.NoteUnplaceable(PodAt("g-3"), &*step_);
+  EXPECT_NE(plans_.Of(GangAt("g")), nullptr);
+  EXPECT_EQ(Done(), Lines{});
+}
+
+TEST_F(ClaimsTest, APlanThatAMemberCannotJoinIsGivenUpWithItsMatesLaterEachTime) {
+  AddNode("n", 4);
+  PlanPair();
+  PodDescription facts = PodAt("a-2").facts;
+  facts.unschedulable = "no claim";
+  gangs_.SetFacts(PodAt("a-2"), facts, PodAt("a-2").cls);
+  claims_.NoteUnplaceable(PodAt("a-2"), &*step_);
+  for (const char* name : {"a", "b"}) {
+    EXPECT_EQ(plans_.Of(GangAt(name)), nullptr) << name;
+    EXPECT_EQ(GangAt(name).retry_at_ms, kT0 + 250) << name;
+    EXPECT_EQ(GangAt(name).kept.requeues, 1) << "it goes behind its equals";
+  }
+  EXPECT_EQ(GangAt("a").root_cause, "kube-scheduler found no node for member a-2: no claim");
+  int64_t pause = 250;
+  for (int i = 0; i < 12; ++i) {
+    PlanNow(GangAt("a"));
+    claims_.NoteUnplaceable(PodAt("a-2"), At(kT0));
+    pause = std::min<int64_t>(2 * pause, 60'000);
+    EXPECT_EQ(GangAt("a").retry_at_ms, kT0 + pause);
+  }
+}
+
+// Who failed is left out while others can start without it, and tried again when they cannot.
+TEST_F(ClaimsTest, ANewPlanTriesThoseWhoFailedLast) {
+  AddNode("n", 2);
+  for (const char* name : {"g-1", "g-2"}) Put(Facts(name, 1, "g", 2));
+  const Gang& gang = GangAt("g");
+  for (const char* name : {"g-1", "g-2"}) calls_.NoteRefused(PodAt(name));
+  PlanNow(gang);
+  claims_.NoteUnplaceable(PodAt("g-1"), At(kT0));
+  EXPECT_TRUE(calls_.Of(PodAt("g-1")).stuck);
+  for (const char* name : {"g-1", "g-2"}) calls_.NoteCalled(PodAt(name), false);
+  At(kT0);
+  PlanNow(gang);
+  EXPECT_EQ(Done(), (Lines{"call g-1", "call g-2"})) << "without it there are too few";
+  EXPECT_FALSE(calls_.Of(PodAt("g-1")).stuck);
+  claims_.NoteUnplaceable(PodAt("g-1"), At(kT0));
+  Put(Facts("g-3", 1, "g", 2));
+  calls_.NoteRefused(PodAt("g-3"));
+  for (const char* name : {"g-1", "g-2"}) calls_.NoteCalled(PodAt(name), false);
+  At(kT0);
+  PlanNow(gang);
+  EXPECT_EQ(Done(), (Lines{"call g-2", "call g-3"}));
+}
+
 // --- a plan comes ---
 
 TEST_F(ClaimsTest, APlanCallsItsMembersAndStartsTheClock) {
@@ -166,7 +244,7 @@ TEST_F(ClaimsTest, WhatIsCommittedTogetherIsNotGivenUpTogether) {
   EXPECT_EQ(plans_.Of(GangAt("b"))->size(), 2) << "b is under repair on its own";
 }
 
-TEST_F(ClaimsTest, ASubmissionsTimeStartsAnewWithItsWait) {
+TEST_F(ClaimsTest, AWithdrawnPlanTakesTheConfirmationAlong) {
   AddNode("n", 4);
   Put(Facts("g-1", 1, "g", 1), true);
   submissions_.Open(GangAt("g"), "s", 5'000, 0);
@@ -174,7 +252,7 @@ TEST_F(ClaimsTest, ASubmissionsTimeStartsAnewWithItsWait) {
   submissions_.SetConfirmed(GangAt("g"));
   At(kT0 + 3'000);
   Withdraw("g");
-  EXPECT_EQ(submissions_.Of(GangAt("g"))->expires_ms, kT0 + 8'000);
+  EXPECT_EQ(submissions_.Of(GangAt("g"))->expires_ms, kT0 + 5'000) << "nobody asked since it was planned";
   EXPECT_FALSE(submissions_.Of(GangAt("g"))->confirmed);
 }
 

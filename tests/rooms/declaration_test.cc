@@ -53,9 +53,10 @@ TEST(DeclarationRoom, WhoDeclaresAGang) {
       {GangDialect::kApi, false, false},
   };
   for (const auto& [dialect, pod_declares, declares_gang] : cases) {
-    EXPECT_EQ((GangMembership{"g", dialect, pod_declares, {}, {}}.declares_gang()), declares_gang) << ToString(dialect);
+    EXPECT_EQ((GangMembership{"g", dialect, std::nullopt, pod_declares, {}, {}}.declares_gang()), declares_gang)
+        << ToString(dialect);
   }
-  EXPECT_TRUE((GangMembership{"g", {}, false, {}, {}}.in_gang()));
+  EXPECT_TRUE((GangMembership{.name = "g"}.in_gang()));
   EXPECT_FALSE(GangMembership().in_gang());
 }
 

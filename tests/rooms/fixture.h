@@ -83,6 +83,7 @@ class RoomsTest : public testing::Test {
     return pod;
   }
   const Pod& Put(PodDescription facts, bool submitted = false, MemberState state = MemberState::kPending) {
+    if (!scheduler_.empty()) facts.scheduler_name = scheduler_;
     const ClassId cls = facts.invalid.empty() ? *cluster_.AcquireClass(facts.shape) : kNoClass;
     const Pod& pod = gangs_.AddPod(std::move(facts), cls, state, submitted);
     if (!pod.facts.gang.in_gang()) return pod;
@@ -185,6 +186,7 @@ class RoomsTest : public testing::Test {
   Planning planning_;
   Outcome out_;
   std::optional<Step> step_;
+  std::string scheduler_;  // of the pods put from here on; empty: as their facts say
 };
 
 }  // namespace muster

@@ -197,22 +197,27 @@ TEST_F(GangsTest, WhatIsSetStays) {
   EXPECT_EQ(gangs_.SetGroupNews(gang, {}).explains, 3);
 }
 
-// S-5: since when it waits for this reason; a figure that changes is not another reason, and tells nobody anew.
+// S-5: since when it waits for this reason; a figure that changes is not another reason, and is told later.
 TEST_F(GangsTest, AReasonLastsWhileItsCodeDoes) {
   const Gang& gang = *gangs_.Intern("d", "g", 0, 10).gang;
-  gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "1 of 3"}, 100, 150);
+  gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "1 of 3"}, 100, 150, 900);
   EXPECT_EQ(gang.reason, (Reason{ReasonCode::kNotEnoughPods, "1 of 3"}));
   EXPECT_EQ(gang.reason_since_ms, 100);
   EXPECT_EQ(gang.notify_at_ms, 150);
-  gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "2 of 3"}, 110, 120);
+  gangs_.SetReason(gang, {ReasonCode::kNotEnoughPods, "2 of 3"}, 110, 120, 910);
   EXPECT_EQ(gang.reason.text, "2 of 3");
   EXPECT_EQ(gang.reason_since_ms, 100);
   EXPECT_EQ(gang.notify_at_ms, 150);
-  gangs_.SetReason(gang, {ReasonCode::kQueued, ""}, 120, 170);
+  gangs_.SetReason(gang, {ReasonCode::kQueued, ""}, 120, 170, 920);
   EXPECT_EQ(gang.reason_since_ms, 120);
   EXPECT_EQ(gang.notify_at_ms, 150) << "whoever is to be told is told in time";
-  gangs_.SetReason(gang, {ReasonCode::kNoRoom, ""}, 130, 140);
+  gangs_.SetReason(gang, {ReasonCode::kNoRoom, ""}, 130, 140, 930);
   EXPECT_EQ(gang.notify_at_ms, 140);
+  gangs_.SetNotify(gang, kNever);
+  gangs_.SetReason(gang, {ReasonCode::kNoRoom, ""}, 150, 160, 950);
+  EXPECT_EQ(gang.notify_at_ms, kNever) << "the same words";
+  gangs_.SetReason(gang, {ReasonCode::kNoRoom, "less"}, 150, 160, 950);
+  EXPECT_EQ(gang.notify_at_ms, 950) << "other words are told later";
 }
 
 TEST_F(GangsTest, EveryStateHasANameOfItsOwn) {

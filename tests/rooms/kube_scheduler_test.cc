@@ -94,7 +94,7 @@ TEST_F(KubeSchedulerTest, AMemberWithoutAPlanHearsWhy) {
   EXPECT_EQ(reply.reason.text, "gang d/g: 1 of 2 pods exist");
   EXPECT_TRUE(calls_.Of(PodAt("g-1")).refused);
   EXPECT_FALSE(calls_.Of(PodAt("g-1")).called);
-  EXPECT_EQ(calls_.Of(PodAt("g-1")).said, ReasonCode::kNotEnoughPods);
+  EXPECT_EQ(calls_.Of(PodAt("g-1")).said.code, ReasonCode::kNotEnoughPods);
 }
 
 TEST_F(KubeSchedulerTest, AMemberThatIsNotAsked) {
@@ -304,6 +304,14 @@ TEST_F(Preemption, AMemberThatWaitsForItsGangTakesNobodysPlace) {
   EXPECT_EQ(Ask("r-1", {"lone"}), yes_) << "its minimum runs: the rest comes one by one";
   EXPECT_EQ(Ask("nobody", {"lone"}), yes_);
   EXPECT_EQ(Ask("lone", {"nobody"}), yes_);
+}
+
+// No filter call comes before where no built-in filter passes.
+TEST_F(Preemption, AMemberThatIsNotKnownYetTakesNobodysPlace) {
+  for (const char* uid : {"nobody", "lone"}) {
+    EXPECT_EQ(kube_scheduler_.OnPreempt({uid, {{"n", {"x"}}}, /*names_gang=*/true}).nodes, no_) << uid;
+  }
+  EXPECT_EQ(kube_scheduler_.OnPreempt({"r-1", {{"n", {"x"}}}, /*names_gang=*/true}).nodes, yes_);
 }
 
 TEST_F(Preemption, ARunningGangKeepsItsMinimum) {

@@ -207,30 +207,33 @@ class Stuck : public MachineFacts {
     pods_[0].unschedulable = message;
     return Apply(UpsertPod{pods_[0]});
   }
+  // The pod shows the call.
+  void Hear() {
+    pods_[0].called = absl::StrCat(++calls_);
+    Say("muster: called");
+  }
   std::vector<PodDescription> pods_;
+  int calls_ = 0;
 };
 
-TEST_F(Stuck, AStrictGangSendsTheOthersBack) {
-  PutHalf(GangMode::kStrict);
-  EXPECT_EQ(Say("0/3 nodes: volume"), Lines{"answer 2 MemberUnschedulable"});
-  EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
-  EXPECT_EQ(GangAt("g").reason.text,
-            "room is reserved for 2 members, which are being called; " + GangAt("g").root_cause);
-  EXPECT_EQ(machine_.held_binds(), 0);
-  AskAndBind("g-2", 3);
-  EXPECT_EQ(Say("0/3 nodes: volume"), Lines{}) << "nothing new is said";
-  EXPECT_EQ(machine_.held_binds(), 1);
-  EXPECT_EQ(Say("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
-  EXPECT_EQ(Say(""), Lines{});
-  EXPECT_EQ(machine_.held_binds(), 1);
-}
-
-TEST_F(Stuck, ANonStrictGangKeepsThem) {
-  PutHalf(GangMode::kNonStrict);
-  EXPECT_EQ(Say("0/3 nodes: volume"), Lines{});
-  EXPECT_EQ(machine_.held_binds(), 1);
-  EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
-  EXPECT_NE(GangAt("g").reason.text.find("volume"), std::string::npos) << GangAt("g").reason.text;
+TEST_F(Stuck, TheGangsPlacesGoBackAtOnceWhateverItsMode) {
+  for (const GangMode mode : {GangMode::kStrict, GangMode::kNonStrict}) {
+    for (const PodDescription& pod : std::exchange(pods_, {})) Apply(RemovePod{pod.uid});
+    PutHalf(mode);
+    EXPECT_EQ(Say("0/3 nodes: volume"), Lines{"call g-1"})
+        << "what it says of the time before the call is not about the plan";
+    EXPECT_EQ(machine_.held_binds(), 1);
+    EXPECT_EQ(Say("0/3 nodes: volume!"), Lines{}) << "its call is on the way";
+    Hear();
+    EXPECT_EQ(Say("0/3 nodes: volume"), (Lines{"answer 2 MemberUnschedulable", "keep gang/d/g"}));
+    EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
+    EXPECT_EQ(GangAt("g").reason.text, "put back 1 time, waiting before the next try; " + GangAt("g").root_cause);
+    EXPECT_EQ(machine_.held_binds(), 0);
+    EXPECT_EQ(machine_.plans().Of(GangAt("g")), nullptr);
+    EXPECT_EQ(Say("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
+    EXPECT_EQ(Say(""), Lines{});
+    EXPECT_EQ(GangAt("g").kept.requeues, 1);
+  }
 }
 
 TEST_F(Stuck, WithoutAPlanItIsNoRootCause) {
@@ -285,6 +288,12 @@ TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
   EXPECT_EQ(gang.created_ms, 77);
   EXPECT_FALSE(View("g").has_object);
   EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
+  // Declared by annotations, and naming a PodGroup besides (D-8, D-9).
+  PodDescription both = Member("b-1", "b", 1);
+  both.gang.dialect = GangDialect::kPodGroupSigs;
+  both.gang.said_in = GangDialect::kKoordinator;
+  Apply(UpsertPod{both});
+  EXPECT_EQ(View("b").source, ToString(GangDialect::kKoordinator));
 }
 
 // K-3: a pod that is announced with a nominated node, as after a restart, has its room there from the start.

@@ -175,6 +175,31 @@ TEST_F(Restarts, APodGroupIsToldByItsUid) {
 }
 
 // An edit by hand is not everything there is: records wait for who says so (finding 7 of the core's review).
+// What is kept of the gang may be of a start that was interrupted: no member of it is bound by itself meanwhile.
+TEST_F(Restarts, NoMemberIsBoundWhileTheClusterIsRead) {
+  Apply(UpsertNode{Node()});
+  std::vector<PodDescription> pods = {Member("g", "a"), Member("g", "b")};
+  for (PodDescription& pod : pods) {
+    pod.scheduler_name = "default-scheduler";
+    Apply(UpsertPod{pod});
+  }
+  Apply(FactsRead{});
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+  for (const char* uid : {"a", "b"}) {
+    Apply(Filter{uid, offer});
+    Apply(Bind{uid, "n", 1});
+  }
+  ASSERT_TRUE(machine_->FindGang("d/g")->kept.satisfied);
+  Begin();
+  Apply(UpsertNode{Node()});
+  Apply(UpsertPod{pods[0]});
+  const Outcome outcome = Apply(Bind{"a", "n", 2});
+  EXPECT_TRUE(outcome.effects.empty());
+  ASSERT_EQ(outcome.answers.size(), 1U);
+  EXPECT_FALSE(outcome.answers[0].permitted);
+  EXPECT_EQ(outcome.answers[0].reason.code, ReasonCode::kStarting);
+}
+
 TEST_F(Restarts, AnEditByHandDoesNotEndTheReading) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   Permit("g-1");

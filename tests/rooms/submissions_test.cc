@@ -44,20 +44,34 @@ TEST_F(SubmissionsTest, IsOpenUntilItIsFinished) {
 }
 
 TEST_F(SubmissionsTest, ItsTimeStartsAnew) {
-  submissions_.Extend(gang_, kT0);  // harmless: it was not submitted
+  submissions_.NoteWithdrawn(gang_);  // harmless: it was not submitted
   EXPECT_TRUE(Looks(&gang_deadlines_).empty());
   submissions_.Open(gang_, "s", 5'000, 0);
   EXPECT_FALSE(submissions_.Expired(gang_, kNever - 1)) << "not before its time began";
-  submissions_.Extend(gang_, kT0);
+  submissions_.NoteAsked(gang_, /*planned=*/false, kT0);
   EXPECT_EQ(Looks(&gang_deadlines_), std::vector<int32_t>{gang_.id});
   EXPECT_FALSE(submissions_.Expired(gang_, kT0 + 4'999));
   EXPECT_TRUE(submissions_.Expired(gang_, kT0 + 5'000));
   EXPECT_FALSE(submissions_.Of(gang_)->confirmed);
   submissions_.SetConfirmed(gang_);
   EXPECT_TRUE(submissions_.Of(gang_)->confirmed);
-  submissions_.Extend(gang_, kT0 + 1'000);
+  submissions_.NoteWithdrawn(gang_);
   EXPECT_FALSE(submissions_.Of(gang_)->confirmed) << "the plan that was confirmed is another or gone";
-  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 6'000);
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'000);
+}
+
+TEST_F(SubmissionsTest, APlanRenewsItsTimeOnceForEachTimeSomebodyAsked) {
+  submissions_.Open(gang_, "s", 5'000, 0);
+  submissions_.NoteAsked(gang_, /*planned=*/false, kT0);
+  submissions_.NotePlanned(gang_, kT0 + 100);
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100);
+  submissions_.NoteWithdrawn(gang_);
+  submissions_.NotePlanned(gang_, kT0 + 200);
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "nobody asked since";
+  submissions_.NoteAsked(gang_, /*planned=*/true, kT0 + 300);
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'100) << "asking does not keep a plan";
+  submissions_.NotePlanned(gang_, kT0 + 400);
+  EXPECT_EQ(submissions_.Of(gang_)->expires_ms, kT0 + 5'400);
 }
 
 TEST_F(SubmissionsTest, TheOldestOfThoseThatEndedIsForgotten) {

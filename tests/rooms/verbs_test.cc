@@ -8,7 +8,12 @@ namespace {
 
 class VerbsTest : public DriversTest {
  protected:
-  VerbsTest() { AddNode("n", 4); }
+  VerbsTest() {
+    AddNode("n", 4);
+    scheduler_ = "mine";
+  }
+  // Pods put from here on are placed by Muster.
+  void Serve() { scheduler_.clear(); }
   const Pod& PutNonStrict(const std::string& name, const std::string& gang, int32_t min) {
     PodDescription facts = Facts(name, 1, gang, min);
     facts.gang.declaration.mode = GangMode::kNonStrict;
@@ -56,8 +61,10 @@ TEST_F(VerbsTest, InAnInvalidCycleWhoIsRefusedHadItsTurn) {
   EXPECT_TRUE(GangAt("g").kept.cycle_valid);
   EXPECT_EQ(PreFilter("g-2"), ReasonCode::kNone);
   gangs_.SetRootCause(GangAt("g"), "");
-  EXPECT_EQ(verbs_.OnPreFilter({"g-2"}, kT0).reason.text,
-            "gang d/g: the pod had its turn in schedule cycle 2; the next begins when every member had its turn");
+  EXPECT_EQ(
+      verbs_.OnPreFilter({"g-2"}, kT0).reason.text,
+      "gang d/g: the pod had its turn in schedule cycle 2; the next begins when every member had its turn, and a turn "
+      "after which neither Permit nor PostFilter comes ends after 30 s");
 }
 
 TEST_F(VerbsTest, WhereThereAreNoCycles) {
@@ -236,6 +243,7 @@ TEST_F(VerbsTest, WhoWasPermittedAndIsBoundMayAskAgain) {
 
 // A gang that Muster places: the member takes a place of the plan.
 TEST_F(VerbsTest, APlaceOfThePlan) {
+  Serve();
   AddNode("m", 0);
   PutGang("g", 2);
   PutMember("g-3", 1, "g", 2);
@@ -260,6 +268,7 @@ TEST_F(VerbsTest, APlaceOfThePlan) {
 }
 
 TEST_F(VerbsTest, AnotherNodeThanItsPlace) {
+  Serve();
   AddNode("m", 4);
   PutGang("g", 2);
   PlanNow(GangAt("g"));
@@ -270,6 +279,7 @@ TEST_F(VerbsTest, AnotherNodeThanItsPlace) {
 }
 
 TEST_F(VerbsTest, APlanThatDoesNotStandTheLastLook) {
+  Serve();
   AddNode("m", 1);
   AddNode("o", 1);
   PodDescription big = Facts("g-1", 1, "g", 2);
@@ -442,6 +452,7 @@ TEST_F(VerbsTest, OneTimeoutCountsOnce) {
 }
 
 TEST_F(VerbsTest, ATimeoutWhileSomethingIsHeldCountsInBackOffToo) {
+  Serve();
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
     facts.gang.declaration.groups = {"d/a", "d/b"};
@@ -539,6 +550,7 @@ TEST_F(VerbsTest, NodesAreFoundBestFirst) {
 }
 
 TEST_F(VerbsTest, WhyANodeIsNoneForThePod) {
+  Serve();
   AddNode("full", 1);
   NodeDescription cordoned;
   cordoned.name = "cordoned";
@@ -572,6 +584,7 @@ TEST_F(VerbsTest, WhyANodeIsNoneForThePod) {
 }
 
 TEST_F(VerbsTest, WhoIsPlacedAsAWhole) {
+  Serve();
   PutGang("g", 2);
   EXPECT_TRUE(verbs_.PlacedAsWhole(PodAt("g-1")));
   EXPECT_FALSE(verbs_.PlacedAsWhole(PutLone("a", 1)));

@@ -229,7 +229,8 @@ std::string CoreTarget::Print(const Outcome& outcome) {
     if (const auto* bind = std::get_if<BindPod>(&effect))
       lines.push_back(absl::StrCat("effect: bind ", bind->pod.name, " to ", bind->node));
     if (const auto* call = std::get_if<CallPod>(&effect)) {
-      lines.push_back(absl::StrCat("effect: call ", call->pod.name, call->remove_gate ? " by removing its gate" : ""));
+      lines.push_back(absl::StrCat("effect: call ", call->pod.name, call->remove_gate ? " by removing its gate" : "",
+                                   call->note.empty() ? "" : " with a new condition"));
     }
     if (const auto* mark = std::get_if<MarkTimedOut>(&effect))
       lines.push_back(absl::StrCat("effect: mark ", mark->pod.name, " timed out"));

@@ -54,7 +54,7 @@ struct EffectText {
     return absl::StrCat("bind ", e.pod.uid, "@", e.node, " until ", e.deadline_ms);
   }
   std::string operator()(const CallPod& e) const {
-    return absl::StrCat("call ", e.pod.uid, e.remove_gate, e.nominated_node, " ", e.plan);
+    return absl::StrCat("call ", e.pod.uid, e.remove_gate, e.nominated_node, " ", e.plan, e.note);
   }
   std::string operator()(const MarkTimedOut& e) const { return absl::StrCat("mark ", e.pod.uid); }
   std::string operator()(const EvictPod& e) const { return absl::StrCat("evict ", e.pod.uid, e.note); }

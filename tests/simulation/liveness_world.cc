@@ -251,8 +251,12 @@ void LivenessWorld::Deliver() {
         if (pod == pods_.end()) continue;
         Log(absl::StrCat("pod ", call->pod.uid, " is called"));
         pod->second.parked = Parked::kNo;
-        if (!call->remove_gate || !pod->second.facts.our_gate) continue;
-        pod->second.facts.our_gate = false;
+        if (!call->remove_gate) {
+          pod->second.facts.called = absl::StrCat(++calls_);
+          if (!call->note.empty()) pod->second.facts.unschedulable = call->note;
+        } else if (!std::exchange(pod->second.facts.our_gate, false)) {
+          continue;
+        }
         Apply(UpsertPod{pod->second.facts});
       } else if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
         const auto pod = pods_.find(mark->pod.uid);

@@ -136,6 +136,7 @@ class LivenessWorld {
   bool quiet_ = false;
   bool progress_ = false;
   int next_uid_ = 1;
+  int calls_ = 0;
   HoldToken next_token_ = 1;
   std::map<std::string, NodeDescription> nodes_;   // that are there
   std::map<std::string, NodeDescription> absent_;  // that left

@@ -174,6 +174,7 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       pod->our_gate = false;
       break;
     case 5:
+      if (Roll(2) == 0) pod->called = absl::StrCat(Roll(1'000));
       pod->unschedulable = absl::StrCat("0/6 nodes: ", Roll(3));
       break;
     case 6:

@@ -29,7 +29,38 @@ TEST(Dialects, KoordinatorAnnotations) {
   EXPECT_EQ(said.on_timeout, OnTimeout::kRequeue);
   EXPECT_EQ(said.on_member_failure, OnMemberFailure::kAll);
   EXPECT_EQ(said.queue, "research");
-  EXPECT_TRUE(said.warnings.empty());
+  EXPECT_EQ(said.warnings,
+            std::vector<std::string>{"muster.dev/queue: \"research\" is not acted on: there are no queues yet"});
+}
+
+TEST(Dialects, WhoseKeysDeclareTheGang) {
+  const auto declared_in = [](const Labels& annotations, const Labels& labels) {
+    return ParseMembership(annotations, labels, "").declared_in();
+  };
+  const Labels koord = {{"gang.scheduling.koordinator.sh/name", "g"},
+                        {"gang.scheduling.koordinator.sh/min-available", "1"}};
+  const Labels sigs = {{"pod-group.scheduling.sigs.k8s.io/name", "g"}};
+  EXPECT_EQ(declared_in(koord, {}), GangDialect::kKoordinator);
+  EXPECT_EQ(declared_in(koord, sigs), GangDialect::kKoordinator);
+  EXPECT_EQ(ParseMembership(koord, sigs, "").dialect, GangDialect::kPodGroupSigs) << "it names that PodGroup besides";
+  EXPECT_EQ(declared_in({}, sigs), GangDialect::kPodGroupSigs);
+}
+
+// D-4, D-5, D-8, D-15: what was meant to put the pod into a gang and does not.
+TEST(Dialects, KeysThatNobodyActsOn) {
+  const auto ignored = [](const Labels& annotations, const Labels& labels) {
+    return ParseMembership(annotations, labels, "").ignored;
+  };
+  EXPECT_TRUE(ignored({}, {{"app", "x"}}).empty());
+  for (const char* key :
+       {"pod-group-name", "kai.scheduler/subgroup-name", "yunikorn.apache.org/task-group-name",
+        "yunikorn.apache.org/task-groups", "scheduling.k8s.io/group-name",
+        "gang.scheduling.koordinator.sh/min-available", "pod-group.scheduling.sigs.k8s.io/min-available"}) {
+    ASSERT_EQ(ignored({{key, "3"}}, {}).size(), 1U) << key;
+    EXPECT_EQ(ignored({{key, "3"}}, {})[0].rfind(key, 0), 0U) << key;
+    EXPECT_EQ(ignored({}, {{key, "3"}}).size(), 1U) << key;
+  }
+  EXPECT_TRUE(ignored({{"gang.scheduling.koordinator.sh/name", "g"}, {"pod-group-name", "g"}}, {}).empty());
 }
 
 // SPEC D-12: integers and lists where strings are due.

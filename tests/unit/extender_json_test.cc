@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "k8s-extender/apiserver/kube_config.h"
 #include "service/config/config.h"
 
@@ -48,6 +49,15 @@ TEST(Preemption, ReadsAndAnswers) {
   ASSERT_TRUE(args.ok());
   ASSERT_EQ(args->candidates.size(), 2u);
   EXPECT_EQ(args->candidates[0].victim_uids, std::vector<std::string>{"v"});
+  EXPECT_FALSE(args->names_gang);
+  const char* keys[] = {R"("annotations":{"gang.scheduling.koordinator.sh/name":"g"})",
+                        R"("labels":{"pod-group.scheduling.sigs.k8s.io/name":"g"})",
+                        R"("labels":{"scheduling.x-k8s.io/pod-group":"g"})"};
+  for (const char* key : keys) {
+    EXPECT_TRUE(ParsePreemptionArgs(absl::StrCat(R"({"pod":{"metadata":{"uid":"u",)", key, "}}}"))->names_gang) << key;
+  }
+  EXPECT_TRUE(ParsePreemptionArgs(R"({"Pod":{"metadata":{"uid":"u"},"spec":{"schedulingGroup":{"podGroupName":"g"}}}})")
+                  ->names_gang);
   EXPECT_EQ(PreemptionResultJson(PreemptReply{}, args->candidates), R"({"NodeNameToMetaVictims":{}})");
   EXPECT_EQ(PreemptionResultJson(PreemptReply{{"n-0"}}, args->candidates),
             R"({"NodeNameToMetaVictims":{"n-0":{"NumPDBViolations":0,"Pods":[{"UID":"v"}]}}})");
