@@ -430,5 +430,18 @@ BUGS = {
         "state/drivers/kube_scheduler.cc",
         "  if (pod->gang != nullptr && !r_.sources->complete()) {",
         "  if (pod->gang != nullptr && pod->facts.uid.empty()) {"),
+    "not-woken-is-waited-for": (
+        "state/machine/due.cc",
+        "if (plan->doubt_ms <= now_ms) return GiveUpDoubted(gang, step);",
+        "if (plan->doubt_ms <= now_ms) return r_.plans->SetDoubt(gang, kNever);"),
+    "everything-is-doubted": (
+        "state/starts/calls.cc",
+        "state.doubted = !call.note.empty() && Unmodelled(words) ? plan : 0;",
+        "state.doubted = !call.note.empty() ? plan : 0;"),
+    "stuck-planned-first": ("state/gangs/gangs.cc", "    if (pod->stuck) {\n", "    if (false) {\n"),
+    "stuck-for-ever": (
+        "state/starts/planning.cc",
+        "    for (const Gang* each : gangs) r_.gangs->ForgetStuck(*each);\n",
+        ""),
     "foreign-keys-in-silence": ("k8s-extender/dialects/gang_keys.cc", "    out.ignored = IgnoredKeys(annotations, labels);\n", ""),
 }

@@ -75,7 +75,9 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
       if (Guarded(pod, node) && offer.Contains(name)) reply.guarded.push_back(name);
     }
   }
-  std::sort(reply.guarded.begin(), reply.guarded.end());
+  if (!std::is_sorted(reply.guarded.begin(), reply.guarded.end())) {
+    std::sort(reply.guarded.begin(), reply.guarded.end());
+  }
   if (!reply.guarded.empty()) reply.reason = {ReasonCode::kGuarded, "the node's free capacity is promised to a gang"};
   return reply;
 }
@@ -110,6 +112,8 @@ Reason KubeScheduler::CannotAsk(const Pod& pod, Step* step) {
 
 FilterReply KubeScheduler::FilterMember(const Pod& pod, const NodeOffer& offer, Step* step) {
   const Gang& gang = *pod.gang;
+  r_.calls->NoteCame(pod);
+  r_.gangs->SetStuck(pod, false);  // some node passes its scheduler's own filters
   if (Reason reason = CannotAsk(pod, step); !reason.none()) return RefuseMember(pod, std::move(reason));
   if (r_.plans->Of(gang) != nullptr) {
     FilterReply reply = FilterPlanned(pod, offer, step);

@@ -101,14 +101,23 @@ const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
   Gang& changed = Noted(gang);
   changed.runs_current = true;
   changed.runs.clear();
-  for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (!Plannable(*pod)) continue;
+  std::vector<const Pod*> stuck;
+  const auto add = [&](const Pod& pod) {
     std::vector<Candidates>& runs = changed.runs;
-    if (runs.empty() || runs.back().cls != pod->cls || runs.back().priority != pod->facts.priority) {
-      runs.push_back({pod->cls, pod->facts.priority, 0});
+    if (runs.empty() || runs.back().cls != pod.cls || runs.back().priority != pod.facts.priority) {
+      runs.push_back({pod.cls, pod.facts.priority, 0});
     }
     ++runs.back().pods;
+  };
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (!Plannable(*pod)) continue;
+    if (pod->stuck) {
+      stuck.push_back(pod);
+    } else {
+      add(*pod);
+    }
   }
+  for (const Pod* pod : stuck) add(*pod);
   return gang.runs;
 }
 
@@ -289,34 +298,6 @@ void Gangs::Forget(const Gang& gang) {
   gangs_.erase(gang.key);
   gang_table_[static_cast<size_t>(id)].reset();
   free_gangs_.push_back(id);
-}
-
-void Gangs::HadTurn(const Pod& pod) {
-  Gang& gang = Mut(*pod.gang);
-  gang.cycles_used = true;
-  if (pod.round >= gang.kept.cycle) return;
-  Pod& turned = Mut(pod);
-  LeaveSet(&turned);
-  turned.round = gang.kept.cycle;
-  EnterSet(&turned);
-  Touch(gang);
-}
-
-// The cycle ends when every member that can have a turn had it: as many as the total says, or as there are.
-void Gangs::AdvanceCycle(const Gang& gang) {
-  const int32_t able = gang.count(MemberState::kPending) - gang.gated + gang.count(MemberState::kWaiting);
-  const int32_t needed = std::min(std::max(gang.rules.total_number, gang.rules.min_member), able);
-  if (needed <= 0 || gang.turned < needed) return;
-  Gang& advanced = Mut(gang);
-  ++advanced.kept.cycle;
-  advanced.kept.cycle_valid = true;
-  advanced.turned = 0;
-  Touch(gang);
-}
-
-void Gangs::InvalidateCycle(const Gang& gang) {
-  Mut(gang).kept.cycle_valid = false;
-  Mut(gang).cycles_used = true;
 }
 
 void Gangs::EndSubmitted(const Gang& gang) {

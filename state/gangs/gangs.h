@@ -52,7 +52,7 @@ class Gangs {
   [[nodiscard]] int32_t PlannableMembers(const Gang& gang) const;
   // The member created first. REQUIRES: the gang has members.
   [[nodiscard]] static const Pod& FirstMember(const Gang& gang);
-  // The plannable members in order, in runs of one class and one priority.
+  // The plannable members in order, those that are stuck last, in runs of one class and one priority.
   [[nodiscard]] const std::vector<Candidates>& CandidateRuns(const Gang& gang);
 
   // Who lists whom, as the gangs' rules say.
@@ -101,6 +101,12 @@ class Gangs {
   // Everything that was said about the gang is read again (D-9).
   void Redeclare(const Gang& gang);
   void ReadRules(const Gang& gang);
+
+  // --- members that cannot be placed (K-5) ---
+  // The plannable member comes after all others of its gang that are not stuck, or no more.
+  void SetStuck(const Pod& pod, bool stuck);
+  // Nobody of the gang is stuck any more. Returns whether somebody was.
+  bool ForgetStuck(const Gang& gang);
 
   // --- schedule cycles (G-2) ---
   void HadTurn(const Pod& pod);

@@ -51,6 +51,7 @@ struct Pod {
 
   bool served = false;     // its scheduler is one that we serve
   bool able = false;       // nothing about the pod itself keeps it from being planned
+  bool stuck = false;      // came when called, and its scheduler found no node for it: others go first (K-5)
   bool submitted = false;  // came with a whole gang that is not confirmed yet: placed by us (S-1)
   bool stranger = false;   // names a submitted gang that it did not come with
 

@@ -83,6 +83,7 @@ class Announcements {
   void JoinGang(const Pod& pod, Step* step);
   void LeaveGang(const Pod& pod);
   void NoteUnschedulable(const Pod& pod, Step* step);
+  void NoteHeard(const Pod& pod, int64_t now_ms);
   void NotifySoon(const Gang& gang, int64_t now_ms);
   void RulesChanged(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);

@@ -13,7 +13,7 @@ int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
   if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
     due = std::min(due, submission->expires_ms);
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
-    due = std::min({due, plan->next_wake_ms, plan->soon_ms});
+    due = std::min({due, plan->next_wake_ms, plan->soon_ms, plan->doubt_ms});
     if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
   }
   if (gang.retry_at_ms > now_ms) due = std::min(due, gang.retry_at_ms);
@@ -38,6 +38,7 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
   if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return GiveUpIdlePlan(gang, *plan, step);
+  if (plan->doubt_ms <= now_ms) return GiveUpDoubted(gang, step);
   if (plan->soon_ms <= now_ms) {
     r_.plans->NoteCalledSoon(gang);
     r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
@@ -52,6 +53,17 @@ void Settling::LeaveHalf(const Gang& gang, Step* step) {
   r_.repair->EndFinish(gang);
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
     if (each->half_bound()) r_.repair->LeaveHalf(*each, step);
+  }
+}
+
+// K-5: members of which kube-scheduler said before what stands in the way were called and did not come.
+void Settling::GiveUpDoubted(const Gang& gang, Step* step) {
+  r_.plans->SetDoubt(gang, kNever);
+  const MemberSet pending = gang.in(MemberState::kPending);
+  for (const Pod* pod : pending) {
+    const Plan* plan = r_.plans->Of(gang);
+    if (plan == nullptr) return;
+    if (!plan->committed && r_.calls->Doubted(*pod, plan->id)) r_.claims->NoteUnplaceable(*pod, step);
   }
 }
 

@@ -148,7 +148,7 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
 void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
   for (const int64_t value : {plan.id, plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms,
                               int64_t{plan.held}, int64_t{plan.bound}, int64_t{plan.lowest_priority},
-                              int64_t{plan.absences}, plan.soon_ms, int64_t{plan.soon_calls}}) {
+                              int64_t{plan.absences}, plan.soon_ms, plan.doubt_ms, int64_t{plan.soon_calls}}) {
     hasher->Add(value);
   }
   hasher->Add(plan.committed);
@@ -239,8 +239,8 @@ void AddBinding(const Binding& binding, const Bindings::Permission& permission, 
 void AddCalls(const Calls::State& calls, StateHasher* hasher) {
   hasher->Add(calls.refused);
   hasher->Add(calls.called);
-  hasher->Add(calls.stuck);
   hasher->Add(calls.plan);
+  hasher->Add(calls.doubted);
   hasher->Add(calls.by_gate);
   hasher->Add(calls.called_before);
   for (const Calls::Word& word : {calls.said, calls.told}) {
@@ -314,6 +314,7 @@ uint64_t Machine::Hash() const {
     hasher.Add(pod.stranger);
     hasher.Add(pod.round);
     hasher.Add(pod.passed_ms);
+    hasher.Add(pod.stuck);
     hasher.Add(NameOf(cluster_, charge.node));
     hasher.Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
     hasher.Add(plans_.SlotIndex(pod));

@@ -10,6 +10,8 @@ namespace {
 
 // A gang's reason must have stood this long before events tell it: most pass by themselves.
 constexpr int64_t kNotifyDelayMs = 2'000;
+// A pod that its scheduler looks at again when called has been looked at after this time.
+constexpr int64_t kDoubtMs = 1'000;
 
 MemberState StateFromFacts(const PodDescription& facts) {
   if (facts.phase == PodPhase::kSucceeded) return MemberState::kSucceeded;
@@ -39,6 +41,7 @@ struct Announcements::Change {
   bool priority = false;
   bool nomination = false;
   bool unschedulable = false;
+  bool called = false;
 
   Change(const PodDescription& before, const PodDescription& now)
       : gang(before.gang.name != now.gang.name),
@@ -47,7 +50,8 @@ struct Announcements::Change {
         shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
         priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
-        unschedulable(before.unschedulable != now.unschedulable) {}
+        unschedulable(before.unschedulable != now.unschedulable),
+        called(before.called != now.called) {}
 };
 
 absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, Step* step) {
@@ -85,6 +89,10 @@ void Announcements::AddPod(PodDescription facts, bool submitted, Step* step) {
   const bool asked = r_.calls->TakeAskedEarly(pod.facts.uid);
   if (asked) r_.calls->NoteRefused(pod);
   JoinGang(pod, step);
+  if (pod.gang != nullptr && pod.state == MemberState::kPending && !pod.facts.unschedulable.empty()) {
+    r_.calls->NoteRefused(pod);  // kube-scheduler has parked it
+    r_.gangs->SetStuck(pod, Unmodelled(OwnWords(pod)));
+  }
   const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
   if (lone && r_.gangs->Serves(pod)) {
     for (const std::string& ignored : pod.facts.gang.ignored) {
@@ -135,6 +143,7 @@ void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) 
   if (pod.on_node()) r_.claims->UseNode(pod, step);
   if (pod.gang == nullptr && (change.gang || change.nomination)) FollowNomination(pod);
   if (change.unschedulable && !pod.facts.unschedulable.empty()) NoteUnschedulable(pod, step);
+  if (change.called) NoteHeard(pod, step->now_ms());
 }
 
 // The pod's own charge, if there is one, follows its new shape.
@@ -203,7 +212,16 @@ void Announcements::NoteUnschedulable(const Pod& pod, Step* step) {
   }
   if (claims && r_.calls->Of(pod).plan == plan->id) return r_.calls->NoteRefused(pod);  // its call is on the way
   r_.calls->SetParked(pod, true);
+  if (plan == nullptr && Unmodelled(OwnWords(pod))) r_.gangs->SetStuck(pod, true);
   if (claims) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // it tried before the plan stood
+}
+
+// The call for its gang's plan has reached a pod of which it is not known whether anybody looks at it again.
+void Announcements::NoteHeard(const Pod& pod, int64_t now_ms) {
+  const Plan* plan = pod.gang == nullptr ? nullptr : r_.plans->Of(*pod.gang);
+  if (plan == nullptr || plan->committed || !r_.calls->Doubted(pod, plan->id)) return;
+  r_.plans->SetDoubt(*pod.gang, std::min(plan->doubt_ms, now_ms + kDoubtMs));
+  r_.gangs->Touch(*pod.gang);
 }
 
 // The gang's members are told why they wait, unless they were.

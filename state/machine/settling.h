@@ -61,6 +61,7 @@ class Settling {
   [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
   void LeaveHalf(const Gang& gang, Step* step);
+  void GiveUpDoubted(const Gang& gang, Step* step);
   void GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step);
   void NotifyMembers(const Gang& gang, Step* step);
 

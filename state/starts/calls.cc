@@ -4,12 +4,20 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "state/base/hash.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
 
 constexpr size_t kMaxAskedEarly = 10'000;
+constexpr absl::string_view kNote =
+    "muster: room is reserved for the pod's gang; its scheduler was asked to look again. It said before: ";
+constexpr size_t kMaxWords = 600;
 
 }  // namespace
 
@@ -17,6 +25,29 @@ PodRef RefOf(const Pod& pod) { return PodRef{pod.facts.name_space, pod.facts.nam
 
 bool SaysNothingOfUs(const Pod& pod) {
   return !pod.facts.unschedulable.empty() && pod.facts.unschedulable.find("muster:") == std::string::npos;
+}
+
+absl::string_view OwnWords(const Pod& pod) {
+  const absl::string_view message = pod.facts.unschedulable;
+  if (absl::StartsWith(message, kNote)) return message.substr(kNote.size());
+  return SaysNothingOfUs(pod) ? message : absl::string_view();
+}
+
+bool Unmodelled(absl::string_view words) {
+  if (words.empty()) return false;
+  // "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) were unschedulable. preemption: ..."
+  constexpr absl::string_view kBefore = "nodes are available: ";
+  const size_t at = words.find(kBefore);
+  if (at == absl::string_view::npos) return true;
+  words.remove_prefix(at + kBefore.size());
+  words = words.substr(0, words.find(". "));
+  constexpr absl::string_view kModelled[] = {
+      "Insufficient ",      "Too many pods",          "untolerated taint",
+      "were unschedulable", "node affinity/selector", "free ports",
+  };
+  return absl::c_any_of(absl::StrSplit(words, ", "), [&](absl::string_view reason) {
+    return absl::c_none_of(kModelled, [&](absl::string_view known) { return absl::StrContains(reason, known); });
+  });
 }
 
 void Calls::Tell(const Pod& pod, bool warning, const Reason& reason, Step* step) {
@@ -43,7 +74,6 @@ void Calls::SetParked(const Pod& pod, bool refused) {
   State& state = states_[pod.id];
   state.refused = refused;
   state.called = false;
-  state.stuck = state.stuck && refused;
 }
 
 bool Calls::Heard(const Pod& pod, int64_t plan) const {
@@ -79,10 +109,10 @@ void Calls::Call(const Pod& pod, NodeId hint, int64_t plan, Step* step) {
   call.remove_gate = pod.facts.our_gate;
   if (call.remove_gate && nominate_ && hint != kNoNode) call.nominated_node = cluster_->node(hint).facts.name;
   call.plan = plan;
-  if (plan != 0 && !call.remove_gate && SaysNothingOfUs(pod)) {
-    call.note = "muster: room is reserved for the pod's gang; its scheduler was asked to look again";
-  }
+  const absl::string_view words = OwnWords(pod);
+  if (plan != 0 && !call.remove_gate && !words.empty()) call.note = absl::StrCat(kNote, Beginning(words, kMaxWords));
   State& state = states_[pod.id];
+  state.doubted = !call.note.empty() && Unmodelled(words) ? plan : 0;
   state.called = true;
   state.plan = plan;
   state.by_gate = call.remove_gate;
@@ -93,7 +123,7 @@ void Calls::Call(const Pod& pod, NodeId hint, int64_t plan, Step* step) {
 void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step) {
   FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (!gangs_->Plannable(*pod) || Of(*pod).stuck) continue;
+    if (!gangs_->Plannable(*pod) || pod->stuck) continue;
     const bool has_slot = plans.SlotIndex(*pod) >= 0;
     NodeId hint = kNoNode;
     if (!has_slot) {

@@ -12,6 +12,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
 #include "state/messages/step.h"
@@ -24,6 +25,13 @@ namespace muster {
 
 // kube-scheduler refused the pod without asking us: its message does not carry our reason.
 [[nodiscard]] bool SaysNothingOfUs(const Pod& pod);
+
+// What kube-scheduler itself said last when it found no node for the pod; empty: nothing.
+[[nodiscard]] absl::string_view OwnWords(const Pod& pod);
+
+// Some of these words are about what Muster does not judge - volumes, claims, neighbours -, so that a plan cannot know
+// better.
+[[nodiscard]] bool Unmodelled(absl::string_view words);
 
 class Calls {
  public:
@@ -39,13 +47,13 @@ class Calls {
     bool refused = false;        // kube-scheduler has parked it: it comes back only when called
     bool called = false;         // was called since
     bool by_gate = false;        // the last call took its gate away
-    bool stuck = false;          // came when called, and kube-scheduler found no node for it: others go first
     ClassId guarded = kNoClass;  // the class of which it was guarded
     int64_t plan = 0;            // for which it was called last
-    std::string called_before;   // its annotation then
-    Word said;                   // our last refusal: the pod's condition says it
-    Word told;                   // what an event told this pod's owner last,
-    int64_t told_ms = -kNever;   // and when
+    int64_t doubted = 0;  // the plan for which it was called although its scheduler had said what stands in the way
+    std::string called_before;  // its annotation then
+    Word said;                  // our last refusal: the pod's condition says it
+    Word told;                  // what an event told this pod's owner last,
+    int64_t told_ms = -kNever;  // and when
   };
 
   // `nominate`: set nominated node names as a hint when gates are removed.
@@ -64,9 +72,13 @@ class Calls {
   void NoteRefused(const Pod& pod) { states_[pod.id].refused = true; }
   void NoteCalled(const Pod& pod, bool called) { states_[pod.id].called = called; }
   void NoteSaid(const Pod& pod, const Reason& reason) { states_[pod.id].said = WordOf(reason); }
-  void SetStuck(const Pod& pod, bool stuck) { states_[pod.id].stuck = stuck; }
   // The pod was called for the plan, and its scheduler has heard it: what it says of the pod since is about the plan.
   [[nodiscard]] bool Heard(const Pod& pod, int64_t plan) const;
+  // So it is, its scheduler had found no node before for reasons of its own, and it has not come since: it may not look
+  // again at all, as nothing has changed that it knows of.
+  [[nodiscard]] bool Doubted(const Pod& pod, int64_t plan) const { return Of(pod).doubted == plan && Heard(pod, plan); }
+  // Its scheduler asks about the pod.
+  void NoteCame(const Pod& pod) { states_[pod.id].doubted = 0; }
   [[nodiscard]] static Word WordOf(const Reason& reason);
   // When the pod's owner is to be told this: `now_ms` at once, kNever when it was said already, later when much the
   // same was said a short while ago.

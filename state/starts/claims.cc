@@ -35,7 +35,7 @@ void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Ope
   }
   r_.clock->Start(gang, /*by_plan=*/true, step->now_ms());
   if (!OthersCanTake(gang, *r_.plans->Of(gang))) {  // without those who found no node before: they are tried again
-    for (const Pod* pod : gang.in(MemberState::kPending)) r_.calls->SetStuck(*pod, false);
+    r_.gangs->ForgetStuck(gang);
   }
   r_.calls->CallMembers(gang, *r_.plans->Of(gang), *r_.plans, /*again=*/false, step);
 }
@@ -116,12 +116,12 @@ void Claims::NoteUnplaceable(const Pod& pod, Step* step) {
   const Gang& gang = *pod.gang;
   const Plan* plan = r_.plans->Of(gang);
   MUSTER_CHECK(plan != nullptr && !plan->committed);
-  r_.calls->SetStuck(pod, true);
+  r_.gangs->SetStuck(pod, true);
   if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasPlaceFor(pod)) return;  // nobody waits for it
   FreeSlot(pod);
   if (OthersCanTake(gang, *plan)) return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
-  r_.gangs->SetRootCause(
-      gang, absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", pod.facts.unschedulable));
+  r_.gangs->SetRootCause(gang,
+                         absl::StrCat("kube-scheduler found no node for member ", pod.facts.name, ": ", OwnWords(pod)));
   const std::string why = gang.root_cause;
   const Group together = r_.plans->MatesOf(gang);
   Withdraw(gang, ReasonCode::kMemberUnschedulable, why, step);
@@ -131,7 +131,7 @@ void Claims::NoteUnplaceable(const Pod& pod, Step* step) {
 bool Claims::OthersCanTake(const Gang& gang, const Plan& plan) const {
   FreePlaces places(plan);
   for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod) || r_.calls->Of(*pod).stuck) continue;
+    if (r_.plans->SlotIndex(*pod) >= 0 || !r_.gangs->Plannable(*pod) || pod->stuck) continue;
     if (places.Take(*pod) >= 0 && places.empty()) return true;
   }
   return places.empty();

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -72,14 +73,21 @@ void Planning::Wake() {
     if (seen.insert(change.node).second) gained.push_back(change.node);
   }
   if (!missed && gained.empty()) return;
-  r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for) {
-    if (missed || wait_for.classes.empty()) return true;
+  const auto helps = [&](const WaitFor& wait_for) {
     const bool touches = absl::c_any_of(gained, [&](NodeId node) {
       return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
         return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && r_.cluster->Room(node, cls, 1) > 0;
       });
     });
     return touches && (facts_changed || MayFit(wait_for));
+  };
+  absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;  // many wait for as much of one class
+  r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for) {
+    if (missed || wait_for.classes.empty()) return true;
+    if (wait_for.classes.size() > 1) return helps(wait_for);
+    const auto [answer, fresh] = known.try_emplace({wait_for.classes.front(), wait_for.at_least}, false);
+    if (fresh) answer->second = helps(wait_for);
+    return answer->second;
   });
 }
 
@@ -128,6 +136,8 @@ bool Planning::Try(const Gang& gang, Step* step) {
   if (Reason reason = Place(gangs, step); !reason.none()) {
     const bool any_gain = reason.code == ReasonCode::kNoPlaceFound;
     Block(gang, std::move(needs), any_gain, /*holds=*/false, std::move(reason));
+    // Without those who found no node before there is no room: with them there may be.
+    for (const Gang* each : gangs) r_.gangs->ForgetStuck(*each);
     r_.gangs->Touch(gang);
     return false;
   }

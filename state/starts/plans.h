@@ -46,6 +46,7 @@ struct Plan {
   int64_t next_wake_ms = kNever;
   std::vector<std::string> mates;  // D-10: keys of the gangs planned with this one, under the same id
   int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
+  int64_t doubt_ms = kNever;       // when members that are doubted and have not come are taken for unplaceable (K-5)
   int64_t soon_ms = kNever;        // when members that were not offered their node are called again
   int32_t soon_calls = 0;          // how often that was done
 
@@ -131,6 +132,7 @@ class Plans {
   // A member was not offered its node: it is called again soon, later each time.
   void CallSoon(const Gang& gang, int64_t now_ms);
   void NoteCalledSoon(const Gang& gang);
+  void SetDoubt(const Gang& gang, int64_t at_ms) { Mut(gang).doubt_ms = at_ms; }
   // The next of the calls after 2, 4 and 8 s.
   void ScheduleCall(const Gang& gang, int64_t now_ms);
   void NeverCall(const Gang& gang) { Mut(gang).next_wake_ms = kNever; }

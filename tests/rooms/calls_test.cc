@@ -123,6 +123,55 @@ TEST_F(CallsTest, ACallIsHeardWhenThePodShowsIt) {
   EXPECT_TRUE(calls_.Heard(gated, 7));
 }
 
+// K-5: which of kube-scheduler's words a plan cannot know better.
+TEST_F(CallsTest, WordsThatMusterDoesNotJudgeItself) {
+  const auto unmodelled = [](const char* words) { return Unmodelled(words); };
+  EXPECT_FALSE(unmodelled(""));
+  EXPECT_FALSE(
+      unmodelled("0/4 nodes are available: 4 Insufficient cpu. preemption: 0/4 nodes are available: 4 No victims."));
+  EXPECT_FALSE(
+      unmodelled("0/9 nodes are available: 1 Insufficient nvidia.com/gpu, 2 Too many pods, 2 node(s) had untolerated "
+                 "taint {dedicated: x}, 1 node(s) were unschedulable, 2 node(s) didn't match Pod's node "
+                 "affinity/selector, 1 node(s) didn't have free ports for the requested pod ports. no new claims "
+                 "to deallocate, preemption: not helpful."));
+  EXPECT_TRUE(unmodelled("0/4 nodes are available: 3 Insufficient cpu, 1 node(s) had volume node affinity conflict."));
+  EXPECT_TRUE(unmodelled("0/4 nodes are available: 4 node(s) didn't match pod affinity rules. preemption: 0/4"));
+  EXPECT_TRUE(unmodelled("0/4 nodes are available: persistentvolumeclaim \"data\" not found. not found"));
+  EXPECT_TRUE(unmodelled("persistentvolumeclaim \"data\" not found"));
+}
+
+// The condition that says what stood in the way is replaced with the call; what was said is kept in it.
+TEST_F(CallsTest, ACallOfWhoFoundNoNodeSaysSo) {
+  const auto put = [&](const std::string& name, const std::string& condition) {
+    PodDescription facts = Facts(name, 1);
+    facts.unschedulable = condition;
+    return &Put(facts);
+  };
+  const auto note = [&](const Pod& pod, int64_t plan) {
+    At(kT0);
+    calls_.Call(pod, kNoNode, plan, &*step_);
+    return std::get<CallPod>(out_.effects.back()).note;
+  };
+  const Pod& pod = *put("a", "no claim");
+  const std::string said = note(pod, 3);
+  EXPECT_EQ(
+      said,
+      "muster: room is reserved for the pod's gang; its scheduler was asked to look again. It said before: no claim");
+  EXPECT_EQ(note(pod, 0), "") << "for no plan";
+  EXPECT_EQ(note(*put("b", ""), 3), "");
+  EXPECT_EQ(note(*put("c", "0/1 nodes are available: muster: gang d/g: x"), 3), "") << "our own words";
+  const Pod& noted = *put("d", said);
+  EXPECT_EQ(OwnWords(noted), "no claim");
+  EXPECT_EQ(note(noted, 3), said) << "it was not looked at since";
+  PodDescription facts = noted.facts;
+  facts.called = "1";
+  gangs_.SetFacts(noted, facts, noted.cls);
+  EXPECT_TRUE(calls_.Doubted(noted, 3));
+  EXPECT_FALSE(calls_.Doubted(noted, 4));
+  calls_.NoteCame(noted);
+  EXPECT_FALSE(calls_.Doubted(noted, 3));
+}
+
 TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {
   EXPECT_FALSE(calls_.TakeAskedEarly("u"));
   calls_.NoteAskedEarly("u");

@@ -88,12 +88,12 @@ TEST_F(ClaimsTest, ANewPlanTriesThoseWhoFailedLast) {
   for (const char* name : {"g-1", "g-2"}) calls_.NoteRefused(PodAt(name));
   PlanNow(gang);
   claims_.NoteUnplaceable(PodAt("g-1"), At(kT0));
-  EXPECT_TRUE(calls_.Of(PodAt("g-1")).stuck);
+  EXPECT_TRUE(PodAt("g-1").stuck);
   for (const char* name : {"g-1", "g-2"}) calls_.NoteCalled(PodAt(name), false);
   At(kT0);
   PlanNow(gang);
   EXPECT_EQ(Done(), (Lines{"call g-1", "call g-2"})) << "without it there are too few";
-  EXPECT_FALSE(calls_.Of(PodAt("g-1")).stuck);
+  EXPECT_FALSE(PodAt("g-1").stuck);
   claims_.NoteUnplaceable(PodAt("g-1"), At(kT0));
   Put(Facts("g-3", 1, "g", 2));
   calls_.NoteRefused(PodAt("g-3"));

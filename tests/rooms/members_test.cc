@@ -50,6 +50,30 @@ TEST_F(MembersTest, AreInOrder) {
   EXPECT_EQ(Uids(GangOf("g").in(MemberState::kPending)), (Names{"u9", "u3", "u1", "u2", "u6", "u0"}));
 }
 
+// K-5: whoever found no node when it was called is planned last.
+TEST_F(MembersTest, WhoIsStuckIsPlannedLast) {
+  const auto add = [&](const char* uid, int64_t cpu, int32_t priority) {
+    PodDescription facts = Facts(uid, "g");
+    facts.shape.requests = {{"cpu", cpu}};
+    facts.priority = priority;
+    Add(facts);
+    return absl::StrCat(gangs_.FindPod(uid)->cls, "*1@", priority);
+  };
+  const std::string a = add("a", 1, 9);
+  const std::string b = add("b", 2, 5);
+  const std::string c = add("c", 3, 1);
+  const Gang& gang = GangOf("g");
+  EXPECT_EQ(Runs(gang), (Names{a, b, c}));
+  gangs_.SetStuck(*gangs_.FindPod("a"), true);
+  EXPECT_EQ(Runs(gang), (Names{b, c, a}));
+  EXPECT_EQ(gangs_.PlannableMembers(gang), 3);
+  gangs_.SetStuck(*gangs_.FindPod("b"), true);
+  EXPECT_EQ(Runs(gang), (Names{c, a, b}));
+  EXPECT_TRUE(gangs_.ForgetStuck(gang));
+  EXPECT_FALSE(gangs_.ForgetStuck(gang));
+  EXPECT_EQ(Runs(gang), (Names{a, b, c}));
+}
+
 TEST_F(MembersTest, EachIsInTheSetOfItsState) {
   const Pod& pod = Add("a", "g");
   Add("b", "g");
