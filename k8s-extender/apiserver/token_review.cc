@@ -15,7 +15,8 @@ absl::StatusOr<TokenOwner> ReviewToken(KubeClient* client, const std::string& to
   if (!response.ok())
     return absl::UnavailableError(absl::StrCat("the token could not be reviewed: ", response.status().message()));
   if (response->status == 403) {
-    return absl::PermissionDeniedError("musterd may not create tokenreviews: see deploy/rbac.yaml");
+    return absl::PermissionDeniedError(
+        "musterd may not create tokenreviews: see the ClusterRole in deploy/muster.yaml");
   }
   if (response->status != 200 && response->status != 201) {
     return absl::UnavailableError(absl::StrCat("the token could not be reviewed: ", StatusMessage(*response)));

@@ -23,7 +23,7 @@ struct MachineSettings {
   int32_t percentage_of_nodes = 0;      // kube-scheduler's percentageOfNodesToScore; 0: its adaptive default (K-6)
   bool cross_namespace_groups = true;   // D-10's switch
   bool one_priority = false;            // D-11's switch for every dialect
-  bool nominate = true;                 // K-7: set nominated node names as a hint when gates are removed
+  bool nominate = false;                // K-7: set nominated node names as a hint when gates are removed
   int64_t bind_within_ms = 300'000;     // a pod permitted to a caller of the verbs is bound within this time
   int64_t submission_ttl_ms = 60'000;   // of a submitted gang that names none
   int32_t planner_tries = 64;           // P-6: how many orders the planner tries before it gives a gang up for now

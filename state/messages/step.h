@@ -31,6 +31,8 @@ class Step {
   }
   void Do(Effect effect) { out_->effects.push_back(std::move(effect)); }
   // A record to keep, or to delete.
+  // So many records are about to come.
+  void KeepSoon(size_t records) { out_->records.reserve(out_->records.size() + records); }
   void Keep(Record record) { out_->records.push_back(std::move(record)); }
   // A held call ends.
   void EndHold(HoldToken token, bool permitted, Reason reason) {

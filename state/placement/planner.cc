@@ -6,6 +6,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
+#include "state/placement/hints.h"
 #include "state/placement/second_try.h"
 
 namespace muster {
@@ -74,6 +75,7 @@ GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries
 
 std::string ExplainNoRoom(const Cluster& cluster, ClassId cls) {
   absl::btree_map<std::string, int32_t> counts;
+  absl::btree_map<ResourceId, bool> lacks;  // whether a node that lacks it has as much altogether
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     const Node& node = cluster.node(id);
     if (!node.present) continue;
@@ -86,6 +88,9 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls) {
     const ResourceId lacking = cluster.pod_class(cls).request.FirstLacking(node.free);
     ++counts[lacking < 0 ? std::string("host port taken")
                          : absl::StrCat("insufficient ", cluster.names().Name(lacking))];
+    if (lacking < 0) continue;
+    bool& possible = lacks[lacking];
+    possible = possible || cluster.pod_class(cls).request.Get(lacking) <= node.allocatable.Get(lacking);
   }
   std::vector<std::pair<int32_t, std::string>> order;
   for (const auto& [text, count] : counts) order.emplace_back(-count, text);
@@ -95,6 +100,10 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls) {
     absl::StrAppend(&out, out.empty() ? "" : "; ", -count, count == -1 ? " node: " : " nodes: ", text);
   }
   if (cluster.present_nodes() == 0) out = "there are no nodes";
+  for (const auto& [resource, possible] : lacks) {
+    const std::string never = possible ? "" : ExplainImpossible(cluster, cls, resource);
+    if (!never.empty()) absl::StrAppend(&out, "; ", never);
+  }
   return out;
 }
 

@@ -44,13 +44,13 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
 
 void DeleteGangRecord(absl::string_view gang, Step* step) { Write(kGang, std::string(gang), "", step); }
 
-void WriteStartRecord(const Start& start, Step* step) {
+void WriteStartRecord(Start start, Step* step) {
   store::v1::StartRecord record;
-  for (const std::string& gang : start.gangs) record.add_gangs(gang);
-  for (const Start::Place& place : start.places) {
+  for (std::string& gang : start.gangs) record.add_gangs(std::move(gang));
+  for (Start::Place& place : start.places) {
     store::v1::StartRecord::Place& out = *record.add_places();
-    out.set_uid(place.uid);
-    out.set_node(place.node);
+    out.set_uid(std::move(place.uid));
+    out.set_node(std::move(place.node));
     out.set_gang(place.gang);
   }
   record.set_deadline_ms(start.deadline_ms);
@@ -59,14 +59,14 @@ void WriteStartRecord(const Start& start, Step* step) {
 
 void DeleteStartRecord(int64_t plan, Step* step) { Write(kStart, absl::StrCat(plan), "", step); }
 
-void WriteCommitRecord(const Commitment& commitment, Step* step) {
+void WriteCommitRecord(Commitment commitment, Step* step) {
   store::v1::CommitRecord record;
-  record.set_node(commitment.node);
-  record.set_gang(commitment.gang);
+  record.set_node(std::move(commitment.node));
+  record.set_gang(std::move(commitment.gang));
   record.set_start(commitment.start);
   record.set_permitted(commitment.permitted);
   record.set_bind_within_ms(commitment.bind_within_ms);
-  Write(kCommit, commitment.uid, record.SerializeAsString(), step);
+  Write(kCommit, std::move(commitment.uid), record.SerializeAsString(), step);
 }
 
 void DeleteCommitRecord(absl::string_view uid, Step* step) { Write(kCommit, std::string(uid), "", step); }

@@ -44,9 +44,9 @@ struct Start {
 // Returns whether the store holds a record from now on: a gang of which everything is at its default needs none.
 bool WriteGangRecord(const Gang& gang, Step* step);
 void DeleteGangRecord(absl::string_view gang, Step* step);
-void WriteStartRecord(const Start& start, Step* step);
+void WriteStartRecord(Start start, Step* step);
 void DeleteStartRecord(int64_t plan, Step* step);
-void WriteCommitRecord(const Commitment& commitment, Step* step);
+void WriteCommitRecord(Commitment commitment, Step* step);
 void DeleteCommitRecord(absl::string_view uid, Step* step);
 // Plans are numbered below `next` until the next such record.
 void WritePlansRecord(int64_t next, Step* step);

@@ -1,5 +1,6 @@
 // What is recorded of bindings that were decided, until it is known what became of them (SPEC S-2, K-13).
 #include <string>
+#include <utility>
 
 #include "state/base/check.h"
 #include "state/starts/bindings.h"
@@ -18,7 +19,8 @@ void Bindings::RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms
       start.places.push_back({pod->facts.uid, r_.cluster->node(r_.barrier->Of(*pod).node).facts.name, index});
     }
   }
-  WriteStartRecord(start, step);
+  step->KeepSoon(start.places.size() + 1);
+  WriteStartRecord(std::move(start), step);
 }
 
 void Bindings::RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, Step* step) {
@@ -31,7 +33,7 @@ void Bindings::RecordCommit(const Pod& pod, NodeId node, int64_t start, bool per
   if (permitted) commitment.bind_within_ms = PermissionOf(pod).bind_within_ms;
   if (states_.Of(pod.id).recorded && states_.Of(pod.id).start != start) ForgetCommit(pod, step);
   NoteRecorded(pod, start);
-  WriteCommitRecord(commitment, step);
+  WriteCommitRecord(std::move(commitment), step);
 }
 
 void Bindings::NoteRecorded(const Pod& pod, int64_t start) {

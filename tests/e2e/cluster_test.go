@@ -101,6 +101,8 @@ type cluster struct {
 
 	// editScheduler changes the scheduler's configuration before it is used; nil: nothing.
 	editScheduler func(config map[string]any)
+	// kubernetes is added to that section of musterd's configuration; whole lines.
+	kubernetes string
 	// alsoServes is one more scheduler whose pods musterd plans; empty: none.
 	alsoServes string
 
@@ -243,7 +245,7 @@ func (c *cluster) startControlPlane() error {
 	}); err != nil {
 		return err
 	}
-	for _, file := range []string{"crds/podgroups.scheduling.sigs.k8s.io.yaml", "crds/podgroups.scheduling.x-k8s.io.yaml", "rbac.yaml"} {
+	for _, file := range []string{"crds/podgroups.scheduling.sigs.k8s.io.yaml", "crds/podgroups.scheduling.x-k8s.io.yaml", guard} {
 		if err := c.apply(filepath.Join(c.root, "deploy", file)); err != nil {
 			return fmt.Errorf("applying deploy/%s: %w", file, err)
 		}
@@ -269,6 +271,33 @@ func (c *cluster) apply(path string) error {
 	return nil
 }
 
+// shipped is a configuration as a ConfigMap of a file of deploy/ has it.
+func (c *cluster) shipped(file, configMap, key string) (string, error) {
+	text, err := os.ReadFile(filepath.Join(c.root, "deploy", file))
+	if err != nil {
+		return "", err
+	}
+	for _, document := range strings.Split(string(text), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), &object.Object); err != nil {
+			return "", err
+		}
+		content, found, err := unstructured.NestedString(object.Object, "data", key)
+		if err == nil && found && object.GetKind() == "ConfigMap" && object.GetName() == configMap {
+			return content, nil
+		}
+	}
+	return "", fmt.Errorf("deploy/%s has no ConfigMap %s with %s", file, configMap, key)
+}
+
+// addresses puts the ports of this run in the place of those that are shipped.
+func (c *cluster) addresses(text string) string {
+	return strings.NewReplacer("0.0.0.0:9090", fmt.Sprintf("127.0.0.1:%d", c.adminPort),
+		"127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", c.grpcPort),
+		"127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
+		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort)).Replace(text)
+}
+
 func (c *cluster) kubeconfig(name, token string) (string, error) {
 	path := c.path(name + ".kubeconfig")
 	text := fmt.Sprintf(`apiVersion: v1
@@ -281,22 +310,18 @@ users: [{name: e2e, user: {token: %s}}]
 	return path, os.WriteFile(path, []byte(text), 0o600)
 }
 
-// startScheduler runs the unmodified kube-scheduler with a configuration of deploy/kube-scheduler ("" for none: plain).
-// Only the addresses, the kubeconfig and leader election (one scheduler: no lease to wait for) are filled in.
+// startScheduler runs the unmodified kube-scheduler with the configuration of a file of deploy/ ("" for none: plain).
+// Filled in are the addresses, the kubeconfig, no limit on calls, and no leader election: the tests start it again and
+// again, and would wait for the lease each time. TestAsShipped changes none of these.
 func (c *cluster) startScheduler(configuration string) error {
-	kubeconfig, err := c.kubeconfig("kube-scheduler", schedulerToken)
-	if err != nil {
-		return err
-	}
-	config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
+	config := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration",
+		"profiles": []any{map[string]any{"schedulerName": "muster"}}}
 	if configuration != "" {
-		text, err := os.ReadFile(filepath.Join(c.root, "deploy/kube-scheduler", configuration))
+		text, err := c.shipped(configuration, "muster-scheduler", "config.yaml")
 		if err != nil {
 			return err
 		}
-		replaced := strings.NewReplacer("127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
-			"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort)).Replace(string(text))
-		if err := yaml.Unmarshal([]byte(replaced), &config); err != nil {
+		if err := yaml.Unmarshal([]byte(c.addresses(text)), &config); err != nil {
 			return err
 		}
 	}
@@ -304,23 +329,40 @@ func (c *cluster) startScheduler(configuration string) error {
 		c.editScheduler(config)
 	}
 	config["leaderElection"] = map[string]any{"leaderElect": false}
-	config["clientConnection"] = map[string]any{"kubeconfig": kubeconfig, "qps": 5000, "burst": 5000}
+	config["clientConnection"] = map[string]any{"qps": 5000, "burst": 5000}
+	var err error
+	c.scheduler, err = c.runScheduler("kube-scheduler", schedulerToken, config)
+	return err
+}
+
+// runScheduler runs kube-scheduler as whoever the token says, and waits until it is healthy.
+func (c *cluster) runScheduler(name, token string, config map[string]any) (*process, error) {
+	kubeconfig, err := c.kubeconfig(name, token)
+	if err != nil {
+		return nil, err
+	}
+	connection, _ := config["clientConnection"].(map[string]any)
+	if connection == nil {
+		connection = map[string]any{}
+		config["clientConnection"] = connection
+	}
+	connection["kubeconfig"] = kubeconfig
 	text, err := yaml.Marshal(config)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := os.WriteFile(c.path("kube-scheduler.yaml"), text, 0o600); err != nil {
-		return err
+	if err := os.WriteFile(c.path(name+".yaml"), text, 0o600); err != nil {
+		return nil, err
 	}
 	port := freePort()
-	c.scheduler, err = startProcess(c.dir, "kube-scheduler", c.kube, "kube-scheduler", "--config="+c.path("kube-scheduler.yaml"),
+	scheduler, err := startProcess(c.dir, name, c.kube, "kube-scheduler", "--config="+c.path(name+".yaml"),
 		fmt.Sprintf("--secure-port=%d", port), "--bind-address=127.0.0.1",
 		"--authentication-kubeconfig="+kubeconfig, "--authorization-kubeconfig="+kubeconfig, "--v=2")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	insecure := &http.Client{Transport: c.insecureTransport()}
-	return waitFor(30*time.Second, "kube-scheduler", func() (bool, string) {
+	return scheduler, waitFor(30*time.Second, "kube-scheduler", func() (bool, string) {
 		response, err := insecure.Get(fmt.Sprintf("https://127.0.0.1:%d/healthz", port))
 		if err != nil {
 			return false, err.Error()
@@ -330,8 +372,8 @@ func (c *cluster) startScheduler(configuration string) error {
 	})
 }
 
-// startMuster runs musterd with deploy/musterd.yaml, on ports of its own; `extra` is appended (a later key must not repeat
-// an earlier one).
+// startMuster runs musterd with its configuration in deploy/muster.yaml, on ports of its own; `extra` is appended (a later key
+// must not repeat an earlier one).
 func (c *cluster) startMuster(extra string) error {
 	kubeconfig, err := c.kubeconfig("musterd", musterToken)
 	if err != nil {
@@ -340,7 +382,7 @@ func (c *cluster) startMuster(extra string) error {
 	if c.adminPort == 0 {
 		c.adminPort, c.extenderPort, c.bindPort, c.grpcPort = freePort(), freePort(), freePort(), freePort()
 	}
-	text, err := os.ReadFile(filepath.Join(c.root, "deploy/musterd.yaml"))
+	text, err := c.shipped(guard, "muster", "musterd.yaml")
 	if err != nil {
 		return err
 	}
@@ -348,11 +390,7 @@ func (c *cluster) startMuster(extra string) error {
 	if c.alsoServes != "" {
 		serves += c.alsoServes + ", "
 	}
-	replaced := strings.NewReplacer("0.0.0.0:9090", fmt.Sprintf("127.0.0.1:%d", c.adminPort),
-		"127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", c.grpcPort),
-		"127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
-		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort),
-		"schedulerNames: [", serves).Replace(string(text))
+	replaced := strings.NewReplacer("schedulerNames: [", serves, "kubernetes:\n", "kubernetes:\n"+c.kubernetes).Replace(c.addresses(text))
 	if err := os.WriteFile(c.path("musterd.yaml"), []byte(replaced+extra), 0o600); err != nil {
 		return err
 	}
@@ -381,7 +419,7 @@ func (c *cluster) installServing(t *testing.T, configuration, scheduler string) 
 	c.install(t, configuration, "")
 }
 
-// install (re)starts musterd and kube-scheduler: "config-guard.yaml", "config-opt-in.yaml", or "" for a plain scheduler.
+// install (re)starts musterd and kube-scheduler: "muster.yaml" (guard), "opt-in.yaml", or "" for a plain scheduler.
 func (c *cluster) install(t *testing.T, configuration, extra string) {
 	t.Helper()
 	c.scheduler.kill()

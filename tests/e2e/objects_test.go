@@ -262,7 +262,7 @@ func (w *world) pod(name, cpu string, options ...podOption) *corev1.Pod {
 	w.t.Helper()
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: w.namespace, Annotations: map[string]string{}, Labels: map[string]string{}},
-		Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		Spec: corev1.PodSpec{SchedulerName: "muster", Containers: []corev1.Container{{
 			Name: "main", Image: "none",
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu)}},
 		}}},

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	guard = "config-guard.yaml"
-	optIn = "config-opt-in.yaml"
+	guard = "muster.yaml"
+	optIn = "opt-in.yaml"
 )
 
 // (a) A gang of 8 on room for 8 starts whole; on room for 7 nothing binds and every member says why. With gates and

@@ -204,8 +204,8 @@ TEST_F(MachineRules, NobodyIsToldOfWhatIsUnderWay) {
   PodDescription gated = Member("i-1", "i", 1);
   gated.our_gate = true;
   Apply(UpsertNode{Node("m", 1)});
-  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"call i-1 gate hint m"});
-  EXPECT_EQ(Until(kT0 + 3'000), Lines{"call i-1 gate hint m"}) << "a call, no event";
+  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"call i-1 gate"});
+  EXPECT_EQ(Until(kT0 + 3'000), Lines{"call i-1 gate"}) << "a call, no event";
 }
 
 // G-6: the wait adds up over plans, and ends at its time.

@@ -182,7 +182,7 @@ TEST_F(PlannerTest, TheFirstThatLacksIsNamed) {
   const ClassId bigger = Acquire(Wants({{"nvidia.com/gpu", 1}}));
   const PlacementResult result = Place({{big, 5, 1}, {bigger, 5, 1}}, 1);
   EXPECT_EQ(result.lacking, big);
-  EXPECT_EQ(result.explanation, "1 node: insufficient cpu");
+  EXPECT_EQ(result.explanation, "1 node: insufficient cpu; a pod needs cpu: 5m, no node has more than cpu: 2m");
 }
 
 TEST_F(PlannerTest, TheLowestPriorityThatWasPlaced) {
@@ -275,7 +275,8 @@ TEST_F(PlannerTest, ExplainsWhyThereIsNoRoom) {
   cluster_.InternNode("absent");
   EXPECT_EQ(ExplainNoRoom(cluster_, cls), "there are no nodes");
   Put("small-1", 1);
-  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "1 node: insufficient cpu");
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+            "1 node: insufficient cpu; a pod needs cpu: 2m, no node has more than cpu: 1m");
   Put("small-2", 1);
   const NodeId taken = Put("taken", 9);
   Use(taken, cls);
@@ -293,6 +294,26 @@ TEST_F(PlannerTest, ExplainsWhyThereIsNoRoom) {
   EXPECT_EQ(ExplainNoRoom(cluster_, cls),
             "3 nodes: marked unschedulable; 2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient "
             "pods");
+}
+
+// S-5: what no freed capacity will change is said in so many words.
+TEST_F(PlannerTest, SaysWhatCanNeverFit) {
+  Put("a", 4);
+  const NodeId b = Put("b", 8);
+  const auto why = [&](ResourceList requests) { return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))); };
+  EXPECT_EQ(why({{"cpu", 9}}), "2 nodes: insufficient cpu; a pod needs cpu: 9m, no node has more than cpu: 8m");
+  EXPECT_EQ(why({{"cpu", 1}, {"nvidia.com/gpus", 1}}),
+            "2 nodes: insufficient nvidia.com/gpus; no node offers nvidia.com/gpus");
+  NodeDescription gpus = NodeWith("c", {{"cpu", 8}, {"pods", 9}, {"nvidia.com/gpu", 2}});
+  Put(gpus);
+  EXPECT_EQ(why({{"cpu", 1}, {"nvidia.com/gpus", 1}}),
+            "3 nodes: insufficient nvidia.com/gpus; no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?");
+  EXPECT_EQ(why({{"cpu", 1}, {"example.com/fpga", 1}}),
+            "3 nodes: insufficient example.com/fpga; no node offers example.com/fpga");
+  // What is only taken now is not impossible.
+  Use(b, Acquire(Wants({{"cpu", 5}})));
+  Use(cluster_.FindNode("c"), Acquire(Wants({{"cpu", 5}})));
+  EXPECT_EQ(why({{"cpu", 8}}), "3 nodes: insufficient cpu");
 }
 
 // The planner's deliberately simple twin: for every pod look at every node and take the best (P-2, P-4).

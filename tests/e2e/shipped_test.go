@@ -1,0 +1,83 @@
+package e2e
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// What deploy/muster.yaml puts into the cluster starts a gang: the scheduler and musterd run what its ConfigMaps say, under
+// its service account, beside a default scheduler that holds its own lease. Only addresses are filled in: ports, and a
+// kubeconfig in the place of the pod's service account. SPEC K-3, K-4, K-9, K-14, S-6.
+func TestAsShipped(t *testing.T) {
+	shared.install(t, "", "") // nothing of Muster runs
+	shared.scheduler.kill()
+	shared.scheduler = nil
+	ours, err := shared.runScheduler("default-scheduler", schedulerToken,
+		map[string]any{"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ours.kill()
+	if err := shared.startMuster(""); err != nil {
+		t.Fatal(err)
+	}
+	data := func(name, key string) string {
+		object, err := shared.client.CoreV1().ConfigMaps("muster-system").Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return object.Data[key]
+	}
+	if text, _ := shared.shipped(guard, "muster", "musterd.yaml"); text != data("muster", "musterd.yaml") {
+		t.Error("musterd runs another configuration than the one in the cluster")
+	}
+	config := map[string]any{}
+	if err := yaml.Unmarshal([]byte(shared.addresses(data("muster-scheduler", "config.yaml"))), &config); err != nil {
+		t.Fatal(err)
+	}
+	if shared.scheduler, err = shared.runScheduler("kube-scheduler", musterToken, config); err != nil {
+		t.Fatal(err)
+	}
+
+	w := newWorld(t, shared)
+	holder := func(namespace, name string) string {
+		lease, err := shared.client.CoordinationV1().Leases(namespace).Get(context.Background(), name, metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil {
+			return ""
+		}
+		return *lease.Spec.HolderIdentity
+	}
+	w.must(waitFor(30*time.Second, "each scheduler holds its lease", func() (bool, string) {
+		theirs, our := holder("kube-system", "kube-scheduler"), holder("muster-system", "muster-scheduler")
+		return theirs != "" && our != "" && theirs != our, theirs + " and " + our
+	}))
+
+	w.nodes(4, "4")
+	byDefault := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "default-scheduler" }
+	w.pod("theirs", "1", byDefault)
+	w.waitBound("theirs", 1, 20*time.Second)
+	w.deletePods("theirs")
+	// Start and hold: room for one of two gangs.
+	w.pods("first", 4, "4", gang("first", 4), withGate)
+	w.waitBound("first", 4, 30*time.Second)
+	w.pods("second", 4, "3", gang("second", 4), w.withPriority(1000))
+	w.everyMemberSays("second", "nodes are available", 30*time.Second)
+	// Preempt: nobody dies for a gang that cannot start.
+	time.Sleep(2 * time.Second)
+	w.staysBound("second", 0, time.Second)
+	if disrupted := w.disrupted("first"); len(disrupted) != 0 {
+		t.Errorf("evicted for a gang that waits: %v", disrupted)
+	}
+	w.deletePods("first")
+	w.waitBound("second", 4, 30*time.Second)
+	w.must(waitFor(20*time.Second, "musterd reports no failure", func() (bool, string) {
+		failed := w.metric("muster_effects_failed_total")
+		return failed == 0, strings.TrimSpace(shared.path("musterd.log"))
+	}))
+}
