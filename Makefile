@@ -30,7 +30,9 @@ configure: deps
 build: configure
 	@cmake --build $(BUILD) -j $(JOBS)
 
-run: build
+# Only what it starts: a newcomer waits for musterd, not for the tests.
+run: configure
+	@cmake --build $(BUILD) -j $(JOBS) --target musterd musterctl
 	@exec $(BUILD)/musterd --demo
 
 test: build
