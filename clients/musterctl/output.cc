@@ -55,6 +55,7 @@ void PrintTable(Rows rows) {
 std::string Age(int64_t unix_ms) {
   if (unix_ms <= 0) return "-";
   const absl::Duration age = absl::Now() - absl::FromUnixMillis(unix_ms);
+  if (age >= absl::Hours(48)) return absl::StrCat(age / absl::Hours(24), "d");
   return absl::FormatDuration(std::max(absl::Trunc(age, absl::Seconds(1)), absl::Seconds(1)));
 }
 

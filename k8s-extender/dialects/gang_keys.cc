@@ -78,7 +78,8 @@ void ReadGroups(absl::string_view key, absl::string_view value, GangDeclaration*
     const std::vector<std::string> parts = text == nullptr ? std::vector<std::string>() : absl::StrSplit(*text, '/');
     if (parts.size() != 2 || !IsSubdomain(parts[0]) || !IsSubdomain(parts[1])) {
       out->groups.clear();
-      Repair(out, key, value, "a JSON list of \"namespace/name\"", "the gang stands alone");
+      Repair(out, key, text == nullptr ? absl::StrCat("a ", TypeName(entry)) : *text,
+             "a gang's \"namespace/name\", both of lower case letters, digits, '-' and '.'", "the gang stands alone");
       return;
     }
     out->groups.push_back(*text);

@@ -169,8 +169,11 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
     if (gangs_->Plannable(*pod)) continue;
     culprit = PodReason(*pod);
     if (culprit.none() && !pod->served) {
-      culprit = {ReasonCode::kNotServed, absl::StrCat("pod ", pod->facts.name, " is placed by scheduler \"",
-                                                      pod->facts.scheduler_name, "\", which asks pod by pod")};
+      const std::string& scheduler = pod->facts.scheduler_name;
+      culprit = {ReasonCode::kNotServed,
+                 absl::StrCat("pod ", pod->facts.name, " is placed by ",
+                              scheduler.empty() ? "its caller" : absl::StrCat("scheduler \"", scheduler, "\""),
+                              ", which asks pod by pod")};
     }
     if (!culprit.none()) break;
   }

@@ -143,6 +143,19 @@ TEST(Dialects, NumbersInAnnotationsAreBounded) {
   EXPECT_NE(gang.declaration.warnings[0].find("the gang stands alone"), std::string::npos);
 }
 
+// The entry that cannot be used is named, not the list.
+TEST(Dialects, AGroupsUnusableEntryIsNamed) {
+  const Labels annotations = {{"gang.scheduling.koordinator.sh/name", "g"},
+                              {"gang.scheduling.koordinator.sh/min-available", "1"},
+                              {"gang.scheduling.koordinator.sh/groups", R"(["default/g", "namespaceA/gang-a"])"}};
+  const GangDeclaration said = ParseMembership(annotations, {}, "").declaration;
+  EXPECT_TRUE(said.groups.empty());
+  EXPECT_EQ(said.warnings,
+            std::vector<std::string>{
+                "gang.scheduling.koordinator.sh/groups: \"namespaceA/gang-a\" is not a gang's "
+                "\"namespace/name\", both of lower case letters, digits, '-' and '.'; the gang stands alone"});
+}
+
 // SPEC D-8: what cannot be read is repaired or leaves the gang uninitialised, and is always said.
 TEST(Dialects, RepairsAreReported) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
