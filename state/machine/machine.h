@@ -121,6 +121,7 @@ class Machine {
   [[nodiscard]] absl::Status CheckStep(const FactsStep& step) const;
   [[nodiscard]] absl::Status CheckPod(const Pod& pod) const;
   [[nodiscard]] absl::Status CheckReason(const Gang& gang) const;
+  [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
   [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, Step* step);
   void SettleDeadlines(int64_t now_ms);

@@ -130,6 +130,26 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
   return view;
 }
 
+// Why this member has no node yet: what concerns only it, else what its gang waits for. None: it has one.
+Reason Machine::WhyMemberWaits(const Pod& pod) const {
+  const bool pending = pod.state == MemberState::kPending;
+  if (pod.gang == nullptr || (!pending && pod.state != MemberState::kWaiting)) return {};
+  if (pending) {
+    if (Reason own = eligibility_.PodReason(pod); !own.none()) return own;
+    if (const absl::string_view words = OwnWords(pod); !words.empty()) {
+      return {ReasonCode::kMemberUnschedulable, absl::StrCat("kube-scheduler found no node: ", words)};
+    }
+    const Plan* plan = plans_.Of(*pod.gang);
+    if (const Slot* slot = plans_.SlotOf(pod); slot != nullptr) {
+      return {ReasonCode::kPlanned, absl::StrCat("room is reserved on node ", cluster_.node(slot->node).facts.name)};
+    }
+    if (plan != nullptr && !plans_.HasPlaceFor(pod)) {
+      return {ReasonCode::kSlotsTaken, "other members take the gang's minimum; this one comes after them"};
+    }
+  }
+  return pod.gang->reason.code == ReasonCode::kSatisfied ? Reason() : pod.gang->reason;
+}
+
 MemberView Machine::ViewMember(const Pod& pod) const {
   MemberView member;
   member.uid = pod.facts.uid;
@@ -143,7 +163,7 @@ MemberView Machine::ViewMember(const Pod& pod) const {
   const NodeId going_to = barrier_.Of(pod).node;
   if (member.node.empty() && held && going_to != kNoNode) member.node = cluster_.node(going_to).facts.name;
   member.priority = pod.facts.priority;
-  if (pod.state == MemberState::kPending) member.reason = eligibility_.PodReason(pod);
+  member.reason = WhyMemberWaits(pod);
   member.binding = bindings_.Of(pod);
   return member;
 }

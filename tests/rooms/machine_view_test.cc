@@ -275,5 +275,30 @@ TEST_F(Invariants, WhatChangesALaterAnswerChangesTheHash) {
   EXPECT_TRUE(differs(&Break(machine_.bindings().PermissionOf(PodAt("lone"))).bind_by_ms, 7, false));
 }
 
+// S-5: every member says why it waits.
+TEST_F(MachineView, EveryMemberHasAReason) {
+  Apply(UpsertNode{Node("n", 2)});
+  const auto why = [&](const std::string& uid) {
+    for (const MemberView& member : View("g").members) {
+      if (member.uid == uid) return absl::StrCat(ReasonName(member.reason.code), ": ", member.reason.text);
+    }
+    return std::string("no such member");
+  };
+  Apply(UpsertPod{Member("g-1", "g", 2)});
+  EXPECT_EQ(why("g-1"), "NotEnoughPods: 1 of 2 pods exist");
+  PodDescription stuck = Member("g-3", "g", 2);
+  stuck.unschedulable = "0/1 nodes are available: no claim";
+  Apply(UpsertPod{Member("g-2", "g", 2)});
+  Apply(UpsertPod{stuck});
+  EXPECT_EQ(why("g-3"), "MemberUnschedulable: kube-scheduler found no node: 0/1 nodes are available: no claim");
+  EXPECT_EQ(why("g-1"), "Planned: room is reserved for 2 members, which are being called");
+  Ask("g-1");
+  EXPECT_EQ(why("g-1"), "Planned: room is reserved on node n");
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(why("g-1"), "Barrier: 1 of 2 members are at the barrier");
+  AskAndBind("g-2", 2);
+  EXPECT_EQ(why("g-1"), "None: ") << "it is being bound";
+}
+
 }  // namespace
 }  // namespace muster
