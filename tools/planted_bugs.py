@@ -392,7 +392,7 @@ BUGS = {
     "satisfied-waiter-held": ("state/machine/settling.cc", "if (waits && gang.once_satisfied()) {", "if (false) {"),
     "permit-without-a-plan": (
         "state/drivers/permit.cc",
-        "if (pod.state == MemberState::kPending && PlacedAsWhole(pod)) {",
+        "if (gang != nullptr && pod.state == MemberState::kPending && PlacedAsWhole(pod)) {",
         "if (false) {"),
     "permit-on-a-cordoned-node": (
         "state/drivers/permit.cc",

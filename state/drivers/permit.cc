@@ -74,7 +74,7 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
   if (r_.plans->SlotIndex(pod) >= 0 || (planned && !r_.eligibility->PassesOneByOne(*gang))) {
     return PermitSlot(pod, node, question, step);
   }
-  if (pod.state == MemberState::kPending && PlacedAsWhole(pod)) {
+  if (gang != nullptr && pod.state == MemberState::kPending && PlacedAsWhole(pod)) {
     // P-6: it would hold room without the others.
     Reason why = r_.reasons->Of(*gang, step->now_ms());
     why.text = absl::StrCat("gang ", gang->key, " has no plan for this pod now: ", why.text);

@@ -1,6 +1,7 @@
 // What happens to a gang because time passes (SPEC G-6, P-11, K-7, G-13).
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "state/machine/settling.h"
@@ -59,7 +60,7 @@ void Settling::LeaveHalf(const Gang& gang, Step* step) {
 // K-5: members of which kube-scheduler said before what stands in the way were called and did not come.
 void Settling::GiveUpDoubted(const Gang& gang, Step* step) {
   r_.plans->SetDoubt(gang, kNever);
-  const MemberSet pending = gang.in(MemberState::kPending);
+  const std::vector<const Pod*> pending(gang.in(MemberState::kPending).begin(), gang.in(MemberState::kPending).end());
   for (const Pod* pod : pending) {
     const Plan* plan = r_.plans->Of(gang);
     if (plan == nullptr) return;

@@ -47,7 +47,7 @@ bool Bindings::QuorumStands(const Gang& gang, Step* step) {
 
 // Members that wait with a node that they could not use any more go back.
 void Bindings::EndBarred(const Gang& gang, Step* step) {
-  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
   for (const Pod* pod : waiting) {
     const NodeId node = r_.barrier->Of(*pod).node;
     const Obstacle obstacle = r_.cluster->FindObstacle(node, pod->cls);
@@ -62,7 +62,7 @@ void Bindings::EndBarred(const Gang& gang, Step* step) {
 
 void Bindings::PermitSatisfied(const Gang& gang, Step* step) {
   EndBarred(gang, step);
-  const MemberSet waiting = gang.in(MemberState::kWaiting);
+  const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
   for (const Pod* pod : waiting) Permit(*pod, /*start=*/0, step);
 }
 
