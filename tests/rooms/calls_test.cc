@@ -170,6 +170,14 @@ TEST_F(CallsTest, ACallOfWhoFoundNoNodeSaysSo) {
   EXPECT_FALSE(calls_.Doubted(noted, 4));
   calls_.NoteCame(noted);
   EXPECT_FALSE(calls_.Doubted(noted, 3));
+  // What a plan knows better is called all the same, and waited for as long as anybody.
+  const Pod& full = *put("e", "0/1 nodes are available: 1 Insufficient cpu. preemption: not helpful.");
+  EXPECT_NE(note(full, 3), "");
+  facts = full.facts;
+  facts.called = "1";
+  gangs_.SetFacts(full, facts, full.cls);
+  EXPECT_TRUE(calls_.Heard(full, 3));
+  EXPECT_FALSE(calls_.Doubted(full, 3));
 }
 
 TEST_F(CallsTest, WhoAskedEarlyIsRememberedWithinABound) {
