@@ -439,9 +439,6 @@ BUGS = {
         "state.doubted = !call.note.empty() && Unmodelled(words) ? plan : 0;",
         "state.doubted = !call.note.empty() ? plan : 0;"),
     "stuck-planned-first": ("state/gangs/gangs.cc", "    if (pod->stuck) {\n", "    if (false) {\n"),
-    "stuck-for-ever": (
-        "state/starts/planning.cc",
-        "    for (const Gang* each : gangs) r_.gangs->ForgetStuck(*each);\n",
-        ""),
+    "stuck-for-ever": ("state/starts/claims.cc", "    r_.gangs->ForgetStuck(gang);\n", ""),
     "foreign-keys-in-silence": ("k8s-extender/dialects/gang_keys.cc", "    out.ignored = IgnoredKeys(annotations, labels);\n", ""),
 }

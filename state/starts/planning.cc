@@ -136,8 +136,6 @@ bool Planning::Try(const Gang& gang, Step* step) {
   if (Reason reason = Place(gangs, step); !reason.none()) {
     const bool any_gain = reason.code == ReasonCode::kNoPlaceFound;
     Block(gang, std::move(needs), any_gain, /*holds=*/false, std::move(reason));
-    // Without those who found no node before there is no room: with them there may be.
-    for (const Gang* each : gangs) r_.gangs->ForgetStuck(*each);
     r_.gangs->Touch(gang);
     return false;
   }
