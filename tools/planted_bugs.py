@@ -439,6 +439,6 @@ BUGS = {
         "state.doubted = !call.note.empty() && Unmodelled(words) ? plan : 0;",
         "state.doubted = !call.note.empty() ? plan : 0;"),
     "stuck-planned-first": ("state/gangs/gangs.cc", "    if (pod->stuck) {\n", "    if (false) {\n"),
-    "stuck-for-ever": ("state/starts/claims.cc", "    r_.gangs->ForgetStuck(gang);\n", ""),
+    "stuck-for-ever": ("state/starts/claims.cc", "if (any_stuck && !OthersCanTake(gang, *r_.plans->Of(gang))) r_.gangs->ForgetStuck(gang);", ""),
     "foreign-keys-in-silence": ("k8s-extender/dialects/gang_keys.cc", "    out.ignored = IgnoredKeys(annotations, labels);\n", ""),
 }

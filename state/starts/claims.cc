@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 
@@ -34,9 +35,9 @@ void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Ope
     r_.barrier->ForgetArrival(*pod);
   }
   r_.clock->Start(gang, /*by_plan=*/true, step->now_ms());
-  if (!OthersCanTake(gang, *r_.plans->Of(gang))) {  // without those who found no node before: they are tried again
-    r_.gangs->ForgetStuck(gang);
-  }
+  // Who found no node before is tried again where the others are too few.
+  const bool any_stuck = absl::c_any_of(gang.in(MemberState::kPending), [](const Pod* pod) { return pod->stuck; });
+  if (any_stuck && !OthersCanTake(gang, *r_.plans->Of(gang))) r_.gangs->ForgetStuck(gang);
   r_.calls->CallMembers(gang, *r_.plans->Of(gang), *r_.plans, /*again=*/false, step);
 }
 
