@@ -57,6 +57,14 @@ func TestAsShipped(t *testing.T) {
 		theirs, our := holder("kube-system", "kube-scheduler"), holder("muster-system", "muster-scheduler")
 		return theirs != "" && our != "" && theirs != our, theirs + " and " + our
 	}))
+	// Who may make a lease and not renew it leads for ten seconds.
+	renewed := func() time.Time {
+		lease, err := shared.client.CoordinationV1().Leases("muster-system").Get(context.Background(), "muster-scheduler", metav1.GetOptions{})
+		w.must(err)
+		return lease.Spec.RenewTime.Time
+	}
+	first := renewed()
+	w.must(waitFor(10*time.Second, "the lease is renewed", func() (bool, string) { return renewed().After(first), "" }))
 
 	w.nodes(4, "4")
 	byDefault := func(pod *corev1.Pod) { pod.Spec.SchedulerName = "default-scheduler" }
