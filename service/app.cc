@@ -124,8 +124,8 @@ absl::Status App::Start() {
   if (absl::Status started = StartRpc(); !started.ok()) return started;
   if (actuator_ == nullptr) return absl::OkStatus();
   actuator_->Start(engine_.get());
-  engine_->Listen([this](const ViewChange& change) {
-    for (const auto& [key, gang] : change.gangs) {
+  engine_->Listen([this](const std::shared_ptr<const ViewChange>& change) {
+    for (const auto& [key, gang] : change->gangs) {
       if (gang != nullptr) actuator_->UpdateStatus(*gang);
     }
   });
@@ -169,14 +169,10 @@ std::string App::NotReady() const {
 
 void App::ReadGauges(const Metrics::SetGauge& set) const {
   const std::shared_ptr<const ReadView> view = engine_->view();
-  std::array<int, kGangPhases> phases{};
-  view->gangs.ForEach([&](const GangView& gang) { ++phases[static_cast<size_t>(gang.phase)]; });
   for (size_t phase = 0; phase < kGangPhases; ++phase) {
-    set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), phases[phase]);
+    set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), static_cast<double>(view->phases[phase]));
   }
-  int nodes = 0;
-  view->nodes.ForEach([&](const NodeView& node) { nodes += node.present ? 1 : 0; });
-  set("muster_nodes", "", "", nodes);
+  set("muster_nodes", "", "", static_cast<double>(view->present_nodes));
   for (size_t kind = 0; kind < kFactKinds; ++kind) {
     set("muster_refused_facts_total", "kind", ToString(static_cast<FactKind>(kind)),
         static_cast<double>(view->refused[kind]));

@@ -23,13 +23,29 @@ BUGS = {
         "while (operations_.size() > mark + 1) {"),
     "free-counted-once": (
         "state/placement/cluster.cc",
-        "  node.free.AddTimes(c.request, times);\n",
-        "  node.free.AddTimes(c.request, 1);\n"),
+        "    const int64_t after = Told(node->Left(id));\n",
+        "    const int64_t after = before - amount * (times > 0 ? 1 : -1);\n"),
     "pods-limit-ignored": ("state/placement/cluster.cc", "  cls->request.Set(kPods, 1);\n", "  cls->request.Set(kPods, 0);\n"),
     "refusal-forgotten": (
         "state/placement/cluster.cc",
         "gained && kind == ChargeKind::kUsed && ForgetRefusals(id);",
         "gained && ForgetRefusals(id);"),
+    "list-overlooks": (
+        "state/placement/class_index.cc",
+        "    Raise(node, *family, &chunk);\n    chunk.loose = true;\n    return;\n",
+        "    return;\n"),
+    "refused-for-all": (
+        "state/placement/class_index.cc",
+        "  return obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;\n",
+        "  return obstacle == Obstacle::kNone;\n"),
+    "going-is-nobody": (
+        "state/drivers/kube_scheduler.cc",
+        "  if (promises.empty() && !r_.ledger->going().contains(node)) return false;\n",
+        "  if (promises.empty()) return false;\n"),
+    "mended-though-nobody-started": (
+        "state/starts/bindings.cc",
+        "  EndUnlessSomeStarted(gang, step);\n",
+        ""),
     "ports-unverified": ("state/placement/cluster.cc", " && !PortsCollide(id, cls);", ";"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
     "sums-wrap": (
@@ -50,7 +66,7 @@ BUGS = {
         "state/machine/announcements.cc",
         "    if (pod != nullptr && !pod->facts.node_name.empty()) continue;\n",
         "    if (pod != nullptr) continue;\n"),
-    "total-forgets-a-node": ("state/placement/cluster.cc", "  Refresh(&node);\n  CountFree(node, nullptr, 1);\n", "  Refresh(&node);\n"),
+    "total-forgets-a-node": ("state/placement/cluster.cc", "  Refresh(&node);\n  CountFree(node, 1);\n", "  Refresh(&node);\n"),
     "half-bound-overtaken": (
         "state/queueing/backlog.cc",
         "  if (!half_bound_.empty() && !key.half_bound) return std::nullopt;\n",
@@ -117,12 +133,12 @@ BUGS = {
         "if (Conflicts(held.port, port) && limit < 0) return 0;"),
     "index-stale": (
         "state/placement/class_index.cc",
-        "  if (score == before && rank == index->rank[at]) return;",
-        "  if (score <= before) return;"),
+        "before.negative_score == now.negative_score && before.rank == now.rank) {",
+        "before.negative_score <= now.negative_score && before.rank == now.rank) {"),
     "reused-id-keeps-its-place": (
         "state/placement/class_index.cc",
-        "  if (score == before && rank == index->rank[at]) return;",
-        "  if (score == before) return;"),
+        "before.negative_score == now.negative_score && before.rank == now.rank) {",
+        "before.negative_score == now.negative_score) {"),
     "worst-node-first": (
         "state/placement/class_index.h",
         "a.negative_score < b.negative_score",
@@ -183,9 +199,8 @@ BUGS = {
         "if (plan.held + 1 < plan.size()) return;"),
     "no-reservation": (
         "state/starts/bindings.cc",
-        "  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);\n"
-        "  const Plan* plan",
-        "  const Plan* plan"),
+        "  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);\n  r_.ledger->NoteGoing(pod.id);\n",
+        ""),
     "commit-unverified": (
         "state/starts/bindings.cc",
         "const Reason reason = VerifyPlan(*each, step->now_ms());",
@@ -216,8 +231,8 @@ BUGS = {
     "evicted-once": ("state/starts/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
     "whole-gang-evicted": (
         "state/starts/repair.cc",
-        "gang.kept.satisfied && !gang.evicting && !whole) {",
-        "gang.kept.satisfied && !gang.evicting) {"),
+        "gang.kept.satisfied && !gang.evicting && !whole &&",
+        "gang.kept.satisfied && !gang.evicting &&"),
     "hold-without-deadline": (
         "state/starts/barrier.cc",
         "  gangs_->SetState(pod, MemberState::kWaiting);\n"
@@ -240,12 +255,12 @@ BUGS = {
     "node-not-offered": ("state/drivers/kube_scheduler.cc", "    if (!offered(slots[i])) continue;\n", ""),
     "guard-asleep": (
         "state/drivers/kube_scheduler.cc",
-        "  return !request.FitsIn(free);\n}\n\n// A pod that needs no quorum",
-        "  return request.FitsIn(free);\n}\n\n// A pod that needs no quorum"),
+        "  return !some || !r_.cluster->FitsWith(node, pod.cls, yielded);\n",
+        "  return some && r_.cluster->FitsWith(node, pod.cls, yielded);\n"),
     "guard-too-strict": (
         "state/drivers/kube_scheduler.cc",
-        "r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;",
-        "false;"),
+        "if (r_.eligibility->Priority(gang) >= pod.facts.priority || r_.plans->Of(gang)->committed) continue;",
+        "if (r_.plans->Of(gang) != nullptr) continue;"),
     "preempts-gangs": (
         "state/drivers/kube_scheduler.cc",
         "return entry.first->active() - entry.second < entry.first->rules.min_member;",

@@ -198,6 +198,14 @@ absl::StatusOr<v1::ExplainGangResponse> MusterClient::ExplainGang(const std::str
   return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::ExplainGang, request);
 }
 
+absl::StatusOr<v1::ExplainPodResponse> MusterClient::ExplainPod(const std::string& name_space,
+                                                                const std::string& name) {
+  v1::ExplainPodRequest request;
+  request.set_namespace_(name_space);
+  request.set_name(name);
+  return impl_->Call(impl_->gangs.get(), &v1::GangService::Stub::ExplainPod, request);
+}
+
 absl::StatusOr<v1::ListNodesResponse> MusterClient::ListNodes() {
   return impl_->Call(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest());
 }

@@ -51,6 +51,8 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::ListGangsResponse> ListGangs(const std::string& name_space);
   [[nodiscard]] absl::StatusOr<v1::ExplainGangResponse> ExplainGang(const std::string& name_space,
                                                                     const std::string& name);
+  [[nodiscard]] absl::StatusOr<v1::ExplainPodResponse> ExplainPod(const std::string& name_space,
+                                                                  const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListNodesResponse> ListNodes();
   // The watches call `event` for each message until it returns false or the stream ends (no deadline).
   [[nodiscard]] absl::Status WatchGangs(const std::string& name_space,

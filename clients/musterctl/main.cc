@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
@@ -25,6 +26,7 @@ constexpr char kAbout[] =
     "Talks to a running musterd: gangs, nodes, events, and why a gang waits.\n\n"
     "  musterctl get gangs -A              every gang with its phase and reason\n"
     "  musterctl explain gang train        why it waits, since when, what would let it go\n"
+    "  musterctl explain pod train-3       the same of one pod\n"
     "  musterctl describe gang train       its rules and every member\n"
     "  musterctl watch gangs -A            a line for every change, as it happens\n"
     "  musterctl events -A --follow        what Muster decided about pods\n"
@@ -141,9 +143,14 @@ std::function<bool(const Event&)> EachLine(const Options& options, Print print) 
   };
 }
 
+struct Manifest {
+  std::string file;
+  std::string json;
+};
+
 // Everything in the files, in the namespace that was asked for where one was.
-absl::StatusOr<std::vector<std::string>> ReadAll(const Options& options) {
-  std::vector<std::string> out;
+absl::StatusOr<std::vector<Manifest>> ReadAll(const Options& options) {
+  std::vector<Manifest> out;
   for (const std::string& file : options.files) {
     absl::StatusOr<std::vector<std::string>> read = muster::ReadManifests(file);
     if (!read.ok()) return read.status();
@@ -154,37 +161,51 @@ absl::StatusOr<std::vector<std::string>> ReadAll(const Options& options) {
       const absl::Status set = muster::SetNamespace(options.name_space, strict, &manifest);
       if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", set.message()));
     }
-    out.insert(out.end(), read->begin(), read->end());
+    for (std::string& manifest : *read) out.push_back({file, std::move(manifest)});
   }
   return out;
 }
 
+// What musterd says of "manifests[1]" is said of the object and its file.
+absl::Status NameManifests(const absl::Status& status, const std::vector<Manifest>& manifests) {
+  std::string text(status.message());
+  for (size_t i = manifests.size(); i-- > 0;) {  // [11] before [1]
+    const std::string what = absl::StrCat(manifests[i].file, ": ", muster::DescribeManifest(manifests[i].json));
+    text = absl::StrReplaceAll(
+        text, {{absl::StrCat("removed_manifests[", i, "]"), what}, {absl::StrCat("manifests[", i, "]"), what}});
+  }
+  return absl::Status(status.code(), text);
+}
+
 // Applies or deletes everything in the files as one step.
 int Apply(muster::MusterClient* client, const Options& options, bool remove) {
-  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options);
+  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
   muster::v1::UpdateFactsRequest request;
-  for (const std::string& manifest : *manifests) {
-    *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest;
+  for (const Manifest& manifest : *manifests) {
+    *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest.json;
   }
   const absl::StatusOr<muster::v1::FactsStatus> status = client->UpdateFacts(std::move(request));
-  if (!status.ok()) return Fail(status.status());
-  for (const std::string& manifest : *manifests) {
-    std::cout << muster::DescribeManifest(manifest) << (remove ? " deleted\n" : " applied\n");
+  if (!status.ok()) return Fail(NameManifests(status.status(), *manifests));
+  for (const Manifest& manifest : *manifests) {
+    std::cout << muster::DescribeManifest(manifest.json) << (remove ? " deleted\n" : " applied\n");
+  }
+  for (const std::string& warning : status->warnings()) {
+    std::cerr << "Warning: " << muster::Printable(warning) << "\n";
   }
   return 0;
 }
 
 // Submits a gang; waits for its plan and confirms it where that was asked for.
 int Submit(muster::MusterClient* client, const Options& options) {
-  const absl::StatusOr<std::vector<std::string>> manifests = ReadAll(options);
+  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
   muster::v1::SubmitGangRequest request;
   request.set_request_id(options.request_id.empty() ? muster::NewRequestId() : options.request_id);
   request.set_ttl_ms(static_cast<int64_t>(options.ttl_s * 1000));
-  for (const std::string& manifest : *manifests) request.add_manifests(manifest);
+  for (const Manifest& manifest : *manifests) request.add_manifests(manifest.json);
   absl::StatusOr<muster::v1::Submission> submission = client->SubmitGang(request);
-  if (!submission.ok()) return Fail(submission.status());
+  if (!submission.ok()) return Fail(NameManifests(submission.status(), *manifests));
   if ((options.wait || options.confirm) && submission->state() == muster::v1::Submission::WAITING) {
     std::string told;
     const absl::Status watched = client->WatchSubmission(submission->id(), [&](const muster::v1::Submission& now) {
@@ -303,6 +324,7 @@ struct Commands {
   CLI::App* get_submission;
   CLI::App* describe_gang;
   CLI::App* explain_gang;
+  CLI::App* explain_pod;
   CLI::App* watch_gangs;
   CLI::App* watch_nodes;
   CLI::App* apply;
@@ -342,8 +364,9 @@ Commands Define(CLI::App* cli, Options* options) {
   commands.describe_gang =
       named(group("describe", "a gang with its rules and members")->add_subcommand("gang", "one gang"),
             "name or namespace/name");
-  commands.explain_gang =
-      named(group("explain", "why a gang waits")->add_subcommand("gang", "one gang"), "name or namespace/name");
+  CLI::App* explain = group("explain", "why a gang or a pod waits");
+  commands.explain_gang = named(explain->add_subcommand("gang", "one gang"), "name or namespace/name");
+  commands.explain_pod = named(explain->add_subcommand("pod", "one pod"), "name or namespace/name");
   CLI::App* watch = group("watch", "changes as they happen, until interrupted");
   commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
   commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));
@@ -374,17 +397,24 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   const std::string everywhere = options->all ? "" : name_space;
   SplitName(&options->name, &name_space);
   if (commands.get_gangs->parsed()) return Show(client->ListGangs(everywhere), *options, &muster::PrintGangs);
-  if (commands.get_nodes->parsed()) return Show(client->ListNodes(), *options, &muster::PrintNodes);
+  if (commands.get_nodes->parsed()) {
+    absl::StatusOr<muster::v1::ListNodesResponse> list = client->ListNodes();
+    if (list.ok() && options->output != "table") muster::TellZeros(&*list);
+    return Show(list, *options, &muster::PrintNodes);
+  }
   if (commands.get_submission->parsed()) {
     return Show(client->GetSubmission(options->name), *options, &muster::PrintSubmission);
   }
+  const auto print_text = [](const auto& why) {
+    for (const absl::string_view line : absl::StrSplit(why.text(), '\n')) {
+      std::cout << muster::Printable(std::string(line)) << "\n";
+    }
+  };
   if (commands.explain_gang->parsed()) {
-    return Show(client->ExplainGang(name_space, options->name), *options,
-                [](const muster::v1::ExplainGangResponse& why) {
-                  for (const absl::string_view line : absl::StrSplit(why.text(), '\n')) {
-                    std::cout << muster::Printable(std::string(line)) << "\n";
-                  }
-                });
+    return Show(client->ExplainGang(name_space, options->name), *options, print_text);
+  }
+  if (commands.explain_pod->parsed()) {
+    return Show(client->ExplainPod(name_space, options->name), *options, print_text);
   }
   if (commands.describe_gang->parsed()) {
     return Show(client->GetGang(name_space, options->name), *options, &muster::DescribeGang);

@@ -129,6 +129,14 @@ void DescribeGang(const v1::Gang& gang) {
   PrintTable(rows);
 }
 
+void TellZeros(v1::ListNodesResponse* list) {
+  for (v1::Node& node : *list->mutable_nodes()) {
+    for (auto* amounts : {node.mutable_used(), node.mutable_reserved(), node.mutable_free()}) {
+      for (const auto& [resource, amount] : node.allocatable()) amounts->insert({resource, "0"});
+    }
+  }
+}
+
 void PrintNodes(const v1::ListNodesResponse& list) {
   Rows rows = {{"NAME", "SCHEDULABLE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE"}};
   for (const auto& node : list.nodes()) {

@@ -21,6 +21,8 @@ void PrintLine(const google::protobuf::Message& message);
 void PrintGangs(const v1::ListGangsResponse& list);
 void DescribeGang(const v1::Gang& gang);
 void PrintNodes(const v1::ListNodesResponse& list);
+// Of every resource that a node offers, also that none of it is used, reserved or free: for programs.
+void TellZeros(v1::ListNodesResponse* list);
 void PrintSubmission(const v1::Submission& submission);
 void PrintEvent(const v1::Event& event);
 void PrintGangEvent(const v1::GangEvent& event);

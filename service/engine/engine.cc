@@ -128,15 +128,30 @@ void Engine::EndPermit(const std::string& uid, HoldToken token) {
   Submit(&item, WhenFull::kExceed).IgnoreError();  // stopping: every wait ends
 }
 
-absl::Status Engine::Query(std::function<void(const Machine&)> read) {
-  auto done = std::make_shared<Notification>();
+void Engine::Read(ReadStep step, std::function<void(const absl::Status&)> done) {
   Item item{.command = Tick{},
-            .read = std::move(read),
-            .done = [done](const absl::StatusOr<Reply>&) { done->Notify(); },
+            .read = std::move(step),
+            .done = [done = std::move(done)](const absl::StatusOr<Reply>& reply) { done(reply.status()); },
             .answered = nullptr};
-  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) return submitted;
-  done->WaitForNotification();
-  return absl::OkStatus();
+  if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
+}
+
+absl::Status Engine::Query(const std::function<void(const Machine&)>& read) {
+  struct Wait {
+    Notification done;
+    absl::Status status;
+  };
+  auto wait = std::make_shared<Wait>();
+  const auto step = [&read](const Machine& machine) {
+    read(machine);
+    return true;
+  };
+  Read(step, [wait](const absl::Status& status) {
+    wait->status = status;
+    wait->done.Notify();
+  });
+  wait->done.WaitForNotification();
+  return wait->status;
 }
 
 void Engine::Run() {
@@ -145,7 +160,7 @@ void Engine::Run() {
     bool stop = false;
     {
       MutexLock lock(&mutex_);
-      while (mailbox_.empty() && !stopping_ && !machine_.PlanningDue()) {
+      while (mailbox_.empty() && !stopping_ && !machine_.PlanningDue() && readings_.empty()) {
         const int64_t due = machine_.NextDeadline();
         const int64_t now = NowMs();
         if (due <= now) break;
@@ -163,9 +178,16 @@ void Engine::Run() {
       stop = stopping_ && mailbox_.empty();
     }
     for (Item& item : batch) ApplyOne(std::move(item));
+    // One of those that read on: a batch waits for one step, however many they are.
+    if (!readings_.empty() && !stop) {
+      Item item = std::move(readings_.front());
+      readings_.pop_front();
+      ReadOn(std::move(item));
+    }
     Outcome outcome;
     if (machine_.NextDeadline() <= NowMs()) Apply(Tick{}, &outcome);
-    if (machine_.PlanningDue()) Apply(PlanRound{options_.gangs_per_round}, &outcome);
+    Tell();
+    PlanForAWhile();
     if (stop) Apply(Shutdown{}, &outcome);
     Deliver();
     if (stop) break;
@@ -175,15 +197,13 @@ void Engine::Run() {
     answered(HoldAnswer{token, false, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}});
   }
   holds_.clear();
+  for (Item& item : readings_) item.done(absl::UnavailableError("Muster is stopping"));
+  readings_.clear();
 }
 
 void Engine::ApplyOne(Item item) {
   ++commands_;
-  if (item.read) {
-    item.read(machine_);
-    replies_.emplace_back(std::move(item.done), Reply{});
-    return;
-  }
+  if (item.read) return ReadOn(std::move(item));
   if (item.deadline < std::chrono::steady_clock::now()) {
     replies_.emplace_back(std::move(item.done),
                           absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
@@ -208,6 +228,14 @@ void Engine::ApplyOne(Item item) {
   }
 }
 
+void Engine::ReadOn(Item item) {
+  if (item.read(machine_)) {
+    replies_.emplace_back(std::move(item.done), Reply{});
+  } else {
+    readings_.push_back(std::move(item));
+  }
+}
+
 void Engine::Apply(const Command& command, Outcome* outcome) {
   outcome->records.clear();
   outcome->effects.clear();
@@ -219,10 +247,23 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
   std::move(outcome->answers.begin(), outcome->answers.end(), std::back_inserter(answers_));
 }
 
+// What promises nothing waits neither for the disk nor for the planner (K-2).
+void Engine::Tell() {
+  for (auto& [done, reply] : std::exchange(told_, {})) done(std::move(reply));
+}
+
+// Gang by gang, so that who asks meanwhile waits for one gang's planning and not for a round of them.
+void Engine::PlanForAWhile() {
+  const auto end = std::chrono::steady_clock::now() + absl::ToChronoNanoseconds(options_.planning_slice);
+  Outcome outcome;
+  for (int32_t gangs = 0; gangs < options_.gangs_per_round && machine_.PlanningDue(); ++gangs) {
+    Apply(PlanRound{1}, &outcome);
+    if (std::chrono::steady_clock::now() >= end) break;
+  }
+}
+
 void Engine::Deliver() {
   ++batches_;
-  // A filter does not wait for the disk (K-2).
-  for (auto& [done, reply] : std::exchange(told_, {})) done(std::move(reply));
   if (!CommitRecords()) TakeBack();
   Publish();
   if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));
@@ -281,20 +322,10 @@ void Engine::Publish() {
       before->refused == machine_.refused_facts().counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(*before);
-  ViewChange change;
-  change.version = ++next->version;
-  for (const std::string& key : gangs) {
-    const Gang* gang = machine_.FindGang(key);
-    auto entry = gang == nullptr ? nullptr : std::make_shared<const GangView>(machine_.ViewGang(*gang, false));
-    next->gangs.Set(key, entry);
-    change.gangs.emplace_back(key, std::move(entry));
-  }
-  for (const std::string& name : nodes) {
-    std::optional<NodeView> node = machine_.ViewNode(name);
-    auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
-    next->nodes.Set(name, entry);
-    change.nodes.emplace_back(name, std::move(entry));
-  }
+  auto change = std::make_shared<ViewChange>();
+  change->version = ++next->version;
+  ViewGangs(gangs, next.get(), change.get());
+  ViewNodes(nodes, next.get(), change.get());
   next->held_binds = machine_.held_binds();
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());
@@ -306,6 +337,45 @@ void Engine::Publish() {
   }
   MutexLock lock(&listeners_mutex_);
   for (auto& [id, listener] : listeners_) listener(change);
+}
+
+void Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* next, ViewChange* change) const {
+  if (gangs.empty()) return;
+  change->gangs.reserve(gangs.size());
+  decltype(next->gangs)::Editor edit(std::move(next->gangs));
+  for (const std::string& key : gangs) {
+    if (const auto old = edit.Find(key); old != nullptr) --next->phases[static_cast<size_t>(old->phase)];
+    const Gang* gang = machine_.FindGang(key);
+    auto entry =
+        gang == nullptr ? nullptr : std::make_shared<const GangView>(machine_.ViewGang(*gang, /*with_members=*/false));
+    if (entry == nullptr) {
+      edit.Remove(key);
+    } else {
+      ++next->phases[static_cast<size_t>(entry->phase)];
+      edit.Set(entry);
+    }
+    change->gangs.emplace_back(key, std::move(entry));
+  }
+  next->gangs = edit.Done();
+}
+
+void Engine::ViewNodes(const std::vector<std::string>& nodes, ReadView* next, ViewChange* change) const {
+  if (nodes.empty()) return;
+  change->nodes.reserve(nodes.size());
+  decltype(next->nodes)::Editor edit(std::move(next->nodes));
+  for (const std::string& name : nodes) {
+    if (const auto old = edit.Find(name); old != nullptr && old->present) --next->present_nodes;
+    std::optional<NodeView> node = machine_.ViewNode(name);
+    auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
+    if (entry == nullptr) {
+      edit.Remove(name);
+    } else {
+      next->present_nodes += entry->present ? 1 : 0;
+      edit.Set(entry);
+    }
+    change->nodes.emplace_back(name, std::move(entry));
+  }
+  next->nodes = edit.Done();
 }
 
 std::shared_ptr<const ReadView> Engine::view() const {

@@ -23,10 +23,11 @@
 namespace muster {
 
 struct EngineOptions {
-  size_t mailbox_capacity = 16'384;               // commands; past it callers are told "overloaded"
-  size_t batch = 256;                             // commands applied per commit
-  int32_t gangs_per_round = 32;                   // planned between two batches
-  absl::Duration store_grace = absl::Seconds(5);  // how long a store that fails may keep Stop from ending
+  size_t mailbox_capacity = 16'384;                       // commands; past it callers are told "overloaded"
+  size_t batch = 256;                                     // commands applied per commit
+  int32_t gangs_per_round = 32;                           // planned between two batches, at most
+  absl::Duration planning_slice = absl::Milliseconds(1);  // and for how long; the last one is planned to its end
+  absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
 };
 
 struct EngineStats {
@@ -40,7 +41,7 @@ struct EngineStats {
 // Thread-safe. Stop (or destroy) it before the store and the effect sink.
 class Engine : public DecisionPort {
  public:
-  using Listener = std::function<void(const ViewChange&)>;
+  using Listener = std::function<void(const std::shared_ptr<const ViewChange>&)>;
 
   Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects);
   ~Engine() override;
@@ -64,8 +65,13 @@ class Engine : public DecisionPort {
   // The caller of a Permit is gone. Never refused: there are no more of these than Permits that wait.
   void EndPermit(const std::string& uid, HoldToken token);
 
-  // Runs `read` on the engine's thread, in order with commands. ResourceExhausted or Unavailable as for Ask.
-  [[nodiscard]] absl::Status Query(std::function<void(const Machine&)> read);
+  // Reads on the engine's thread: the first `step` in order with commands, the next ones, for as long as they return
+  // false, one after each batch of commands, so that what is long to read keeps nobody waiting. Then `done`, once;
+  // ResourceExhausted or Unavailable, at once, as for Ask.
+  using ReadStep = std::function<bool(const Machine&)>;
+  void Read(ReadStep step, std::function<void(const absl::Status&)> done);
+  // As Read in one step, waiting for it. Not from the engine's thread.
+  [[nodiscard]] absl::Status Query(const std::function<void(const Machine&)>& read);
 
   [[nodiscard]] std::shared_ptr<const ReadView> view() const;
   // `listener` is called from the engine's thread after each publication; must not block. Returns an id for Unlisten.
@@ -77,7 +83,7 @@ class Engine : public DecisionPort {
  private:
   struct Item {
     Command command;
-    std::function<void(const Machine&)> read;  // instead of a command
+    ReadStep read;  // instead of a command
     ReplyCallback done;
     HoldCallback answered;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
@@ -88,12 +94,17 @@ class Engine : public DecisionPort {
   [[nodiscard]] absl::Status Submit(Item* item, WhenFull when_full);
   void Run();
   void ApplyOne(Item item);
+  void ReadOn(Item item);
   void Apply(const Command& command, Outcome* outcome);
+  void Tell();
+  void PlanForAWhile();
   void Deliver();
   // False: the process is stopping and the store takes nothing; what depends on the records must not leave.
   [[nodiscard]] bool CommitRecords();
   void TakeBack();
   void Publish();
+  void ViewGangs(const std::vector<std::string>& gangs, ReadView* next, ViewChange* change) const;
+  void ViewNodes(const std::vector<std::string>& nodes, ReadView* next, ViewChange* change) const;
   [[nodiscard]] int64_t NowMs() const;
 
   const EngineOptions options_;
@@ -125,6 +136,7 @@ class Engine : public DecisionPort {
   std::vector<Answered> told_;     // replies that promise nothing
   std::vector<Answered> replies_;  // and those that wait for the records
   absl::flat_hash_map<HoldToken, HoldCallback> holds_;
+  std::deque<Item> readings_;  // begun, and not done
   RefusedLog refused_log_;
 
   std::atomic<HoldToken> next_token_{1};

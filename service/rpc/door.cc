@@ -2,7 +2,10 @@
 
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <grpcpp/alarm.h>
 
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/hash/hash.h"
@@ -38,6 +41,15 @@ std::string AddressOf(const grpc::CallbackServerContext& context) {
 }
 
 }  // namespace
+
+void OnGrpcThread(std::function<void()> work) {
+  auto alarm = std::make_shared<grpc::Alarm>();
+  // The alarm keeps itself until its work is done.
+  alarm->Set(std::chrono::system_clock::now(), [alarm, work = std::move(work)](bool) mutable {
+    const auto last = std::move(alarm);
+    work();
+  });
+}
 
 void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
   Access* access = options_.access == nullptr ? &anyone_ : options_.access;

@@ -54,6 +54,9 @@ class RpcDoor {
 // Equal for equal requests, however their maps are ordered.
 [[nodiscard]] uint64_t Fingerprint(const google::protobuf::Message& request);
 
+// Runs `work` on one of gRPC's threads, soon: what is long keeps the caller's free.
+void OnGrpcThread(std::function<void()> work);
+
 using FinishCall = std::function<void(const grpc::Status&)>;
 
 // Serves a unary call: `work(finish)` fills the response and calls `finish` once, on any thread.

@@ -62,13 +62,33 @@ void ReadFacts(const RpcDoor& door, const Message& message, Violations* violatio
   ReadManifests(door, message.manifests(), "manifests", now_ms, violations, facts);
 }
 
+// What its pods say that nobody acts on, or not as it stands there.
+std::vector<std::string> WarningsOf(const Facts& facts) {
+  constexpr size_t kMost = 100;
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& what, const std::vector<std::string>& said) {
+    for (const std::string& text : said) {
+      if (out.size() < kMost) out.push_back(absl::StrCat(what, ": ", text));
+    }
+  };
+  for (const PodDescription& pod : facts.pods) {
+    const std::string what = absl::StrCat("pod ", pod.name_space, "/", pod.name);
+    add(what, pod.gang.ignored);
+    add(what, pod.gang.declaration.warnings);
+    if (!pod.gang.problem.none()) add(what, {pod.gang.problem.text});
+    if (!pod.invalid.empty()) add(what, {pod.invalid});
+  }
+  for (const GangObject& gang : facts.gangs) {
+    add(absl::StrCat("PodGroup ", gang.name_space, "/", gang.name), gang.declaration.warnings);
+  }
+  return out;
+}
+
 void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::FactsStatus* status) {
   const std::shared_ptr<const ReadView> view = engine->view();
   status->set_version(version);
   status->set_source(source);
-  int64_t nodes = 0;
-  view->nodes.ForEach([&](const NodeView& node) { nodes += node.present ? 1 : 0; });
-  status->set_nodes(nodes);
+  status->set_nodes(view->present_nodes);
   status->set_pods(view->pods);
 }
 
@@ -202,6 +222,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       Facts removed;
       ReadManifests(*door_, request->removed_manifests(), "removed_manifests", 0, &violations, &removed);
       if (!violations.none()) return finish(violations.ToStatus());
+      for (std::string& warning : WarningsOf(facts)) response->add_warnings(std::move(warning));
       update.nodes = std::move(facts.nodes);
       update.pods = std::move(facts.pods);
       update.gangs = std::move(facts.gangs);
@@ -226,14 +247,19 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                                            v1::FactsStatus* response) override {
     return Serve(door_, context, "GetFactsStatus", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
-                   std::string source;
-                   int64_t version = 0;
-                   const absl::Status read = door_->engine().Query([&](const Machine& machine) {
-                     source = machine.sources().announcer();
-                     version = machine.sources().version();
+                   struct Announcer {
+                     std::string source;
+                     int64_t version = 0;
+                   };
+                   auto announcer = std::make_shared<Announcer>();
+                   const auto read = [announcer](const Machine& machine) {
+                     *announcer = {machine.sources().announcer(), machine.sources().version()};
+                     return true;
+                   };
+                   door_->engine().Read(read, [=, this](const absl::Status& status) {
+                     if (status.ok()) FillStatus(&door_->engine(), announcer->source, announcer->version, response);
+                     finish(ToGrpc(status));
                    });
-                   if (read.ok()) FillStatus(&door_->engine(), source, version, response);
-                   finish(ToGrpc(read));
                  });
   }
 

@@ -1,6 +1,12 @@
 // Gangs and nodes: declared, listed, watched, explained.
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/rpc/door.h"
@@ -21,20 +27,144 @@ grpc::Status Missing(const char* field) {
   return violations.ToStatus();
 }
 
-// The gang with its members, read in order with commands.
-grpc::Status ReadGang(Engine* engine, const std::string& name_space, const std::string& name, GangView* view) {
-  if (name_space.empty()) return Missing("namespace");
-  if (name.empty()) return Missing("name");
-  const std::string key = absl::StrCat(name_space, "/", name);
-  bool found = false;
-  const absl::Status read = engine->Query([&](const Machine& machine) {
-    const Gang* gang = machine.FindGang(key);
-    found = gang != nullptr;
-    if (found) *view = machine.ViewGang(*gang, /*with_members=*/true);
-  });
-  if (!read.ok()) return ToGrpc(read);
-  if (!found) return ToGrpc(absl::NotFoundError(absl::StrCat("there is no gang ", key)));
-  return grpc::Status::OK;
+// A gang with its members, read on the engine's thread in order with commands, a part at a time, so that a large one
+// keeps no decision waiting.
+class GangReading : public std::enable_shared_from_this<GangReading> {
+ public:
+  using Done = std::function<void(const GangView&)>;
+
+  // `done`, then `finish`, on one of gRPC's threads.
+  GangReading(Engine* engine, std::string key, FinishCall finish, Done done)
+      : engine_(engine), key_(std::move(key)), finish_(std::move(finish)), done_(std::move(done)) {}
+
+  void Begin() {
+    members_.clear();
+    read_ = {};
+    engine_->Read([self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+                  [self = shared_from_this()](const absl::Status& read) {
+                    if (!read.ok()) return self->finish_(ToGrpc(read));
+                    OnGrpcThread([self] { self->End(); });
+                  });
+  }
+
+ private:
+  static constexpr size_t kMembersAtOnce = 256;
+  static constexpr int kTries = 5;
+
+  bool Step(const Machine& machine) {
+    const Gang* gang = machine.FindGang(key_);
+    found_ = gang != nullptr;
+    if (!found_) return true;
+    if (!machine.ViewMembers(*gang, kMembersAtOnce, &read_, &members_)) return false;
+    view_ = machine.ViewGang(*gang, /*with_members=*/false);
+    all_ = static_cast<size_t>(gang->children());
+    return true;
+  }
+  void End() {
+    if (!found_) return finish_(ToGrpc(absl::NotFoundError(absl::StrCat("there is no gang ", key_))));
+    KeepLast();
+    // Who changed its state meanwhile may be missing.
+    if (members_.size() != all_ && ++tries_ < kTries) return Begin();
+    view_.members = std::move(members_);
+    done_(view_);
+    finish_(grpc::Status::OK);
+  }
+  // Of a member that was read twice, what was read later.
+  void KeepLast() {
+    absl::flat_hash_set<absl::string_view> seen;
+    std::vector<MemberView> kept;
+    kept.reserve(members_.size());
+    for (auto member = members_.rbegin(); member != members_.rend(); ++member) {
+      if (seen.insert(member->uid).second) kept.push_back(*member);
+    }
+    members_.assign(std::make_move_iterator(kept.rbegin()), std::make_move_iterator(kept.rend()));
+  }
+
+  Engine* const engine_;
+  const std::string key_;
+  const FinishCall finish_;
+  const Done done_;
+  bool found_ = false;
+  int tries_ = 0;
+  size_t all_ = 0;
+  MembersRead read_;
+  std::vector<MemberView> members_;
+  GangView view_;
+};
+
+void ReadGang(Engine* engine, const std::string& name_space, const std::string& name, const FinishCall& finish,
+              const GangReading::Done& done) {
+  if (name_space.empty()) return finish(Missing("namespace"));
+  if (name.empty()) return finish(Missing("name"));
+  std::make_shared<GangReading>(engine, absl::StrCat(name_space, "/", name), finish, done)->Begin();
+}
+
+// A pod, looked for on the engine's thread as a gang is read. Pods are known by their UIDs: a name is looked for among
+// all of them, some at a time.
+class PodReading : public std::enable_shared_from_this<PodReading> {
+ public:
+  PodReading(Engine* engine, const v1::ExplainPodRequest& request, FinishCall finish, v1::ExplainPodResponse* response)
+      : engine_(engine),
+        uid_(request.uid()),
+        name_space_(request.namespace_().empty() ? "default" : request.namespace_()),
+        name_(request.name()),
+        finish_(std::move(finish)),
+        response_(response) {}
+
+  void Begin() {
+    engine_->Read([self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+                  [self = shared_from_this()](const absl::Status& read) {
+                    if (!read.ok()) return self->finish_(ToGrpc(read));
+                    OnGrpcThread([self] { self->End(); });
+                  });
+  }
+
+ private:
+  static constexpr int32_t kPodsAtOnce = 2000;
+
+  bool Step(const Machine& machine) {
+    const Pod* pod =
+        uid_.empty() ? machine.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : machine.FindPod(uid_);
+    if (pod != nullptr) view_ = machine.ViewPod(*pod);
+    return pod != nullptr || !uid_.empty() || from_ >= machine.pod_limit();
+  }
+  void End() {
+    if (!view_.has_value()) {
+      const std::string what = uid_.empty() ? absl::StrCat(name_space_, "/", name_) : absl::StrCat("with uid ", uid_);
+      return finish_(ToGrpc(absl::NotFoundError(absl::StrCat("there is no pod ", what))));
+    }
+    response_->set_text(ExplainText(*view_, absl::ToUnixMillis(absl::Now())));
+    response_->set_namespace_(view_->name_space);
+    *response_->mutable_pod() = ToMessage(view_->pod);
+    if (view_->in_gang) *response_->mutable_gang() = ToMessage(view_->gang);
+    finish_(grpc::Status::OK);
+  }
+
+  Engine* const engine_;
+  const std::string uid_;
+  const std::string name_space_;
+  const std::string name_;
+  const FinishCall finish_;
+  v1::ExplainPodResponse* const response_;
+  PodId from_ = 0;
+  std::optional<PodView> view_;
+};
+
+// What changed, for those who watch.
+template <typename Event, typename Changes>
+std::vector<typename WatchHub<Event>::Told> Tell(const Changes& changes) {
+  std::vector<typename WatchHub<Event>::Told> out;
+  out.reserve(changes.size());
+  for (const auto& [name, view] : changes) {
+    auto& told = out.emplace_back();
+    told.name = name;
+    if (view == nullptr) {
+      told.event.set_removed(name);
+    } else {
+      *told.event.mutable_upserted() = ToMessage(*view);
+    }
+  }
+  return out;
 }
 
 bool InNamespace(const std::string& wanted, const std::string& name_space) {
@@ -43,7 +173,11 @@ bool InNamespace(const std::string& wanted, const std::string& name_space) {
 
 class GangServiceImpl final : public v1::GangService::CallbackService {
  public:
-  explicit GangServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit GangServiceImpl(RpcDoor* door)
+      : door_(door),
+        watches_(
+            &door->engine(), [](const ViewChange& change) { return Tell<v1::GangEvent>(change.gangs); },
+            [](const ViewChange& change) { return change.gangs.size(); }) {}
 
   ServerUnaryReactor* CreateGang(CallbackServerContext* context, const v1::CreateGangRequest* request,
                                  v1::Gang* response) override {
@@ -74,18 +208,16 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   ServerUnaryReactor* GetGang(CallbackServerContext* context, const v1::GetGangRequest* request,
                               v1::Gang* response) override {
     return Serve(door_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      GangView view;
-      const grpc::Status status = ReadGang(&door_->engine(), request->namespace_(), request->name(), &view);
-      if (status.ok()) *response = ToMessage(view);
-      finish(status);
+      ReadGang(&door_->engine(), request->namespace_(), request->name(), finish,
+               [response](const GangView& view) { *response = ToMessage(view); });
     });
   }
   ServerUnaryReactor* ListGangs(CallbackServerContext* context, const v1::ListGangsRequest* request,
                                 v1::ListGangsResponse* response) override {
     return Serve(door_, context, "ListGangs", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      for (const auto& gang : door_->engine().view()->gangs.All()) {
+      door_->engine().view()->gangs.ForEach([&](const auto& gang) {
         if (InNamespace(request->namespace_(), gang->name_space)) *response->add_gangs() = ToMessage(*gang);
-      }
+      });
       finish(grpc::Status::OK);
     });
   }
@@ -93,39 +225,37 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                                   v1::ExplainGangResponse* response) override {
     return Serve(
         door_, context, "ExplainGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-          GangView view;
-          const grpc::Status status = ReadGang(&door_->engine(), request->namespace_(), request->name(), &view);
-          if (status.ok()) {
+          ReadGang(&door_->engine(), request->namespace_(), request->name(), finish, [response](const GangView& view) {
             response->set_text(ExplainText(view, absl::ToUnixMillis(absl::Now())));
             *response->mutable_gang() = ToMessage(view);
-          }
-          finish(status);
+          });
         });
+  }
+  ServerUnaryReactor* ExplainPod(CallbackServerContext* context, const v1::ExplainPodRequest* request,
+                                 v1::ExplainPodResponse* response) override {
+    return Serve(door_, context, "ExplainPod", Role::kReadOnly,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   if (request->name().empty() && request->uid().empty()) return finish(Missing("name"));
+                   std::make_shared<PodReading>(&door_->engine(), *request, finish, response)->Begin();
+                 });
   }
   grpc::ServerWriteReactor<v1::GangEvent>* WatchGangs(CallbackServerContext* context,
                                                       const v1::WatchGangsRequest* request) override {
     // The request is gone before the stream ends.
-    const auto snapshot = [wanted = request->namespace_()](const ReadView& view) {
-      std::vector<v1::GangEvent> out;
-      for (const auto& gang : view.gangs.All()) {
-        if (InNamespace(wanted, gang->name_space)) *out.emplace_back().mutable_upserted() = ToMessage(*gang);
-      }
-      return out;
+    const auto of_name_space = [wanted = request->namespace_()](const std::string& key) {
+      return InNamespace(wanted, key.substr(0, key.find('/')));
     };
-    const auto translate = [wanted = request->namespace_()](const ViewChange& change) {
-      std::vector<v1::GangEvent> out;
-      for (const auto& [key, gang] : change.gangs) {
-        if (!InNamespace(wanted, key.substr(0, key.find('/')))) continue;
-        v1::GangEvent& event = out.emplace_back();
-        if (gang == nullptr) {
-          event.set_removed(key);
-        } else {
-          *event.mutable_upserted() = ToMessage(*gang);
-        }
-      }
-      return out;
+    const auto walk = [wanted = request->namespace_()](const ReadView& view,
+                                                       std::string* name) -> std::optional<v1::GangEvent> {
+      if (name->empty() && !wanted.empty()) *name = wanted + "/";
+      const auto gang = view.gangs.After(*name);
+      if (gang == nullptr || !InNamespace(wanted, gang->name_space)) return std::nullopt;
+      *name = gang->key;
+      v1::GangEvent event;
+      *event.mutable_upserted() = ToMessage(*gang);
+      return event;
     };
-    auto* watch = new WatchReactor<v1::GangEvent>(door_, snapshot, translate);
+    auto* watch = new WatchReactor<v1::GangEvent>(door_, &watches_, walk, of_name_space);
     watch->Begin(context, Role::kReadOnly);
     return watch;
   }
@@ -151,11 +281,16 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
 
   RpcDoor* const door_;
+  WatchHub<v1::GangEvent> watches_;
 };
 
 class NodeServiceImpl final : public v1::NodeService::CallbackService {
  public:
-  explicit NodeServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit NodeServiceImpl(RpcDoor* door)
+      : door_(door),
+        watches_(
+            &door->engine(), [](const ViewChange& change) { return Tell<v1::NodeEvent>(change.nodes); },
+            [](const ViewChange& change) { return change.nodes.size(); }) {}
 
   ServerUnaryReactor* GetNode(CallbackServerContext* context, const v1::GetNodeRequest* request,
                               v1::Node* response) override {
@@ -172,36 +307,28 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
   ServerUnaryReactor* ListNodes(CallbackServerContext* context, const v1::ListNodesRequest*,
                                 v1::ListNodesResponse* response) override {
     return Serve(door_, context, "ListNodes", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      for (const auto& node : door_->engine().view()->nodes.All()) *response->add_nodes() = ToMessage(*node);
+      door_->engine().view()->nodes.ForEach([&](const auto& node) { *response->add_nodes() = ToMessage(*node); });
       finish(grpc::Status::OK);
     });
   }
   grpc::ServerWriteReactor<v1::NodeEvent>* WatchNodes(CallbackServerContext* context,
                                                       const v1::WatchNodesRequest*) override {
-    const auto snapshot = [](const ReadView& view) {
-      std::vector<v1::NodeEvent> out;
-      for (const auto& node : view.nodes.All()) *out.emplace_back().mutable_upserted() = ToMessage(*node);
-      return out;
+    const auto walk = [](const ReadView& view, std::string* name) -> std::optional<v1::NodeEvent> {
+      const auto node = view.nodes.After(*name);
+      if (node == nullptr) return std::nullopt;
+      *name = node->name;
+      v1::NodeEvent event;
+      *event.mutable_upserted() = ToMessage(*node);
+      return event;
     };
-    const auto translate = [](const ViewChange& change) {
-      std::vector<v1::NodeEvent> out;
-      for (const auto& [name, node] : change.nodes) {
-        v1::NodeEvent& event = out.emplace_back();
-        if (node == nullptr) {
-          event.set_removed(name);
-        } else {
-          *event.mutable_upserted() = ToMessage(*node);
-        }
-      }
-      return out;
-    };
-    auto* watch = new WatchReactor<v1::NodeEvent>(door_, snapshot, translate);
+    auto* watch = new WatchReactor<v1::NodeEvent>(door_, &watches_, walk, [](const std::string&) { return true; });
     watch->Begin(context, Role::kReadOnly);
     return watch;
   }
 
  private:
   RpcDoor* const door_;
+  WatchHub<v1::NodeEvent> watches_;
 };
 
 }  // namespace

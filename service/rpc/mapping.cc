@@ -5,12 +5,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "state/base/quantity.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
 
-void WriteAmounts(const ResourceList& from, google::protobuf::Map<std::string, std::string>* to) {
+template <typename Amounts>
+void WriteAmounts(const Amounts& from, google::protobuf::Map<std::string, std::string>* to) {
   for (const auto& [name, amount] : from) (*to)[name] = FormatQuantity(name, amount);
+}
+
+// So long may a scheduler take to ask for a pod that was called.
+constexpr int64_t kLongUnasked = 10'000;
+
+// How long ago, at least a second: "40s", "1h2m3s".
+std::string Ago(int64_t then_ms, int64_t now_ms) {
+  return absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - then_ms) / 1000)));
 }
 
 }  // namespace
@@ -18,6 +28,23 @@ void WriteAmounts(const ResourceList& from, google::protobuf::Map<std::string, s
 void FillReason(const Reason& from, v1::Reason* to) {
   to->set_code(std::string(ReasonName(from.code)));
   to->set_text(from.text);
+}
+
+v1::Member ToMessage(const MemberView& member) {
+  v1::Member out;
+  out.set_uid(member.uid);
+  out.set_name(member.name);
+  out.set_state(std::string(ToString(member.state)));
+  out.set_node(member.node);
+  out.set_priority(member.priority);
+  if (!member.reason.none()) FillReason(member.reason, out.mutable_reason());
+  if (member.binding.phase == BindingPhase::kNone) return out;
+  v1::Binding* binding = out.mutable_binding();
+  binding->set_phase(std::string(ToString(member.binding.phase)));
+  binding->set_node(member.binding.node);
+  binding->set_reason(member.binding.reason);
+  binding->set_attempts(member.binding.attempts);
+  return out;
 }
 
 v1::Gang ToMessage(const GangView& view) {
@@ -56,21 +83,7 @@ v1::Gang ToMessage(const GangView& view) {
   out.mutable_reason()->set_since_unix_ms(view.reason_since_ms);
   out.mutable_reason()->set_would_help(view.would_help);
   for (const std::string& warning : view.warnings) out.add_warnings(warning);
-  for (const MemberView& member : view.members) {
-    v1::Member* message = out.add_members();
-    message->set_uid(member.uid);
-    message->set_name(member.name);
-    message->set_state(std::string(ToString(member.state)));
-    message->set_node(member.node);
-    message->set_priority(member.priority);
-    if (!member.reason.none()) FillReason(member.reason, message->mutable_reason());
-    if (member.binding.phase == BindingPhase::kNone) continue;
-    v1::Binding* binding = message->mutable_binding();
-    binding->set_phase(std::string(ToString(member.binding.phase)));
-    binding->set_node(member.binding.node);
-    binding->set_reason(member.binding.reason);
-    binding->set_attempts(member.binding.attempts);
-  }
+  for (const MemberView& member : view.members) *out.add_members() = ToMessage(member);
   return out;
 }
 
@@ -87,24 +100,43 @@ v1::Node ToMessage(const NodeView& view) {
 }
 
 std::string ExplainText(const GangView& view, int64_t now_ms) {
-  const std::string since =
-      absl::StrCat(absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - view.reason_since_ms) / 1000))));
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");
   } else if (view.reason.code == ReasonCode::kSatisfied) {
     absl::StrAppend(&out, view.reason.text, ": ", view.bound + view.committed, " members have a node",
                     view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "", ", the minimum is ",
-                    view.rules.min_member, "; since ", since, ".");
+                    view.rules.min_member, "; since ", Ago(view.reason_since_ms, now_ms), ".");
   } else {
-    absl::StrAppend(&out, "waits since ", since, ": ", view.reason.text, " [", ReasonName(view.reason.code), "].");
+    absl::StrAppend(&out, "waits since ", Ago(view.reason_since_ms, now_ms), ": ", view.reason.text, " [",
+                    ReasonName(view.reason.code), "].");
   }
   if (!view.would_help.empty()) absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
   if (view.planned > 0) {
-    absl::StrAppend(&out, " Of its wait time of ", view.rules.wait_time_ms / 1000, " s, ", view.wait_left_ms / 1000,
-                    " s are left.");
+    if (view.asked == 0 && now_ms - view.planned_ms >= kLongUnasked) {
+      absl::StrAppend(
+          &out, " Its pods were called ", Ago(view.planned_ms, now_ms),
+          " ago, and no scheduler has asked for one of them since: see that the one they name runs and asks "
+          "Muster.");
+    }
+    absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
+                    WriteDuration(view.wait_left_ms), " are left.");
   }
   for (const std::string& warning : view.warnings) absl::StrAppend(&out, "\nWarning: ", warning, ".");
+  return out;
+}
+
+std::string ExplainText(const PodView& view, int64_t now_ms) {
+  std::string out = absl::StrCat("Pod ", view.name_space, "/", view.pod.name, " (", ToString(view.pod.state), "): ");
+  if (!view.pod.reason.none()) {
+    absl::StrAppend(&out, view.pod.reason.text, " [", ReasonName(view.pod.reason.code), "].");
+  } else if (!view.pod.node.empty()) {
+    absl::StrAppend(&out, "is on node ", view.pod.node, ".");
+  } else {
+    absl::StrAppend(&out, "nothing holds it back.");
+  }
+  for (const std::string& ignored : view.ignored) absl::StrAppend(&out, "\nWarning: ", ignored, ".");
+  if (view.in_gang) absl::StrAppend(&out, "\n", ExplainText(view.gang, now_ms));
   return out;
 }
 

@@ -10,10 +10,12 @@
 namespace muster {
 
 void FillReason(const Reason& from, v1::Reason* to);
+[[nodiscard]] v1::Member ToMessage(const MemberView& member);
 [[nodiscard]] v1::Gang ToMessage(const GangView& view);
 [[nodiscard]] v1::Node ToMessage(const NodeView& view);
 // Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).
 [[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms);
+[[nodiscard]] std::string ExplainText(const PodView& view, int64_t now_ms);
 
 }  // namespace muster
 

@@ -1,11 +1,20 @@
-// A watch of gangs or nodes: everything that exists, a `synced` mark, then changes. What waits for a slow reader is
-// bounded; past the bound the reader is told to start over and gets everything again.
+// Watches of gangs or nodes: everything that exists, a `synced` mark, then changes.
+//
+// What exists is sent from a shared picture and what changed from one log for all readers, each as its reader takes it:
+// a stream that nobody reads costs one message. A reader that falls further behind than the log goes back is told to
+// start over, and gets everything again.
 #ifndef MUSTER_SERVICE_RPC_WATCH_H_
 #define MUSTER_SERVICE_RPC_WATCH_H_
 
+#include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -13,68 +22,211 @@
 
 namespace muster {
 
+// The changes of late, translated once, and the streams that are to hear of them. Thread-safe.
+template <typename Event>
+class WatchHub {
+ public:
+  struct Told {
+    std::string name;  // of the gang ("namespace/name") or of the node
+    Event event;
+  };
+  using Translate = std::function<std::vector<Told>(const ViewChange&)>;
+  // One publication.
+  class Step {
+   public:
+    explicit Step(std::shared_ptr<const ViewChange> change) : change_(std::move(change)) {}
+    [[nodiscard]] uint64_t version() const { return change_->version; }
+    const std::vector<Told>& In(const Translate& translate) {
+      std::call_once(once_, [&] { told_ = translate(*change_); });
+      return told_;
+    }
+
+   private:
+    const std::shared_ptr<const ViewChange> change_;
+    std::once_flag once_;
+    std::vector<Told> told_;
+  };
+  using Wake = std::function<void()>;
+
+  WatchHub(Engine* engine, Translate translate, std::function<size_t(const ViewChange&)> size)
+      : engine_(engine), translate_(std::move(translate)), size_(std::move(size)) {
+    listener_ = engine_->Listen([this](const std::shared_ptr<const ViewChange>& change) { Add(change); });
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~WatchHub() {
+    engine_->Unlisten(listener_);
+    {
+      MutexLock lock(&mutex_);
+      stopping_ = true;
+      changed_.SignalAll();
+    }
+    thread_.join();
+  }
+  WatchHub(const WatchHub&) = delete;
+  WatchHub& operator=(const WatchHub&) = delete;
+
+  // `wake` is called from the hub's thread until Leave(id); it must not block. Views taken after this are followed by
+  // every change in the log.
+  int Join(Wake wake) {
+    MutexLock lock(&mutex_);
+    readers_.emplace_back(++last_reader_, std::make_shared<Wake>(std::move(wake)));
+    return last_reader_;
+  }
+  void Leave(int id) {
+    MutexLock lock(&mutex_);
+    readers_.erase(std::remove_if(readers_.begin(), readers_.end(), [&](const auto& r) { return r.first == id; }),
+                   readers_.end());
+    if (!readers_.empty()) return;
+    steps_.clear();
+    entries_ = 0;
+  }
+  // The first step behind `version`; nullptr: there is none yet.
+  [[nodiscard]] std::shared_ptr<Step> After(uint64_t version) {
+    MutexLock lock(&mutex_);
+    const auto at = std::upper_bound(steps_.begin(), steps_.end(), version,
+                                     [](uint64_t v, const auto& step) { return v < step.first->version(); });
+    return at == steps_.end() ? nullptr : at->first;
+  }
+  // Whether some change behind `version` is not in the log any more.
+  [[nodiscard]] bool IsPast(uint64_t version) {
+    MutexLock lock(&mutex_);
+    return version < dropped_;
+  }
+  [[nodiscard]] const Translate& translate() const { return translate_; }
+  [[nodiscard]] Engine& engine() { return *engine_; }
+
+ private:
+  static constexpr size_t kMaxEntries = 16'384;  // changed gangs or nodes in the log
+
+  // On the engine's thread.
+  void Add(const std::shared_ptr<const ViewChange>& change) {
+    const size_t entries = size_(*change);
+    if (entries == 0) return;
+    MutexLock lock(&mutex_);
+    if (readers_.empty()) return;
+    steps_.emplace_back(std::make_shared<Step>(change), entries);
+    entries_ += entries;
+    while (entries_ > kMaxEntries && steps_.size() > 1) {
+      dropped_ = steps_.front().first->version();
+      entries_ -= steps_.front().second;
+      steps_.pop_front();
+    }
+    news_ = true;
+    changed_.Signal();
+  }
+  void Run() {
+    while (true) {
+      std::vector<std::shared_ptr<Wake>> readers;
+      {
+        MutexLock lock(&mutex_);
+        while (!news_ && !stopping_) changed_.Wait(&mutex_);
+        if (stopping_) return;
+        news_ = false;
+        for (const auto& [id, wake] : readers_) readers.push_back(wake);
+      }
+      for (const auto& wake : readers) (*wake)();
+    }
+  }
+
+  Engine* const engine_;
+  const Translate translate_;
+  const std::function<size_t(const ViewChange&)> size_;
+  int listener_ = 0;
+  Mutex mutex_;
+  CondVar changed_;
+  bool news_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::deque<std::pair<std::shared_ptr<Step>, size_t>> steps_ ABSL_GUARDED_BY(mutex_);  // and how much each changed
+  size_t entries_ ABSL_GUARDED_BY(mutex_) = 0;
+  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // the newest version that is not in the log any more
+  std::vector<std::pair<int, std::shared_ptr<Wake>>> readers_ ABSL_GUARDED_BY(mutex_);
+  int last_reader_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::thread thread_;
+};
+
 template <typename Event>
 class WatchReactor final : public StreamReactor<Event> {
  public:
-  using Snapshot = std::function<std::vector<Event>(const ReadView&)>;
-  using Translate = std::function<std::vector<Event>(const ViewChange&)>;
+  using Hub = WatchHub<Event>;
+  // What of the picture comes behind `*name`, which moves on; nullopt: that was all.
+  using Walk = std::function<std::optional<Event>(const ReadView&, std::string* name)>;
+  using Wanted = std::function<bool(const std::string& name)>;
 
-  WatchReactor(RpcDoor* door, Snapshot snapshot, Translate translate)
-      : StreamReactor<Event>(door), snapshot_(std::move(snapshot)), translate_(std::move(translate)) {}
+  WatchReactor(RpcDoor* door, Hub* hub, Walk walk, Wanted wanted)
+      : StreamReactor<Event>(door), hub_(hub), walk_(std::move(walk)), wanted_(std::move(wanted)) {}
 
  protected:
   void OnAdmitted() override {
-    listener_ = this->door()->engine().Listen([handle = this->handle()](const ViewChange& change) {
-      handle->With([&](StreamReactor<Event>* stream) { static_cast<WatchReactor*>(stream)->OnChange(change); });
+    reader_ = hub_->Join([handle = this->handle()] {
+      handle->With([](StreamReactor<Event>* stream) { static_cast<WatchReactor*>(stream)->Fill(); });
     });
     Restart();
+    Fill();
   }
   void OnGone() override {
-    if (const int listener = listener_.exchange(0); listener != 0) this->door()->engine().Unlisten(listener);
+    if (const int reader = reader_.exchange(0); reader != 0) hub_->Leave(reader);
+  }
+  void OnWritten() override {
+    this->handle()->With([this](StreamReactor<Event>*) { Fill(); });
   }
 
  private:
-  static constexpr size_t kMaxWaiting = 4096;  // changes; what there was at the beginning does not count
-
-  // Under the handle's lock, as all of this. A reader that is too slow starts over when it has read what is on its way:
-  // on its own thread, the engine's does not wait for it.
-  void OnChange(const ViewChange& change) {
-    if (behind_ || change.version <= version_) return;
-    version_ = change.version;
-    std::vector<Event> events = translate_(change);
-    if (!events.empty() && this->waiting() > kMaxWaiting + snapshot_size_) {
-      behind_ = true;
-      this->DropWaiting();
-      return;
-    }
-    for (Event& event : events) this->Send(std::move(event));
+  // All under the handle's lock.
+  void Restart() {
+    picture_ = hub_->engine().view();
+    version_ = picture_->version;
+    name_.clear();
+    step_ = nullptr;
   }
-  void OnWritten() override {
-    this->handle()->With([this](StreamReactor<Event>*) {
-      if (!behind_ || this->waiting() > 0) return;
+  // Sends the next message unless one is on its way.
+  void Fill() {
+    // Who is too slow does not keep an old picture alive.
+    if (!behind_ && hub_->IsPast(version_)) {
+      behind_ = true;
+      picture_ = nullptr;
+      step_ = nullptr;
+    }
+    if (this->waiting() > 0) return;
+    if (behind_) {
       behind_ = false;
+      Restart();
       Event again;
       again.set_resync(true);
-      this->Send(std::move(again));
-      Restart();
-    });
-  }
-  void Restart() {
-    const std::shared_ptr<const ReadView> view = this->door()->engine().view();
-    version_ = view->version;
-    std::vector<Event> all = snapshot_(*view);
-    snapshot_size_ = all.size();
-    for (Event& event : all) this->Send(std::move(event));
-    Event synced;
-    synced.set_synced(true);
-    this->Send(std::move(synced));
+      return this->Send(std::move(again));
+    }
+    if (picture_ != nullptr) {
+      std::optional<Event> next = walk_(*picture_, &name_);
+      if (!next.has_value()) {
+        picture_ = nullptr;
+        next.emplace().set_synced(true);
+      }
+      return this->Send(*std::move(next));
+    }
+    while (true) {
+      if (step_ == nullptr) {
+        step_ = hub_->After(version_);
+        at_ = 0;
+        if (step_ == nullptr) return;
+      }
+      const auto& told = step_->In(hub_->translate());
+      for (; at_ < told.size(); ++at_) {
+        if (!wanted_(told[at_].name)) continue;
+        return this->Send(Event(told[at_++].event));
+      }
+      version_ = step_->version();
+      step_ = nullptr;
+    }
   }
 
-  const Snapshot snapshot_;
-  const Translate translate_;
-  std::atomic<int> listener_{0};
-  uint64_t version_ = 0;
-  size_t snapshot_size_ = 0;
+  Hub* const hub_;
+  const Walk walk_;
+  const Wanted wanted_;
+  std::atomic<int> reader_{0};
+  std::shared_ptr<const ReadView> picture_;  // what exists, until all of it was sent
+  std::string name_;                         // of it: what was sent last
+  uint64_t version_ = 0;                     // what the reader has, all of it or the picture that is being sent
+  std::shared_ptr<typename Hub::Step> step_;
+  size_t at_ = 0;
   bool behind_ = false;  // changes were dropped
 };
 

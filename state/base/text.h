@@ -2,6 +2,7 @@
 #ifndef MUSTER_STATE_BASE_TEXT_H_
 #define MUSTER_STATE_BASE_TEXT_H_
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/escaping.h"
@@ -23,6 +24,11 @@ namespace muster {
 [[nodiscard]] inline std::string Quoted(absl::string_view text) {
   constexpr size_t kShown = 64;
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(Beginning(text, kShown)), text.size() > kShown ? "..." : "", "\"");
+}
+
+// "700 ms", "40 s".
+[[nodiscard]] inline std::string WriteDuration(int64_t ms) {
+  return ms < 1000 ? absl::StrCat(ms, " ms") : absl::StrCat(ms / 1000, " s");
 }
 
 }  // namespace muster

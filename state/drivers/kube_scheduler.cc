@@ -42,19 +42,21 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
   return reply;
 }
 
-// The pod fits the node only into what is promised to somebody of at least its rank.
+// The pod fits the node only into what is promised to somebody of at least its rank, or into what somebody uses who is
+// on his way there: kube-scheduler knows nothing of him once it has forgotten its call.
 bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
   const absl::Span<const Ledger::Promise> promises = r_.ledger->PromisedOn(node);
-  if (promises.empty()) return false;
-  const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
-  ResourceSum free = r_.cluster->node(node).free;
-  if (request.FitsIn(free)) return false;
+  if (promises.empty() && !r_.ledger->going().contains(node)) return false;
+  if (r_.cluster->pod_class(pod.cls).request.FitsIn(r_.cluster->node(node).free)) return false;
+  ResourceSum yielded;
+  bool some = false;
   for (const Ledger::Promise& promise : promises) {
     const Gang& gang = r_.gangs->gang(promise.claim);
-    const bool yields = r_.eligibility->Priority(gang) < pod.facts.priority && !r_.plans->Of(gang)->committed;
-    if (yields) free.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
+    if (r_.eligibility->Priority(gang) >= pod.facts.priority || r_.plans->Of(gang)->committed) continue;
+    yielded.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
+    some = true;
   }
-  return !request.FitsIn(free);
+  return !some || !r_.cluster->FitsWith(node, pod.cls, yielded);
 }
 
 // A pod that needs no quorum: every node but those whose free capacity is promised to somebody of at least its rank.
@@ -64,15 +66,20 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   if (pod.cls == kNoClass) return reply;
   const auto& promised = r_.ledger->promises();
   // Whichever are fewer: the nodes that are promised, or those that are offered.
-  if (offer.size() < promised.size()) {
+  const auto& going = r_.ledger->going();
+  if (offer.size() < promised.size() + going.size()) {
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
       if (node != kNoNode && Guarded(pod, node)) reply.guarded.push_back(name);
     }
   } else {
-    for (const auto& [node, promises] : promised) {
+    const auto look = [&](NodeId node) {
       const std::string& name = r_.cluster->node(node).facts.name;
       if (Guarded(pod, node) && offer.Contains(name)) reply.guarded.push_back(name);
+    };
+    for (const auto& [node, promises] : promised) look(node);
+    for (const auto& [node, pods] : going) {
+      if (!promised.contains(node)) look(node);
     }
   }
   if (!std::is_sorted(reply.guarded.begin(), reply.guarded.end())) {

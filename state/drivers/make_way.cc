@@ -22,15 +22,15 @@ bool Together(const Gangs& gangs, const Gang& a, const Gang& b) {
 bool Verbs::RoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
   const auto waiters = r_.barrier->waiters().find(node);
   if (waiters == r_.barrier->waiters().end()) return false;
-  ResourceSum free = r_.cluster->node(node).free;
+  ResourceSum theirs;
   for (const PodId id : waiters->second) {
     const Pod& other = r_.gangs->pod(id);
     if (Together(*r_.gangs, *other.gang, *pod.gang) ||
         (after != nullptr && !(*after < r_.eligibility->KeyOf(*other.gang))))
       continue;
-    free.AddTimes(r_.cluster->pod_class(other.cls).request, 1);
+    theirs.AddTimes(r_.cluster->pod_class(other.cls).request, 1);
   }
-  return r_.cluster->pod_class(pod.cls).request.FitsIn(free);
+  return r_.cluster->FitsWith(node, pod.cls, theirs);
 }
 
 // The last in order of the gangs of which members wait on the node, `except` and its group aside; nullptr: none.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/checked.h"
+#include "state/base/text.h"
 
 namespace muster {
 
@@ -86,6 +87,20 @@ Reason Eligibility::ChildrenReason(const Gang& gang) const {
   return {ReasonCode::kNotEnoughPods, std::move(text)};
 }
 
+namespace {
+
+// Where the gang's minimum is to be declared, in the words of whoever declares it.
+absl::string_view MinimumKey(const Gang& gang) {
+  if (!gang.objects.empty()) {
+    return gang.objects.begin()->first == GangDialect::kNative ? "the PodGroup's spec.schedulingPolicy.gang.minCount"
+                                                               : "the PodGroup's spec.minMember";
+  }
+  if (gang.one_priority()) return "pod-group.scheduling.sigs.k8s.io/min-available on its pods, or create its PodGroup";
+  return "gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember";
+}
+
+}  // namespace
+
 Reason Eligibility::UninitialisedReason(const Gang& gang) {
   if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
   const MemberSet& pending = gang.in(MemberState::kPending);
@@ -97,10 +112,12 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
             absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration.unreadable_minimum)};
   }
   if (gang.objects.empty() && gang.refers_to_object()) {
-    return {ReasonCode::kUnknownGang, absl::StrCat("PodGroup ", gang.key, " does not exist yet")};
+    return {ReasonCode::kUnknownGang,
+            absl::StrCat(
+                "PodGroup ", gang.key, " does not exist yet",
+                gang.one_priority() ? ", and its pods declare no pod-group.scheduling.sigs.k8s.io/min-available" : "")};
   }
-  return {ReasonCode::kUninitialised,
-          "no minimum is declared: set gang.scheduling.koordinator.sh/min-available or the PodGroup's spec.minMember"};
+  return {ReasonCode::kUninitialised, absl::StrCat("no minimum is declared: set ", MinimumKey(gang))};
 }
 
 // SPEC section 1: what cannot be counted is refused, never wrapped.
@@ -130,8 +147,8 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
             "the wait time of its gang group ran out before the group could start; delete its pods to free it"};
   }
   if (timed_out) {
-    return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", gang.rules.wait_time_ms / 1000,
-                                                " s ran out before the gang could start; delete its pods to free it")};
+    return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", WriteDuration(gang.rules.wait_time_ms),
+                                                " ran out before the gang could start; delete its pods to free it")};
   }
   if (gang.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
   return {};

@@ -87,9 +87,13 @@ int32_t Gangs::PlannableMembers(const Gang& gang) const {
 
 const Pod& Gangs::FirstMember(const Gang& gang) {
   if (gang.first != nullptr) return *gang.first;
+  Pod last;
+  last.facts.created_ms = kNever;
   for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) {
-      if (gang.first == nullptr || CreatedBefore(*pod, *gang.first)) gang.first = pod;
+    // Of one priority the first of the set is the first created.
+    for (auto member = set.begin(); member != set.end(); member = set.upper_bound(&last)) {
+      if (gang.first == nullptr || CreatedBefore(**member, *gang.first)) gang.first = *member;
+      last.facts.priority = (*member)->facts.priority;
     }
   }
   MUSTER_CHECK(gang.first != nullptr);

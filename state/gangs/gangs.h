@@ -37,6 +37,9 @@ class Gangs {
   [[nodiscard]] const Gang* FindGang(absl::string_view key) const;
   // REQUIRES: known.
   [[nodiscard]] const Pod& pod(PodId id) const { return *pod_table_[static_cast<size_t>(id)]; }
+  // Ids run from 0 to pod_limit()-1; nullptr: nobody's now.
+  [[nodiscard]] const Pod* PodAt(PodId id) const { return pod_table_[static_cast<size_t>(id)].get(); }
+  [[nodiscard]] PodId pod_limit() const { return static_cast<PodId>(pod_table_.size()); }
   [[nodiscard]] const Gang& gang(GangId id) const { return *gang_table_[static_cast<size_t>(id)]; }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
   // UIDs in order.

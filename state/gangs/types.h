@@ -73,16 +73,16 @@ struct Pod {
 };
 
 [[nodiscard]] inline bool CreatedBefore(const Pod& a, const Pod& b) {
-  return a.facts.created_ms != b.facts.created_ms ? a.facts.created_ms < b.facts.created_ms : a.facts.uid < b.facts.uid;
+  if (a.facts.created_ms != b.facts.created_ms) return a.facts.created_ms < b.facts.created_ms;
+  if (a.facts.name != b.facts.name) return a.facts.name < b.facts.name;
+  return a.facts.uid < b.facts.uid;
 }
 
 // Members are tried by priority, then creation, then name (P-2).
 struct MemberOrder {
   bool operator()(const Pod* a, const Pod* b) const {
     if (a->facts.priority != b->facts.priority) return a->facts.priority > b->facts.priority;
-    if (a->facts.created_ms != b->facts.created_ms) return a->facts.created_ms < b->facts.created_ms;
-    if (a->facts.name != b->facts.name) return a->facts.name < b->facts.name;
-    return a->facts.uid < b->facts.uid;
+    return CreatedBefore(*a, *b);
   }
 };
 using MemberSet = absl::btree_set<const Pod*, MemberOrder>;

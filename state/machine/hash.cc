@@ -97,7 +97,7 @@ void AddNode(const Node& node, StateHasher* hasher) {
 void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   hasher->Add(facts.name_space);
   hasher->Add(facts.name);
-  hasher->Add(facts.created_ms);
+  hasher->AddTime(facts.created_ms);
   hasher->Add(facts.priority);
   hasher->Add(facts.scheduler_name);
   hasher->Add(facts.shape.Key());
@@ -116,12 +116,12 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
 }
 
 void AddGangFacts(const Gang& gang, StateHasher* hasher) {
-  hasher->Add(gang.created_ms);
+  hasher->AddTime(gang.created_ms);
   hasher->Add(static_cast<int64_t>(gang.objects.size()));
   for (const auto& [dialect, object] : gang.objects) {
     hasher->Add(static_cast<int>(dialect));
     hasher->Add(object.uid);
-    hasher->Add(object.created_ms);
+    hasher->AddTime(object.created_ms);
     AddDeclaration(object.declaration, hasher);
   }
   hasher->Add(gang.annotations.has_value());
@@ -134,11 +134,11 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
   }
   hasher->Add(gang.unreadable);
   AddNames(gang.warnings, hasher);
-  hasher->Add(gang.retry_at_ms);
+  hasher->AddTime(gang.retry_at_ms);
   hasher->Add(gang.root_cause);
   AddReason(gang.reason, hasher);
-  hasher->Add(gang.reason_since_ms);
-  hasher->Add(gang.notify_at_ms);
+  hasher->AddTime(gang.reason_since_ms);
+  hasher->AddTime(gang.notify_at_ms);
   for (const MemberSet& set : gang.members) {
     hasher->Add(static_cast<int64_t>(set.size()));
     for (const Pod* pod : set) hasher->Add(pod->facts.uid);
@@ -146,9 +146,12 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
 }
 
 void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
-  for (const int64_t value : {plan.id, plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms,
-                              int64_t{plan.held}, int64_t{plan.bound}, int64_t{plan.lowest_priority},
-                              int64_t{plan.absences}, plan.soon_ms, plan.doubt_ms, int64_t{plan.soon_calls}}) {
+  hasher->AddGiven(StateHasher::Given::kPlan, plan.id);
+  for (const int64_t time :
+       {plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms, plan.soon_ms, plan.doubt_ms}) {
+    hasher->AddTime(time);
+  }
+  for (const int32_t value : {plan.held, plan.bound, plan.lowest_priority, plan.absences, plan.soon_calls}) {
     hasher->Add(value);
   }
   hasher->Add(plan.committed);
@@ -173,7 +176,7 @@ void AddQueued(const Gang& gang, const Backlog& backlog, StateHasher* hasher) {
     hasher->Add(key->half_bound);
     hasher->Add(key->priority);
     hasher->Add(key->requeues);
-    hasher->Add(key->created_ms);
+    hasher->AddTime(key->created_ms);
     hasher->Add(key->name);
     hasher->Add(backlog.tried_anew(gang.id));
     const WaitFor* asleep = needs.empty() ? nullptr : backlog.Asleep(needs);
@@ -190,7 +193,7 @@ void AddSubmission(const Submission* submission, StateHasher* hasher) {
   if (submission == nullptr) return;
   hasher->Add(submission->id);
   hasher->Add(submission->ttl_ms);
-  hasher->Add(submission->expires_ms);
+  hasher->AddTime(submission->expires_ms);
   hasher->Add(submission->fingerprint);
   hasher->Add(submission->confirmed);
   hasher->Add(submission->asked);
@@ -203,7 +206,7 @@ void AddFinished(const Submissions& submissions, StateHasher* hasher) {
     hasher->Add(id);
     hasher->Add(static_cast<int>(reply.state));
     hasher->Add(reply.gang);
-    hasher->Add(reply.plan);
+    hasher->AddGiven(StateHasher::Given::kPlan, reply.plan);
     hasher->Add(reply.fingerprint);
     AddReason(reply.reason, hasher);
     for (const SubmissionReply::Place& place : reply.places) {
@@ -215,10 +218,10 @@ void AddFinished(const Submissions& submissions, StateHasher* hasher) {
 
 void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* hasher) {
   hasher->Add(static_cast<int64_t>(at.holds.size()));
-  for (const HoldToken token : at.holds) hasher->Add(token);
+  for (const HoldToken token : at.holds) hasher->AddGiven(StateHasher::Given::kToken, token);
   // A node that went while nobody waits there is nobody's any more.
-  hasher->Add(at.until_ms);
-  hasher->Add(at.answer_by_ms);
+  hasher->AddTime(at.until_ms);
+  hasher->AddTime(at.answer_by_ms);
   hasher->Add(at.by_permit);
   hasher->Add(at.arrived);
   const bool known = at.node != kNoNode && cluster.node(at.node).known;
@@ -230,16 +233,16 @@ void AddBinding(const Binding& binding, const Bindings::Permission& permission, 
   hasher->Add(binding.node);
   hasher->Add(binding.reason);
   hasher->Add(binding.attempts);
-  hasher->Add(binding.next_try_ms);
+  hasher->AddTime(binding.next_try_ms);
   hasher->Add(permission.given);
   hasher->Add(permission.bind_within_ms);
-  hasher->Add(permission.bind_by_ms);
+  hasher->AddTime(permission.bind_by_ms);
 }
 
 void AddCalls(const Calls::State& calls, StateHasher* hasher) {
   hasher->Add(calls.refused);
   hasher->Add(calls.called);
-  hasher->Add(calls.plan);
+  hasher->AddGiven(StateHasher::Given::kPlan, calls.plan);
   hasher->Add(calls.doubted);
   hasher->Add(calls.by_gate);
   hasher->Add(calls.called_before);
@@ -247,7 +250,7 @@ void AddCalls(const Calls::State& calls, StateHasher* hasher) {
     hasher->Add(static_cast<int>(word.code));
     hasher->Add(word.text);
   }
-  hasher->Add(calls.told_ms);
+  hasher->AddTime(calls.told_ms);
 }
 
 }  // namespace
@@ -258,8 +261,11 @@ uint64_t Machine::DurableHash() const {
   return hasher.value();
 }
 
-uint64_t Machine::Hash() const {
-  StateHasher hasher;
+uint64_t Machine::Hash() const { return Hash(StateHasher()); }
+
+uint64_t Machine::CanonicalHash() const { return Hash(StateHasher(now_ms_)); }
+
+uint64_t Machine::Hash(StateHasher hasher) const {
   cluster_.Hash(&hasher);
   std::map<std::string, const Node*> nodes;
   for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
@@ -274,9 +280,9 @@ uint64_t Machine::Hash() const {
   hasher.Add(promised_holds());
   hasher.Add(sources_.announcer());
   hasher.Add(sources_.version());
-  hasher.Add(plans_.next_id());
+  if (!hasher.canonical()) hasher.Add(plans_.next_id());
   hasher.Add(planning_.Due());
-  hasher.Add(kube_scheduler_.refusals_until_ms());
+  hasher.AddTime(kube_scheduler_.refusals_until_ms());
   AddNames(nominations_.uids(), &hasher);
   AddNames(calls_.guarded(), &hasher);
   hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));
@@ -290,14 +296,14 @@ uint64_t Machine::Hash() const {
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));
     hasher.Add(clock_.running(gang) && clock_.by_plan(gang));
-    hasher.Add(clock_.Deadline(gang));
-    hasher.Add(repair_.RepairUntil(gang));
-    hasher.Add(repair_.Deadline(gang));
-    hasher.Add(repair_.FinishBy(gang));
-    hasher.Add(planning_.RetryAt(gang));
+    hasher.AddTime(clock_.Deadline(gang));
+    hasher.AddTime(repair_.RepairUntil(gang));
+    hasher.AddTime(repair_.Deadline(gang));
+    hasher.AddTime(repair_.FinishBy(gang));
+    hasher.AddTime(planning_.RetryAt(gang));
     hasher.Add(planning_.TimesGivenUp(gang));
     hasher.Add(gang.left_half);
-    hasher.Add(gang_deadlines_.Of(gang.id));
+    hasher.AddTime(gang_deadlines_.Of(gang.id));
     AddQueued(gang, backlog_, &hasher);
     AddSubmission(submissions_.Of(gang), &hasher);
     const Plan* plan = plans_.Of(gang);
@@ -313,12 +319,12 @@ uint64_t Machine::Hash() const {
     hasher.Add(pod.submitted);
     hasher.Add(pod.stranger);
     hasher.Add(pod.round);
-    hasher.Add(pod.passed_ms);
+    hasher.AddTime(pod.passed_ms);
     hasher.Add(pod.stuck);
     hasher.Add(NameOf(cluster_, charge.node));
     hasher.Add(charge.node != kNoNode && charge.kind == ChargeKind::kReserved);
     hasher.Add(plans_.SlotIndex(pod));
-    hasher.Add(pod_deadlines_.Of(pod.id));
+    hasher.AddTime(pod_deadlines_.Of(pod.id));
     AddBarrier(barrier_.Of(pod), cluster_, &hasher);
     AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), &hasher);
     hasher.Add(bindings_.FailuresInARow(pod));

@@ -318,6 +318,9 @@ absl::Status Machine::CheckPod(const Pod& pod) const {
   if (charge.node != kNoNode && charge.cls != pod.cls) {
     return Broken(absl::StrCat("pod ", uid, " is charged for another class than its own"));
   }
+  if (charge.going != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
+    return Broken(absl::StrCat("pod ", uid, " is on its way to its node, or there, and the ledger says otherwise"));
+  }
   if (pod_deadlines_.Of(pod.id) > bindings_.Deadline(pod)) return Broken(absl::StrCat("pod ", uid, " is due earlier"));
   if (!pod.on_node() || pod.cls == kNoClass) return absl::OkStatus();
   const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;

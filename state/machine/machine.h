@@ -56,6 +56,8 @@ class Machine {
 
   // Equal for equal states, whatever path led there.
   [[nodiscard]] uint64_t Hash() const;
+  // As Hash, in canonical form: times count from the last command's, and plans and tokens by their order.
+  [[nodiscard]] uint64_t CanonicalHash() const;
   // As Hash, of what the records describe only.
   [[nodiscard]] uint64_t DurableHash() const;
   // Recomputes everything derived and compares; the first difference, or OK.
@@ -65,6 +67,15 @@ class Machine {
   [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return gangs_.FindPod(uid); }
   [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs_.FindGang(key); }
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const;
+  // At most `limit` of its members behind `*read`, which moves on; true: these were the last. A member that changes its
+  // state between two calls may be told twice, or not at all if it went back.
+  bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const;
+  [[nodiscard]] PodView ViewPod(const Pod& pod) const;
+  // Looks at no more than `limit` pods, from `*from` on (first 0), which moves on and is pod_limit() at the end;
+  // nullptr: none of them.
+  [[nodiscard]] const Pod* FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
+                                        PodId* from) const;
+  [[nodiscard]] PodId pod_limit() const { return gangs_.pod_limit(); }
   [[nodiscard]] NodeView ViewNode(NodeId id) const;
   // Also of a node of which nothing was ever taken; nullopt: nobody announces it.
   [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const;
@@ -117,6 +128,7 @@ class Machine {
   void On(const Tick& command, Step* step);
   void On(const Shutdown& command, Step* step);
 
+  [[nodiscard]] uint64_t Hash(StateHasher hasher) const;
   // A numbered step of facts may not be taken; OK: it may.
   [[nodiscard]] absl::Status CheckStep(const FactsStep& step) const;
   [[nodiscard]] absl::Status CheckPod(const Pod& pod) const;

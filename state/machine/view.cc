@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/machine/machine.h"
 
@@ -29,8 +30,10 @@ GangPhase PhaseOf(const Gang& gang, bool has_plan) {
   return enough ? GangPhase::kPreScheduling : GangPhase::kPending;
 }
 
-std::string WouldHelp(const Gang& gang) {
-  switch (gang.reason.code) {
+}  // namespace
+
+std::string HintFor(ReasonCode code) {
+  switch (code) {
     case ReasonCode::kNotEnoughPods:
       return "create the missing pods, or lower the minimum";
     case ReasonCode::kUninitialised:
@@ -52,7 +55,7 @@ std::string WouldHelp(const Gang& gang) {
     case ReasonCode::kMinResources:
       return "free or add capacity, or lower minResources";
     case ReasonCode::kTooManyHolds:
-      return "wait for other gangs to start, or raise max_holds";
+      return "wait for other gangs to start, or raise holds.max";
     case ReasonCode::kBackoff:
       return "wait: it is tried again by itself";
     case ReasonCode::kInvalidRequest:
@@ -63,8 +66,6 @@ std::string WouldHelp(const Gang& gang) {
       return "";
   }
 }
-
-}  // namespace
 
 absl::string_view ToString(GangPhase phase) {
   switch (phase) {
@@ -120,14 +121,37 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;
+    view.planned_ms = plan->created_ms;
+    view.asked = static_cast<int32_t>(
+        absl::c_count_if(plan->slots, [](const Slot& slot) { return slot.state != SlotState::kFree; }));
   }
-  view.would_help = WouldHelp(gang);
+  view.would_help = HintFor(gang.reason.code);
   view.warnings = gang.warnings;
-  if (!with_members) return view;
-  for (const MemberSet& set : gang.members) {
-    for (const Pod* pod : set) view.members.push_back(ViewMember(*pod));
-  }
+  MembersRead read;
+  if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);
   return view;
+}
+
+bool Machine::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
+  for (; read->state < kMemberStates; ++read->state, read->begun = false) {
+    const MemberSet& set = gang.members[read->state];
+    auto member = set.begin();
+    if (read->begun) {
+      Pod last;
+      last.facts.priority = read->priority;
+      last.facts.created_ms = read->created_ms;
+      last.facts.name = read->name;
+      last.facts.uid = read->uid;
+      member = set.upper_bound(&last);
+    }
+    for (; member != set.end(); ++member, --limit) {
+      if (limit == 0) return false;
+      const PodDescription& facts = (*member)->facts;
+      *read = {read->state, true, facts.priority, facts.created_ms, facts.name, facts.uid};
+      out->push_back(ViewMember(**member));
+    }
+  }
+  return true;
 }
 
 // Why this member has no node yet: what concerns only it, else what its gang waits for. None: it has one.
@@ -147,7 +171,38 @@ Reason Machine::WhyMemberWaits(const Pod& pod) const {
       return {ReasonCode::kSlotsTaken, "other members take the gang's minimum; this one comes after them"};
     }
   }
-  return pod.gang->reason.code == ReasonCode::kSatisfied ? Reason() : pod.gang->reason;
+  if (pod.gang->reason.code != ReasonCode::kSatisfied) return pod.gang->reason;
+  // Its own gang has what it needs: another of its group has not.
+  return pod.state == MemberState::kWaiting ? eligibility_.BarrierReason(*pod.gang) : Reason();
+}
+
+PodView Machine::ViewPod(const Pod& pod) const {
+  PodView view;
+  view.name_space = pod.facts.name_space;
+  view.pod = ViewMember(pod);
+  view.ignored = pod.facts.gang.ignored;
+  view.in_gang = pod.gang != nullptr;
+  if (view.in_gang) {
+    view.gang = ViewGang(*pod.gang, /*with_members=*/false);
+  } else if (pod.state == MemberState::kPending) {
+    view.pod.reason = eligibility_.PodReason(pod);
+    if (view.pod.reason.none()) {
+      view.pod.reason = {ReasonCode::kNotAGang,
+                         "it is in no gang, so Muster holds it back from nothing but the room "
+                         "that is promised to gangs"};
+    }
+  }
+  return view;
+}
+
+const Pod* Machine::FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
+                                 PodId* from) const {
+  const PodId end = std::min(gangs_.pod_limit(), *from + limit);
+  for (; *from < end; ++*from) {
+    const Pod* pod = gangs_.PodAt(*from);
+    if (pod != nullptr && pod->facts.name == name && pod->facts.name_space == name_space) return pod;
+  }
+  return nullptr;
 }
 
 MemberView Machine::ViewMember(const Pod& pod) const {
@@ -174,10 +229,15 @@ NodeView Machine::ViewNode(NodeId id) const {
   view.name = node.facts.name;
   view.present = node.present;
   view.unschedulable = node.facts.unschedulable;
-  view.allocatable = cluster_.names().ToList(node.allocatable);
-  view.used = cluster_.names().ToList(node.used);
-  view.reserved = cluster_.names().ToList(node.reserved);
-  view.free = cluster_.names().ToList(node.free);
+  const auto write = [this](const auto& amounts, AmountsView* to) {
+    for (const auto& [resource, amount] : amounts.entries()) {
+      if (amount != 0) to->Add(cluster_.names().Name(resource), Nearest(amount));
+    }
+  };
+  write(node.allocatable, &view.allocatable);
+  write(node.used, &view.used);
+  write(node.reserved, &view.reserved);
+  write(node.free, &view.free);
   view.refused = refused_facts_.WhyNode(view.name);
   return view;
 }

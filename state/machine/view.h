@@ -5,11 +5,12 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
-#include "state/base/resources.h"
 #include "state/gangs/types.h"
 #include "state/starts/bindings.h"
 
@@ -28,6 +29,9 @@ enum class GangPhase : uint8_t {
 };
 inline constexpr size_t kGangPhases = 8;
 [[nodiscard]] absl::string_view ToString(GangPhase phase);
+
+// What would let a gang go that waits for this; empty: nothing need be done.
+[[nodiscard]] std::string HintFor(ReasonCode code);
 
 struct MemberView {
   std::string uid;
@@ -64,20 +68,66 @@ struct GangView {
   int64_t reason_since_ms = 0;
   int64_t wait_left_ms = 0;  // G-6: what is left of its wait time
   int32_t planned = 0;       // slots of its plan
+  int32_t asked = 0;         // of them: for which somebody has asked
+  int64_t planned_ms = 0;    // when it was made; 0: there is none
   int32_t held = 0;          // slots whose pod is at the barrier
   std::string would_help;    // what would let it go
   std::vector<std::string> warnings;
   std::vector<MemberView> members;
 };
 
+// How far the reading of a gang's members came (Machine::ViewMembers): behind the last one that was read, who need not
+// be there any more.
+struct MembersRead {
+  size_t state = 0;
+  bool begun = false;  // with this state
+  int32_t priority = 0;
+  int64_t created_ms = 0;
+  std::string name;
+  std::string uid;
+};
+
+// Amounts by resource, in order of names; what is not there is zero.
+class AmountsView {
+ public:
+  using Entry = std::pair<std::string, int64_t>;
+
+  void Add(std::string resource, int64_t amount) {
+    auto at = entries_.begin();
+    while (at != entries_.end() && at->first < resource) ++at;
+    entries_.insert(at, {std::move(resource), amount});
+  }
+  [[nodiscard]] int64_t at(absl::string_view resource) const {
+    for (const Entry& entry : entries_) {
+      if (entry.first == resource) return entry.second;
+    }
+    return 0;
+  }
+  [[nodiscard]] bool empty() const { return entries_.empty(); }
+  [[nodiscard]] auto begin() const { return entries_.begin(); }
+  [[nodiscard]] auto end() const { return entries_.end(); }
+
+ private:
+  absl::InlinedVector<Entry, 4> entries_;
+};
+
+// A pod, and its gang without the members.
+struct PodView {
+  std::string name_space;
+  MemberView pod;
+  bool in_gang = false;
+  GangView gang;
+  std::vector<std::string> ignored;  // keys that it carries and that nobody acts on, a sentence each
+};
+
 struct NodeView {
   std::string name;
   bool present = false;
   bool unschedulable = false;
-  ResourceList allocatable;
-  ResourceList used;
-  ResourceList reserved;
-  ResourceList free;
+  AmountsView allocatable;
+  AmountsView used;
+  AmountsView reserved;
+  AmountsView free;
   std::string refused;  // why what was announced of it last was not taken; empty: it was
 };
 

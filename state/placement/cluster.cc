@@ -17,6 +17,9 @@ bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
          a.allocatable == b.allocatable;
 }
 
+// As near as node.free tells it: what is below -2^62 is far below what anybody asks for.
+int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, -(int64_t{1} << 62))); }
+
 }  // namespace
 
 absl::string_view ObstaclePhrase(Obstacle obstacle) {
@@ -44,7 +47,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   const NodeId id = InternNode(facts.name);
   Node& node = mutable_node(id);
   if (node.present && SamePlacementFacts(node.facts, facts)) return false;
-  CountFree(node, nullptr, -1);
+  CountFree(node, -1);
   if (!node.present) ++present_nodes_;
   node.present = true;
   node.facts = facts;
@@ -53,7 +56,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   node.allocatable = *allocatable;
   ForgetRefusals(id);
   Refresh(&node);
-  CountFree(node, nullptr, 1);
+  CountFree(node, 1);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
 }
@@ -62,7 +65,7 @@ void Cluster::RemoveNode(absl::string_view name) {
   const NodeId id = FindNode(name);
   if (id == kNoNode || !node(id).present) return;
   Node& node = mutable_node(id);
-  CountFree(node, nullptr, -1);
+  CountFree(node, -1);
   node.present = false;
   --present_nodes_;
   names_.Release(node.allocatable);
@@ -107,15 +110,10 @@ void Cluster::ForgetIfUnused(NodeId id) {
   unused_nodes_.push_back(id);
 }
 
-void Cluster::CountFree(const Node& node, const ResourceVector* of, int64_t times) {
+void Cluster::CountFree(const Node& node, int64_t times) {
   if (!node.present || node.facts.unschedulable) return;
-  const auto count = [&](ResourceId id) {
-    if (const WideSum free = node.free.Get(id); free > 0) total_free_.Add(id, free * times);
-  };
-  if (of == nullptr) {
-    for (const auto& [id, free] : node.free.entries()) count(id);
-  } else {
-    for (const auto& [id, amount] : of->entries()) count(id);
+  for (const auto& [id, free] : node.free.entries()) {
+    if (free > 0) total_free_.Add(id, WideSum{free} * times);
   }
 }
 
@@ -138,6 +136,10 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
   }
   auto cls = std::make_unique<PodClass>();
   cls->key = key;
+  PodTemplate alike = shape;
+  alike.host_ports.clear();
+  for (auto& [name, amount] : alike.requests) amount = std::min<int64_t>(amount, 1);
+  cls->family = alike.Key();
   cls->shape = shape;
   cls->named = *std::move(request);
   cls->request = cls->named;
@@ -196,9 +198,26 @@ int64_t Cluster::ExpireExclusions(int64_t now_ms) {
 
 void Cluster::Refresh(Node* node) {
   node->free.Clear();
-  node->free.AddTimes(node->allocatable, 1);
-  node->free.AddTimes(node->used, -1);
-  node->free.AddTimes(node->reserved, -1);
+  const auto tell = [node](const auto& amounts) {
+    for (const auto& entry : amounts.entries()) node->free.Set(entry.id, Told(node->Left(entry.id)));
+  };
+  tell(node->allocatable);
+  tell(node->used);
+  tell(node->reserved);
+}
+
+void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
+  (kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods) += times;
+  ResourceSum& sums = kind == ChargeKind::kUsed ? node->used : node->reserved;
+  const bool counted = node->present && !node->facts.unschedulable;
+  for (const auto& [id, amount] : cls.request.entries()) {
+    if (amount == 0) continue;
+    sums.Add(id, WideSum{amount} * times);
+    const int64_t before = node->free.Get(id);
+    const int64_t after = Told(node->Left(id));
+    node->free.Set(id, after);
+    if (counted) total_free_.Add(id, WideSum{std::max<int64_t>(0, after)} - std::max<int64_t>(0, before));
+  }
 }
 
 void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
@@ -206,11 +225,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
   Node& node = mutable_node(id);
-  (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, times);
-  (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) += times;
-  CountFree(node, &c.request, -1);
-  node.free.AddTimes(c.request, -times);
-  CountFree(node, &c.request, 1);
+  Add(&node, c, kind, times);
   for (const HostPort& port : c.shape.host_ports) {
     auto held =
         std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
@@ -223,13 +238,8 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
 void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {
   const PodClass& c = pod_class(cls);
   Node& node = mutable_node(id);
-  int32_t& pods = kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods;
-  MUSTER_CHECK(times > 0 && pods >= times);
-  pods -= times;
-  (kind == ChargeKind::kUsed ? node.used : node.reserved).AddTimes(c.request, -times);
-  CountFree(node, &c.request, -1);
-  node.free.AddTimes(c.request, times);
-  CountFree(node, &c.request, 1);
+  MUSTER_CHECK(times > 0 && (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) >= times);
+  Add(&node, c, kind, -times);
   for (const HostPort& port : c.shape.host_ports) {
     const auto held =
         std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
@@ -286,6 +296,14 @@ int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
   return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
 }
 
+bool Cluster::FitsWith(NodeId id, ClassId cls, const ResourceSum& regained) const {
+  const Node& node = this->node(id);
+  const auto& request = pod_class(cls).request.entries();
+  return std::all_of(request.begin(), request.end(), [&](const ResourceVector::Entry& entry) {
+    return entry.amount <= 0 || entry.amount <= node.Left(entry.id) + regained.Get(entry.id);
+  });
+}
+
 int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const ResourceVector& request = pod_class(cls).request;
@@ -295,8 +313,8 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
     const int64_t offered = node.allocatable.Get(resource);
     ++count;
     if (offered <= 0) return;
-    const WideSum taken = std::clamp<WideSum>(offered - node.free.Get(resource), 0, offered);
-    sum += static_cast<int64_t>(taken * 1000 / offered);
+    const int64_t taken = std::clamp<int64_t>(offered - node.free.Get(resource), 0, offered);
+    sum += taken * 1000 / offered;  // fits: at most 2^53 is offered
   };
   for (const auto& [resource, amount] : request.entries()) {
     if (resource != kPods && amount > 0) add(resource);
@@ -373,7 +391,7 @@ void Cluster::Hash(StateHasher* hasher) const {
     for (const auto& [id, until] : cls->excluded) excluded.emplace(node(id).facts.name, until);
     for (const auto& [name, until] : excluded) {
       hasher->Add(name);
-      hasher->Add(until);
+      hasher->AddTime(until);
     }
   }
 }

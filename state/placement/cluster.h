@@ -37,6 +37,7 @@ enum class ChargeKind : uint8_t { kUsed, kReserved };
 
 // Why a class cannot use a node at all, whatever is free there.
 enum class Obstacle : uint8_t { kNone, kAbsent, kUnschedulable, kTaint, kSelector, kAffinity, kLearned };
+inline constexpr size_t kObstacles = 7;
 
 // The obstacle as a phrase: "a taint the pod does not tolerate".
 [[nodiscard]] absl::string_view ObstaclePhrase(Obstacle obstacle);
@@ -55,14 +56,21 @@ struct Node {
   ResourceVector allocatable;
   ResourceSum used;
   ResourceSum reserved;
-  ResourceSum free;                // negative where facts say more than there is
+  ResourceVector free;             // what is left, as near as it can be told: at least -2^62; negative where facts
+                                   // say more than there is
   std::vector<PortCharges> ports;  // held by some charge
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
+
+  [[nodiscard]] WideSum Left(ResourceId id) const {
+    return WideSum{allocatable.Get(id)} - used.Get(id) - reserved.Get(id);
+  }
 };
 
 struct PodClass {
   std::string key;
+  std::string family;  // equal for classes of the same constraints that ask for the same resources, however much of
+                       // them; host ports aside
   PodTemplate shape;
   ResourceVector named;                       // what is asked by name, as names() has it
   ResourceVector request;                     // with one "pods"
@@ -123,6 +131,8 @@ class Cluster {
   [[nodiscard]] Obstacle FindObstacle(NodeId node, ClassId cls) const;
   // How many pods of `cls` fit into what is free on `node` now, at most `limit`, obstacles aside.
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
+  // Whether one pod of `cls` would fit the node's amounts if `regained` were free too.
+  [[nodiscard]] bool FitsWith(NodeId node, ClassId cls, const ResourceSum& regained) const;
   // Binpack score of `node` for `cls`, 0 to 1000: the mean share of each requested resource that is taken (P-4).
   [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
   // Some resource of which a part is reserved here is over-committed.
@@ -149,8 +159,10 @@ class Cluster {
  private:
   void Log(NodeId node, bool constraints, bool gained);
   void Refresh(Node* node);
-  // Adds so many times what is free on the node to what is free altogether; `of`: only of the resources named there.
-  void CountFree(const Node& node, const ResourceVector* of, int64_t times);
+  // Adds so many times what is free on the node to what is free altogether.
+  void CountFree(const Node& node, int64_t times);
+  // Charges so many times the request of `cls`.
+  void Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times);
   Node& mutable_node(NodeId id) { return *nodes_[static_cast<size_t>(id)]; }
   void ForgetIfUnused(NodeId id);
   // Returns whether there were any.

@@ -22,9 +22,23 @@ void Ledger::ChargePod(int32_t pod, NodeId node, ClassId cls, ChargeKind kind) {
   MarkNode(node);
 }
 
+void Ledger::NoteGoing(int32_t pod) {
+  if (pods_.Of(pod).node == kNoNode || std::exchange(pods_[pod].going, true)) return;
+  ++going_[pods_.Of(pod).node];
+}
+
+void Ledger::NoteThere(int32_t pod) {
+  if (!pods_.Of(pod).going) return;
+  pods_[pod].going = false;
+  const auto at = going_.find(pods_.Of(pod).node);
+  MUSTER_CHECK(at != going_.end());
+  if (--at->second == 0) going_.erase(at);
+}
+
 void Ledger::DischargePod(int32_t pod, bool gained) {
   const PodCharge charge = pods_.Of(pod);
   if (charge.node == kNoNode) return;
+  NoteThere(pod);
   pods_.Reset(pod);
   MarkNode(charge.node);
   cluster_->Discharge(charge.node, charge.cls, charge.kind, 1, gained);

@@ -23,6 +23,7 @@ class Ledger {
     NodeId node = kNoNode;  // kNoNode: nothing is charged
     ClassId cls = kNoClass;
     ChargeKind kind = ChargeKind::kUsed;
+    bool going = false;  // its binding is under way: others may not see it there yet
   };
   struct Promise {
     int32_t claim;
@@ -41,6 +42,12 @@ class Ledger {
   void ChargePod(int32_t pod, NodeId node, ClassId cls, ChargeKind kind);
   // `gained` false: what becomes free is about to be charged again.
   void DischargePod(int32_t pod, bool gained);
+
+  // The pod, which is charged, is on its way to its node; true until it is charged otherwise or NoteThere.
+  void NoteGoing(int32_t pod);
+  void NoteThere(int32_t pod);
+  // How many are on their way there; nodes to which nobody is are absent.
+  [[nodiscard]] const absl::flat_hash_map<NodeId, int32_t>& going() const { return going_; }
 
   // --- claims ---
   // Takes over `pods` places that a statement reserved.
@@ -64,6 +71,7 @@ class Ledger {
 
   Cluster* cluster_;
   ById<PodCharge> pods_;
+  absl::flat_hash_map<NodeId, int32_t> going_;
   absl::flat_hash_map<NodeId, std::vector<Promise>> promises_;
   std::vector<NodeId> changed_;
   std::vector<uint8_t> is_changed_;   // by NodeId

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 
@@ -119,6 +120,7 @@ void Bindings::CommitPod(const Pod& pod, NodeId node, Step* step) {
   r_.calls->Unguard(pod);
   r_.nominations->Remove(pod);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  r_.ledger->NoteGoing(pod.id);
   const Plan* plan = pod.gang == nullptr ? nullptr : r_.plans->Of(*pod.gang);
   const int64_t start = plan == nullptr ? 0 : plan->id;
   if (r_.barrier->Of(pod).by_permit) return Permit(pod, start, step);
@@ -180,6 +182,7 @@ void Bindings::NoteBound(const Pod& pod, Step* step) {
                     step);
   }
   ForgetCommit(pod, step);
+  r_.ledger->NoteThere(pod.id);
   states_[pod.id].failures = 0;
   if (Binding& binding = states_[pod.id].binding; binding.phase == BindingPhase::kPending) {
     binding.phase = as_asked ? BindingPhase::kSucceeded : BindingPhase::kFailed;
@@ -244,6 +247,16 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   r_.plans->Reopen(pod);
   r_.plans->RestartCalls(gang, step->now_ms(), retry_at_ms);
   r_.claims->ReverifyNode(node, step);
+  EndUnlessSomeStarted(gang, step);
+}
+
+// K-13: of a start of which nobody is bound or on the way any more nothing is to be mended; the next try is a whole
+// one.
+void Bindings::EndUnlessSomeStarted(const Gang& gang, Step* step) {
+  if (r_.plans->Of(gang) == nullptr) return;
+  const Group together = r_.plans->MatesOf(gang);
+  if (absl::c_any_of(together, [](const Gang* each) { return each->active() > 0; })) return;
+  for (const Gang* each : together) r_.repair->End(*each, step);
 }
 
 // A lone pod that is pending again holds the room that it was nominated for (K-3).

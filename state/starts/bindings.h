@@ -135,6 +135,7 @@ class Bindings {
   void NoteBound(const Pod& pod, Step* step);
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
+  void EndUnlessSomeStarted(const Gang& gang, Step* step);
   void RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, Step* step);
   void RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, Step* step);
   void NoteRecorded(const Pod& pod, int64_t start);

@@ -7,6 +7,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -19,8 +20,9 @@ constexpr int64_t kBackoffMaxMs = 60'000;
 }  // namespace
 
 Reason Claims::TimedOutReason(const Gang& gang) {
-  return {ReasonCode::kTimedOut, absl::StrCat("gang ", gang.key, ": the wait time of ", gang.rules.wait_time_ms / 1000,
-                                              " s ran out before the gang could start")};
+  return {ReasonCode::kTimedOut,
+          absl::StrCat("gang ", gang.key, ": the wait time of ", WriteDuration(gang.rules.wait_time_ms),
+                       " ran out before the gang could start")};
 }
 
 void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Operation> operations,

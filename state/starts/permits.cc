@@ -20,6 +20,7 @@ void Bindings::BeginPermit(const Pod& pod, Step* step) {
   r_.barrier->LeaveAlone(pod);
   r_.nominations->Remove(pod);
   r_.calls->Unguard(pod);
+  r_.ledger->NoteGoing(pod.id);
   r_.gangs->SetState(pod, MemberState::kCommitted);
   r_.deadlines->Look(pod.id);
   r_.barrier->Answer(pod, true, {}, step);

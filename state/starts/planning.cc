@@ -219,7 +219,7 @@ Reason Planning::NoChance(const Group& gangs) const {
   for (const Gang* each : gangs) needed += each->submitted ? 0 : r_.eligibility->Missing(*each);
   if (needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds,
-            absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (max_holds)")};
+            absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (holds.max)")};
   }
   if (r_.plans->promised_holds() + needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",

@@ -120,6 +120,9 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
   Priorities priorities(candidates);
+  size_t pods = 0;
+  for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
+  plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
     ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
     for (int32_t i = 0; i < operation.pods; ++i) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -33,7 +34,7 @@ void Repair::LeaveHalf(const Gang& gang, Step* step) {
   if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
     return Evict(gang,
                  absl::StrCat("a part of its gang is bound, and there was no room for the rest within ",
-                              gang.rules.wait_time_ms / 1000, " s"),
+                              WriteDuration(gang.rules.wait_time_ms)),
                  step);
   }
   gangs_->SetLeftHalf(gang, true);
@@ -62,7 +63,8 @@ void Repair::End(const Gang& gang, Step* step) {
   if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
   const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
   if (!whole) claims_->Requeue(gang, step->now_ms());  // a start that is always refused must not win every round
-  if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.evicting && !whole) {
+  if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.evicting && !whole &&
+      gang.active() > 0) {
     Evict(gang, why, step);
   }
 }

@@ -37,6 +37,9 @@ class Repair {
   void EndEviction(const Gang& gang);
   // Evicts the pod if its gang is being evicted.
   void EvictLate(const Pod& pod, Step* step) const;
+  // The start is mended no more: what is missing of it is given up, and the gang's policy decides what becomes of the
+  // rest.
+  void End(const Gang& gang, Step* step);
   // What is due is done.
   void OnTime(const Gang& gang, Step* step);
   // kNever: nothing is due.
@@ -53,7 +56,6 @@ class Repair {
     int64_t finish_by_ms = kNever;
     int64_t evict_again_ms = kNever;  // when members that are still there are evicted once more
   };
-  void End(const Gang& gang, Step* step);
   void Evict(const Gang& gang, absl::string_view why, Step* step);
   void EvictMembers(const Gang& gang, absl::string_view why, Step* step);
 

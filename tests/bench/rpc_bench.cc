@@ -1,6 +1,7 @@
 // The gRPC figures of docs/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with the
-// same messages, and what 10,000 waiting Permit streams cost in memory and to others. musterd and the echo are
-// processes of their own.
+// same messages, gangs of one pod beside two echoes, what 10,000 waiting Permit streams and 200 watches that nobody
+// reads cost in memory and to others, and decisions while a large gang is explained. musterd and the echo are processes
+// of their own. An argument runs one of them: decide gangs watch explain permits.
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -11,12 +12,17 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <numeric>
+#include <sstream>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
 #include "clients/cpp/muster_client.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
+#include "proto/muster/v1/muster.grpc.pb.h"
 #include "tests/bench/echo.grpc.pb.h"
 #include "tests/contract/running_musterd.h"
 
@@ -123,10 +129,25 @@ struct Permit {
   int reads = 0;
 };
 
+// Seconds of CPU that a process has used.
+double CpuOf(pid_t pid) {
+  std::ifstream in(absl::StrCat("/proc/", pid, "/stat"));
+  std::string text((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  std::istringstream rest(text.substr(text.rfind(')') + 1));
+  std::string field;
+  int64_t ticks = 0;
+  for (int i = 3; i <= 15 && rest >> field; ++i) {
+    if (i >= 14) ticks += std::strtoll(field.c_str(), nullptr, 10);  // utime, stime (proc(5))
+  }
+  return static_cast<double>(ticks) / static_cast<double>(sysconf(_SC_CLK_TCK));
+}
+
 class RpcBench {
  public:
-  explicit RpcBench(int echo_port)
-      : musterd_("limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n"),
+  RpcBench(int echo_port, pid_t echo_pid, std::string only)
+      : only_(std::move(only)),
+        echo_pid_(echo_pid),
+        musterd_("limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n"),
         echo_(absl::StrCat("127.0.0.1:", echo_port)) {
     ClientOptions options;
     options.server = musterd_.grpc();
@@ -141,12 +162,20 @@ class RpcBench {
     (*node->mutable_allocatable())["pods"] = "100000";
     if (!musterd_.running() || !client_->UpdateFacts(nodes).ok() || !AddPods(client_.get(), 0, 64, "asked", 64))
       return false;
-    for (const int callers : {1, 8, 64}) Decisions(callers);
-    SubmitFigure();
-    return StreamsFigure();
+    if (Wants("decide")) {
+      for (const int callers : {1, 8, 64}) Decisions(callers);
+    }
+    if (Wants("gangs")) {
+      SubmitFigure();
+      GangsBesideEchoes();
+    }
+    return (!Wants("watch") || WatchFigure()) && (!Wants("explain") || ExplainFigure()) &&
+           (!Wants("permits") || StreamsFigure());
   }
 
  private:
+  [[nodiscard]] bool Wants(const std::string& figure) const { return only_.empty() || only_ == figure; }
+
   bool Ask(v1::DecisionService::Stub* stub, int caller) {
     grpc::ClientContext context;
     v1::PreFilterRequest request;
@@ -200,6 +229,148 @@ class RpcBench {
       }));
     }
     Print("gangs of 8 submitted, planned and abandoned over gRPC, 8 callers", rates, "/s");
+  }
+
+  // A gang of one pod is two calls: submitted, and its plan taken.
+  void GangsBesideEchoes() {
+    constexpr int kCallers = 64;
+    std::vector<std::unique_ptr<v1::PlacementService::Stub>> stubs;
+    std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
+    for (int i = 0; i < 8; ++i) {
+      stubs.push_back(v1::PlacementService::NewStub(NewChannel(musterd_.grpc())));
+      echos.push_back(bench::Echo::NewStub(NewChannel(echo_)));
+    }
+    std::atomic<int> next{0};
+    std::vector<double> rates;
+    std::vector<double> ratios;
+    std::vector<double> cpu;
+    for (int round = 0; round < kRounds; ++round) {
+      double used = CpuOf(echo_pid_);
+      int64_t done = 0;
+      std::atomic<int64_t> pairs{0};
+      const double plain = Rate(kCallers, [&](int i) {
+        for (int call = 0; call < 2; ++call) {
+          grpc::ClientContext context;
+          bench::EchoRequest request;
+          bench::EchoResponse response;
+          request.set_pod_uid(absl::StrCat("u", i));
+          if (!echos[static_cast<size_t>(i) % echos.size()]->Say(&context, request, &response).ok()) return false;
+        }
+        ++pairs;
+        return true;
+      });
+      const double echo_cpu = (CpuOf(echo_pid_) - used) / static_cast<double>(pairs);
+      used = CpuOf(musterd_.pid());
+      std::atomic<int64_t> gangs{0};
+      rates.push_back(Rate(kCallers, [&](int i) {
+        v1::PlacementService::Stub* stub = stubs[static_cast<size_t>(i) % stubs.size()].get();
+        v1::SubmitGangRequest request;
+        request.set_request_id(absl::StrCat("one-", next++));
+        request.mutable_gang()->set_name(request.request_id());
+        request.mutable_gang()->set_min_member(1);
+        v1::MemberSet* members = request.add_members();
+        members->set_count(1);
+        (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
+        grpc::ClientContext submitting;
+        v1::Submission planned;
+        if (!stub->SubmitGang(&submitting, request, &planned).ok()) return false;
+        grpc::ClientContext confirming;
+        v1::ConfirmGangRequest confirm;
+        confirm.set_id(planned.id());
+        confirm.set_plan(planned.plan());
+        if (!stub->ConfirmGang(&confirming, confirm, &planned).ok()) return false;
+        ++gangs;
+        return true;
+      }));
+      done = gangs;
+      ratios.push_back(rates.back() / plain);
+      cpu.push_back((CpuOf(musterd_.pid()) - used) / static_cast<double>(done) / echo_cpu);
+    }
+    Print("gangs of 1 submitted and confirmed over gRPC, 64 callers", rates, "/s");
+    Print("gangs of 1 over gRPC beside two echoes, 64 callers", ratios, "x");
+    Print("CPU of a gang of 1 over gRPC beside two echoes, 64 callers", cpu, "x");
+  }
+
+  // Readers that open a watch of many gangs and then read nothing.
+  bool WatchFigure() {
+    constexpr int kGangs = 10'000;
+    constexpr int kWatches = 200;
+    for (int first = 0; first < kGangs; first += 1000) {
+      v1::UpdateFactsRequest update;
+      for (int i = first; i < first + 1000; ++i) {
+        v1::PodFacts* pod = update.add_pods();
+        pod->set_uid(absl::StrCat("w", i));
+        pod->set_name(pod->uid());
+        pod->set_gang(absl::StrCat("watched-", i));
+        pod->mutable_declaration()->set_min_member(2);
+        (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
+      }
+      if (!client_->UpdateFacts(update).ok()) return false;
+    }
+    const int64_t before_kib = musterd_.ResidentKib();
+    std::atomic<bool> over{false};
+    std::vector<double> waits;
+    std::thread asking([&] {
+      const auto stub = v1::DecisionService::NewStub(NewChannel(musterd_.grpc()));
+      while (!over) {
+        const auto begun = Clock::now();
+        if (!Ask(stub.get(), 1)) break;
+        waits.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+      }
+    });
+    struct Watch {
+      grpc::ClientContext context;
+      std::unique_ptr<grpc::ClientReader<v1::GangEvent>> reader;
+    };
+    std::vector<std::unique_ptr<v1::GangService::Stub>> stubs;
+    for (int i = 0; i < kChannels; ++i) stubs.push_back(v1::GangService::NewStub(NewChannel(musterd_.grpc())));
+    std::vector<std::unique_ptr<Watch>> watches;
+    bool read = true;
+    for (int i = 0; i < kWatches; ++i) {
+      auto watch = std::make_unique<Watch>();
+      watch->reader = stubs[static_cast<size_t>(i % kChannels)]->WatchGangs(&watch->context, v1::WatchGangsRequest());
+      v1::GangEvent first;
+      read = read && watch->reader->Read(&first);
+      watches.push_back(std::move(watch));
+    }
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    over = true;
+    asking.join();
+    Print("200 unread watches of 10,000 gangs: memory",
+          {static_cast<double>(musterd_.ResidentKib() - before_kib) / 1024}, "MiB");
+    Print("a decision while 200 watches of 10,000 gangs open", waits, "ms");
+    for (auto& watch : watches) watch->context.TryCancel();
+    return read && !waits.empty();
+  }
+
+  // Sixteen callers who ask again and again why a large gang waits.
+  bool ExplainFigure() {
+    constexpr int kMembers = 20'000;
+    constexpr int kFirst = 1'000'000;
+    for (int first = kFirst; first < kFirst + kMembers; first += 1000) {
+      if (!AddPods(client_.get(), first, 1000, "large", kMembers + 1)) return false;
+    }
+    std::atomic<bool> over{false};
+    std::atomic<bool> failed{false};
+    std::atomic<int> explained{0};
+    std::vector<std::thread> readers;
+    for (int i = 0; i < 16; ++i) {
+      readers.emplace_back([&] {
+        ClientOptions options;
+        options.server = musterd_.grpc();
+        const auto client = *MusterClient::Connect(options);
+        while (!over) {
+          const auto why = client->ExplainGang("default", "large");
+          if (!why.ok() || why->gang().members_size() != kMembers) failed = true;
+          ++explained;
+        }
+      });
+    }
+    const std::vector<double> waits = Latencies();
+    over = true;
+    for (std::thread& reader : readers) reader.join();
+    Print("a decision while 16 callers explain a gang of 20,000", waits, "ms");
+    return !failed && explained > 0;
   }
 
   std::vector<double> Latencies() {
@@ -269,6 +440,8 @@ class RpcBench {
     return all;
   }
 
+  const std::string only_;
+  const pid_t echo_pid_;
   RunningMusterd musterd_;
   const std::string echo_;
   std::unique_ptr<MusterClient> client_;
@@ -277,10 +450,10 @@ class RpcBench {
 }  // namespace
 }  // namespace muster
 
-int main() {
+int main(int argc, char** argv) {
   pid_t echo = 0;
   const int port = muster::StartEcho(&echo);
-  const bool done = port > 0 && muster::RpcBench(port).Run();
+  const bool done = port > 0 && muster::RpcBench(port, echo, argc > 1 ? argv[1] : "").Run();
   if (!done) std::fprintf(stderr, "rpc_bench: a call failed\n");
   kill(echo, SIGKILL);
   waitpid(echo, nullptr, 0);

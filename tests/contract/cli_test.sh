@@ -86,6 +86,13 @@ has "$(MUSTER_TOKEN=$'a\nb' "$musterctl" get gangs 2>&1 || true)" "printable ASC
 echo 'kind: Deployment' >"$work/bad.yaml"
 has "$("$musterctl" apply -f "$work/bad.yaml" 2>&1 || true)" "expected Node, Pod, PodGroup or List"
 has "$("$musterctl" apply -f "$work/nothing.yaml" 2>&1 || true)" "cannot read"
+# What is wrong is said of the file and the object.
+printf 'kind: Pod\nmetadata: {name: fine}\n---\nkind: Deployment\nmetadata: {name: wrong}\n' >"$work/two.yaml"
+has "$("$musterctl" apply -f "$work/two.yaml" 2>&1 || true)" "two.yaml: Deployment default/wrong"
+printf 'kind: Pod\nmetadata: {name: stray, annotations: {gang.scheduling.koordinator.sh/min-available: "2"}}\nspec: {containers: [{name: c}]}\n' >"$work/stray.yaml"
+has "$("$musterctl" apply -f "$work/stray.yaml" 2>&1)" "Warning: pod default/stray: "
+has "$("$musterctl" explain pod stray)" "NotAGang"
+has "$("$musterctl" get nodes -o json | tr -d ' \n')" '"nvidia.com/gpu":"0"'
 for binary in "$musterd" "$musterctl"; do has "$("$binary" --version)" "$(basename "$binary") 0."; done
 for shell in bash zsh fish; do has "$("$musterctl" completion $shell)" "submit"; done
 bash -n <("$musterctl" completion bash) || fail "the bash completion is no bash"

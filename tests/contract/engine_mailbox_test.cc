@@ -2,6 +2,7 @@
 // it stops, and what is due happens by itself (DESIGN.md "Order"; SPEC S-2, S-6). Built for ThreadSanitizer too.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -47,6 +48,42 @@ TEST(Engine, AFullMailboxSaysOverloaded) {
   EXPECT_TRUE(absl::IsUnavailable(engine.Ask(PreFilter{"u"}).status()));
 }
 
+// What is long to read is read in steps, and decisions are made between them.
+TEST_F(RunningEngine, DecisionsAreMadeBetweenTwoStepsOfAReading) {
+  std::vector<int> order;  // on the engine's thread
+  Notification read;
+  int steps = 0;
+  const auto step = [&](const Machine& machine) {
+    EXPECT_NE(machine.cluster().FindNode("n"), kNoNode);
+    order.push_back(++steps);
+    if (steps == 1) {
+      engine_.AskAsync(PreFilter{"u"}, In(absl::Hours(1)), [&](const absl::StatusOr<Reply>&) { order.push_back(100); });
+    }
+    return steps == 5;
+  };
+  engine_.Read(step, [&](const absl::Status& status) {
+    EXPECT_TRUE(status.ok()) << status;
+    order.push_back(-1);
+    read.Notify();
+  });
+  read.WaitForNotification();
+  ASSERT_EQ(order.size(), 7U);
+  EXPECT_EQ(order.front(), 1);
+  EXPECT_EQ(order.back(), -1);
+  EXPECT_LT(std::find(order.begin(), order.end(), 100) - order.begin(), 4)
+      << "asked in the first step, told before the last";
+  // A reading that does not end is ended with the engine.
+  Notification ended;
+  engine_.Read([](const Machine&) { return false; },
+               [&](const absl::Status& status) {
+                 EXPECT_TRUE(absl::IsUnavailable(status));
+                 ended.Notify();
+               });
+  Flush();
+  engine_.Stop();
+  EXPECT_TRUE(ended.HasBeenNotified());
+}
+
 // Everybody at once: questions, facts, holds, readers and listeners, then a stop in the middle of it.
 TEST(Engine, ManyThreadsAllGetAnswers) {
   MemoryStore store;
@@ -59,9 +96,9 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
   std::atomic<int> answered{0};
   std::atomic<uint64_t> seen{0};
   const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  const int listener = engine.Listen([&](const ViewChange& change) {
-    EXPECT_GT(change.version, seen.load()) << "versions only grow";
-    seen = change.version;
+  const int listener = engine.Listen([&](const std::shared_ptr<const ViewChange>& change) {
+    EXPECT_GT(change->version, seen.load()) << "versions only grow";
+    seen = change->version;
   });
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -84,13 +121,13 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
       const std::shared_ptr<const ReadView> view = engine.view();
       EXPECT_GE(view->version, last);
       last = view->version;
-      for (const auto& gang : view->gangs.All()) EXPECT_FALSE(gang->key.empty());
+      view->gangs.ForEach([](const auto& gang) { EXPECT_FALSE(gang->key.empty()); });
       static_cast<void>(engine.stats());
     }
   });
   threads.emplace_back([&] {
     for (int i = 0; i < 100; ++i) {
-      const int id = engine.Listen([](const ViewChange&) {});
+      const int id = engine.Listen([](const std::shared_ptr<const ViewChange>&) {});
       engine.Unlisten(id);
     }
   });

@@ -109,7 +109,7 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
   Put(SomePod("a", "", 0));
   Flush();
   witness_.Take();
-  const int listener = engine_.Listen([&](const ViewChange&) { witness_.Note("published"); });
+  const int listener = engine_.Listen([&](const std::shared_ptr<const ViewChange>&) { witness_.Note("published"); });
   Notification answered;
   {
     Busy busy(&engine_);
@@ -138,7 +138,7 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
 
 TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   std::vector<ViewChange> changes;
-  engine_.Listen([&](const ViewChange& change) { changes.push_back(change); });
+  engine_.Listen([&](const std::shared_ptr<const ViewChange>& change) { changes.push_back(*change); });
   const uint64_t version = engine_.view()->version;
   EXPECT_NE(engine_.view()->nodes.Find("n"), nullptr);
   ASSERT_TRUE(engine_.Announce(Tick{}).ok());
@@ -153,6 +153,9 @@ TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   Flush();
   while (engine_.view()->promised_holds == 0) Flush();
   EXPECT_EQ(engine_.view()->promised_holds, 2);
+  const auto scheduling = static_cast<size_t>(GangPhase::kScheduling);
+  EXPECT_EQ(engine_.view()->phases[scheduling], 1);
+  EXPECT_EQ(engine_.view()->present_nodes, 1);
   ASSERT_NE(engine_.view()->gangs.Find("d/g"), nullptr);
   const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
   EXPECT_TRUE(engine_.Ask(Filter{"u-a", offer}).ok());
@@ -168,6 +171,8 @@ TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   EXPECT_EQ(view->gangs.Find("d/g"), nullptr);
   EXPECT_EQ(view->nodes.Find("n"), nullptr);
   EXPECT_EQ(view->pods, 0);
+  EXPECT_EQ(view->phases, (std::array<int64_t, kGangPhases>{}));
+  EXPECT_EQ(view->present_nodes, 0);
   EXPECT_EQ(view->held_binds, 0);
   EXPECT_EQ(view->promised_holds, 0);
   engine_.Stop();

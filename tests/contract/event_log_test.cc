@@ -106,29 +106,5 @@ TEST(EventLog, AListenerGetsWhatComesAfterItsPage) {
   EXPECT_EQ(heard.size(), 2U);
 }
 
-TEST(ShardedMap, ACopyIsNotChangedWithTheOriginal) {
-  ShardedMap<int> map;
-  EXPECT_EQ(map.Find("a"), nullptr);
-  EXPECT_TRUE(map.All().empty());
-  for (int i = 999; i >= 0; --i) map.Set(absl::StrCat(1'000 + i), std::make_shared<const int>(i));
-  const ShardedMap<int> before = map;
-  map.Set("1000", nullptr);
-  map.Set("1001", std::make_shared<const int>(-1));
-  map.Set("nobody", nullptr);
-  EXPECT_EQ(map.Find("1000"), nullptr);
-  EXPECT_EQ(*map.Find("1001"), -1);
-  EXPECT_EQ(*before.Find("1000"), 0);
-  EXPECT_EQ(*before.Find("1001"), 1);
-  ASSERT_EQ(before.All().size(), 1'000U);
-  EXPECT_EQ(map.All().size(), 999U);
-  for (int i = 0; i < 1'000; ++i) ASSERT_EQ(*before.All()[static_cast<size_t>(i)], i) << "in order of keys";
-  int sum = 0;
-  map.ForEach([&](int) { ++sum; });
-  EXPECT_EQ(sum, 999);
-  ShardedMap<int> one;
-  one.Set("a", std::make_shared<const int>(1));
-  one.ForEach([&](int value) { EXPECT_EQ(value, 1); });
-}
-
 }  // namespace
 }  // namespace muster

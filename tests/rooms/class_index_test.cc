@@ -70,15 +70,22 @@ TEST_F(ClassIndexTest, TheFullestNodeFirstThenByName) {
   EXPECT_EQ(Best(cls), (Names{"b", "aa", "c"}));
 }
 
-// The list stays as it was asked for while the cluster is charged.
-TEST_F(ClassIndexTest, TheListStandsUntilTheNextCall) {
+// The order stays as it was asked for while the cluster is charged; who has no room any more is passed over.
+TEST_F(ClassIndexTest, TheOrderStandsUntilTheNextCall) {
   const NodeId a = Put("a", 10);
-  Put("b", 10);
-  const ClassId cls = Acquire(10);
-  const ClassIndex::Ordered& best = index_.Best(cls);
-  Reserve(a, cls);
-  EXPECT_EQ(best.size(), 2U);
-  EXPECT_EQ(index_.Best(cls).size(), 1U);
+  const NodeId b = Put("b", 10);
+  Put("c", 10);
+  const ClassId cls = Acquire(5);
+  const ClassIndex::Fitting best = index_.Best(cls);
+  auto at = best.begin();
+  EXPECT_EQ((*at).node, a);
+  Reserve(b, cls);
+  Reserve(b, cls);
+  ++at;
+  EXPECT_EQ(cluster_.node((*at).node).facts.name, "c");
+  ++at;
+  EXPECT_TRUE(at == ClassIndex::Fitting::end());
+  EXPECT_EQ(Best(cls), (Names{"a", "c"}));
 }
 
 // A class that comes again has another id, or its old id is another's: what was kept of it is kept by its template.
@@ -120,20 +127,33 @@ TEST_F(ClassIndexTest, StartsOverWhenTheLogForgot) {
   const ClassId cls = Acquire(8);
   const ClassId other = Acquire(5);
   const NodeId n0 = cluster_.FindNode("n0");
-  const size_t all = index_.Best(cls).size();
+  const size_t all = Best(cls).size();
   Use(n0, other);
   for (int64_t i = 0; i < log + 10; ++i) cluster_.Exclude(other, n0 + 1, 1);
-  EXPECT_EQ(index_.Best(cls).size(), all - 1);
+  EXPECT_EQ(Best(cls).size(), all - 1);
   Return(n0, other);
   for (int64_t i = 0; i < log - 10; ++i) cluster_.Exclude(other, n0 + 1, 1);
-  EXPECT_EQ(index_.Best(cls).size(), all);
+  EXPECT_EQ(Best(cls).size(), all);
 }
 
-TEST_F(ClassIndexTest, ForgetsTheClassUnusedForLongest) {
+// More families than are kept: whoever was dropped is listed anew.
+TEST_F(ClassIndexTest, ForgetsWhoIsNotUsed) {
+  constexpr int kMany = 100;
+  ASSERT_GT(kMany, static_cast<int>(ClassIndex::kMinFamilies));
+  // So many nodes that no more lists are kept than the least.
+  for (int i = 0; i < 60'000; ++i) {
+    NodeDescription far = NodeWith(absl::StrCat("far-", i), {{"cpu", 0}, {"pods", 1}});
+    far.unschedulable = true;
+    Put(far);
+  }
   Put("a", 1'000'000);
   Put("b", 1'000'000);
   std::vector<ClassId> classes;
-  for (int64_t cpu = 1; cpu <= 200; ++cpu) classes.push_back(Acquire(cpu));
+  for (int i = 0; i < kMany; ++i) {
+    PodTemplate shape = Wants({{"cpu", 1}});
+    shape.tolerations.push_back({absl::StrCat("key-", i), true, "", {}});
+    classes.push_back(Acquire(shape));
+  }
   for (int round = 0; round < 3; ++round) {
     for (const ClassId cls : classes) {
       ASSERT_EQ(Best(cls), Scanned(cls));
@@ -152,26 +172,29 @@ TEST_F(ClassIndexTest, AgreesWithAScan) {
     std::vector<std::pair<NodeId, ClassId>> pods;
     const auto acquire = [&] {
       PodTemplate shape = Wants({{"cpu", 1 + roll(4)}});
+      if (roll(4) == 0) shape.requests["gpu"] = 1 + roll(2);
       if (roll(3) == 0) shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
       if (roll(3) == 0) shape.node_selector = {{"zone", "x"}};
       classes.push_back(Acquire(shape));
     };
     for (int i = 0; i < 5; ++i) acquire();
-    for (int step = 0; step < 400; ++step) {
+    const int names = seed % 5 == 0 ? 300 : 12;  // so many that a list is in several stretches
+    const int steps = seed % 5 == 0 ? 3000 : 400;
+    for (int step = 0; step < steps; ++step) {
       SCOPED_TRACE(absl::StrCat("step ", step));
-      const std::string name = absl::StrCat("n", seed, "-", roll(12));
+      const std::string name = absl::StrCat("n", seed, "-", roll(names));
       const ClassId cls = classes[static_cast<size_t>(roll(5))];
       const NodeId node = cluster_.FindNode(name);
       switch (roll(8)) {
         case 0: {
-          NodeDescription facts = NodeWith(name, {{"cpu", 4 + roll(12)}, {"pods", 3 + roll(6)}});
+          NodeDescription facts = NodeWith(name, {{"cpu", 4 + roll(12)}, {"gpu", roll(4)}, {"pods", 3 + roll(6)}});
           if (roll(2) == 0) facts.labels = {{"zone", "x"}};
           facts.unschedulable = roll(6) == 0;
           Put(facts);
           break;
         }
         case 1:
-          if (roll(3) == 0) cluster_.RemoveNode(name);
+          if (roll(names > 12 ? 30 : 3) == 0) cluster_.RemoveNode(name);
           break;
         case 2:
         case 3:
@@ -208,7 +231,7 @@ TEST_F(ClassIndexTest, AgreesWithAScan) {
       cluster_.ReleaseClass(cls);
     }
     for (const ClassId cls : classes) cluster_.ReleaseClass(cls);
-    for (int i = 0; i < 12; ++i) cluster_.RemoveNode(absl::StrCat("n", seed, "-", i));
+    for (int i = 0; i < names; ++i) cluster_.RemoveNode(absl::StrCat("n", seed, "-", i));
   }
 }
 

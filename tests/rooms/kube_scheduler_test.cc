@@ -237,11 +237,13 @@ TEST_F(Absences, WithoutItsNominationOneNodeIsAnOffer) {
 }
 
 TEST_F(Absences, ACommittedPlanIsNotGivenUp) {
-  PutGang("h", 1);
-  AddNode("o", 1);
+  PutGang("h", 2);
+  AddNode("o", 2);
   PlanNow(GangAt("h"));
-  Ask("h-1", {"o"});
-  Bind("h-1", "o", 1);
+  for (const char* uid : {"h-1", "h-2"}) {
+    Ask(uid, {"o"});
+    Bind(uid, "o", uid[2] - '0');
+  }
   Report("h-1", "o", BindingResult::kRefused, "no");
   At(kT0 + 9'000);
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Ask("h-1", {"a"}), "refuse NodeNotOffered");

@@ -303,7 +303,7 @@ TEST_F(MachineFacts, APodThatComesNominatedHoldsItsRoom) {
   Apply(UpsertPod{pod});
   EXPECT_EQ(machine_.ViewNode("n")->reserved.at("cpu"), 3);
   Apply(RemovePod{"nominated"});
-  EXPECT_EQ(machine_.ViewNode("n")->reserved.count("cpu"), 0U);
+  EXPECT_TRUE(machine_.ViewNode("n")->reserved.empty());
 }
 
 // a pod whose requests could not be read was bound for nothing; once they can, its room is its own.
@@ -312,7 +312,7 @@ TEST_F(MachineFacts, ACommittedPodThatBecomesReadableIsCharged) {
   pod.invalid = "cpu: not a quantity";
   Apply(UpsertPod{pod});
   Apply(Bind{"late", "n", 7});
-  EXPECT_EQ(machine_.ViewNode("n")->used.count("cpu"), 0U);
+  EXPECT_TRUE(machine_.ViewNode("n")->used.empty());
   pod.invalid.clear();
   Apply(UpsertPod{pod});
   EXPECT_EQ(machine_.ViewNode("n")->used.at("cpu"), 1);

@@ -67,10 +67,11 @@ TEST_F(MachineRules, NothingIsLeftOfACommitWhosePodsAreBeingDeleted) {
 
 TEST_F(MachineRules, NothingIsLeftOfACommitThatFailed) {
   Start();
-  for (const char* uid : {"g-1", "g-2"}) {
-    Apply(BindingOutcome{uid, "n", BindingResult::kRefused, "no"});
-    EXPECT_EQ(store_.count(absl::StrCat("commit/", uid)), 1U) << "its start is still to be finished (K-13)";
-  }
+  Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
+  EXPECT_EQ(store_.count("commit/g-1"), 1U) << "its start is still to be finished (K-13)";
+  Apply(BindingOutcome{"g-2", "n", BindingResult::kRefused, "no"});
+  EXPECT_EQ(store_.count("commit/g-1") + store_.count("commit/g-2"), 0U) << "nobody started";
+  EXPECT_FALSE(Planned("g")) << "the next start is a whole one";
   RemoveAll();
   ExpectNothingLeft();
 }

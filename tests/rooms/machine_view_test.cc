@@ -224,12 +224,16 @@ TEST_F(Invariants, Pods) {
   lone.cls = kNoClass;
   ExpectBroken("is charged for another class than its own");
   lone.cls = cls;
+  Ledger::PodCharge& charge = Break(machine_.ledger().ChargeOf(lone.id));
+  EXPECT_EQ(charge.going, lone.state == MemberState::kCommitted);
+  charge.going = !charge.going;
+  ExpectBroken("is on its way to its node, or there");
+  charge.going = false;
   lone.state = MemberState::kBound;
   lone.facts.node_name = "m";
   ExpectBroken("does not use node m, where it is");
   lone.facts.node_name = "n";
   EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
-  Ledger::PodCharge& charge = Break(machine_.ledger().ChargeOf(lone.id));
   charge.kind = ChargeKind::kReserved;
   ExpectBroken("does not use node n, where it is");
   charge.kind = ChargeKind::kUsed;

@@ -116,7 +116,8 @@ TEST_F(PlannerTest, AllOrNothing) {
   EXPECT_FALSE(result.placed);
   EXPECT_EQ(result.placed_pods, 3);
   EXPECT_EQ(result.lacking, two);
-  EXPECT_EQ(result.explanation, "2 nodes: insufficient cpu") << "as it was when the gang was given up";
+  EXPECT_EQ(result.explanation, "2 nodes: insufficient cpu; can never fit: 4 are missing, its nodes hold 3 when empty")
+      << "as it was when the gang was given up";
   EXPECT_TRUE(statement_.operations().empty());
   EXPECT_EQ(HashOf(cluster_), start);
 

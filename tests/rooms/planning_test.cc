@@ -199,7 +199,7 @@ TEST_F(FewHolds, AGangThatNeedsMoreThanThereAre) {
   Queue("g");
   Round();
   EXPECT_EQ(Why("g").code, ReasonCode::kTooManyHolds);
-  EXPECT_EQ(Why("g").text, "needs 4 held binds at once, the limit is 3 (max_holds)");
+  EXPECT_EQ(Why("g").text, "needs 4 held binds at once, the limit is 3 (holds.max)");
   PutGang("h", 3);
   Queue("h");
   Round();

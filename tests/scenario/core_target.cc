@@ -280,8 +280,8 @@ std::string CoreTarget::Usage() {
   for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
     if (!machine_.cluster().node(id).known) continue;
     const NodeView view = machine_.ViewNode(id);
-    lines.push_back(absl::StrCat(view.name, ": used {", FormatResources(view.used), "} reserved {",
-                                 FormatResources(view.reserved), "}"));
+    const auto write = [](const AmountsView& amounts) { return FormatResources({amounts.begin(), amounts.end()}); };
+    lines.push_back(absl::StrCat(view.name, ": used {", write(view.used), "} reserved {", write(view.reserved), "}"));
   }
   std::sort(lines.begin(), lines.end());
   return WriteLines(lines);

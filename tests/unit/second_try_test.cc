@@ -73,7 +73,7 @@ TEST_F(PlaceTogetherTest, ConstrainedBeforeFree) {
   EXPECT_EQ(Place({gang}), "n1:1 n2:1");
   EXPECT_EQ(result_.tries, 2);
   EXPECT_EQ(Place({gang}, 1), "");
-  EXPECT_EQ(result_.explanation, "1 node: insufficient cpu; 1 node: node selector");
+  EXPECT_EQ(result_.explanation, "1 node: insufficient cpu; 1 node: node selector (zone)");
   EXPECT_EQ(result_.placed_pods, 1);
   EXPECT_EQ(result_.tries, 1);
   EXPECT_TRUE(result_.out_of_tries) << "one try is no proof";

@@ -871,10 +871,12 @@ func (*GetFactsStatusRequest) Descriptor() ([]byte, []int) {
 type FactsStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The version that holds now; 0: no snapshot has come since musterd started.
-	Version       int64  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
-	Source        string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
-	Nodes         int64  `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
-	Pods          int64  `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`
+	Version int64  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Source  string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
+	Nodes   int64  `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`
+	Pods    int64  `protobuf:"varint,4,opt,name=pods,proto3" json:"pods,omitempty"`
+	// UpdateFacts: what its manifests say and nobody acts on, or not as it stands there, a sentence each, at most 100.
+	Warnings      []string `protobuf:"bytes,5,rep,name=warnings,proto3" json:"warnings,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -935,6 +937,13 @@ func (x *FactsStatus) GetPods() int64 {
 		return x.Pods
 	}
 	return 0
+}
+
+func (x *FactsStatus) GetWarnings() []string {
+	if x != nil {
+		return x.Warnings
+	}
+	return nil
 }
 
 var File_muster_v1_facts_proto protoreflect.FileDescriptor
@@ -1020,12 +1029,13 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\fremoved_pods\x18\a \x03(\tR\vremovedPods\x12\x1c\n" +
 	"\tmanifests\x18\b \x03(\tR\tmanifests\x12+\n" +
 	"\x11removed_manifests\x18\t \x03(\tR\x10removedManifests\"\x17\n" +
-	"\x15GetFactsStatusRequest\"i\n" +
+	"\x15GetFactsStatusRequest\"\x85\x01\n" +
 	"\vFactsStatus\x12\x18\n" +
 	"\aversion\x18\x01 \x01(\x03R\aversion\x12\x16\n" +
 	"\x06source\x18\x02 \x01(\tR\x06source\x12\x14\n" +
 	"\x05nodes\x18\x03 \x01(\x03R\x05nodes\x12\x12\n" +
-	"\x04pods\x18\x04 \x01(\x03R\x04pods2\xe3\x01\n" +
+	"\x04pods\x18\x04 \x01(\x03R\x04pods\x12\x1a\n" +
+	"\bwarnings\x18\x05 \x03(\tR\bwarnings2\xe3\x01\n" +
 	"\fFactsService\x12A\n" +
 	"\fSendSnapshot\x12\x17.muster.v1.SnapshotPart\x1a\x16.muster.v1.FactsStatus(\x01\x12D\n" +
 	"\vUpdateFacts\x12\x1d.muster.v1.UpdateFactsRequest\x1a\x16.muster.v1.FactsStatus\x12J\n" +

@@ -1495,6 +1495,139 @@ func (x *ExplainGangResponse) GetGang() *Gang {
 	return nil
 }
 
+type ExplainPodRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Of the pod; "default" when empty.
+	Namespace string `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	// Instead of its name; empty: the name counts.
+	Uid           string `protobuf:"bytes,3,opt,name=uid,proto3" json:"uid,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainPodRequest) Reset() {
+	*x = ExplainPodRequest{}
+	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainPodRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainPodRequest) ProtoMessage() {}
+
+func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainPodRequest.ProtoReflect.Descriptor instead.
+func (*ExplainPodRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *ExplainPodRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ExplainPodRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *ExplainPodRequest) GetUid() string {
+	if x != nil {
+		return x.Uid
+	}
+	return ""
+}
+
+type ExplainPodResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// One paragraph for people.
+	Text      string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// How it stands.
+	Pod *Member `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
+	// Without its members; absent: the pod is in no gang.
+	Gang          *Gang `protobuf:"bytes,4,opt,name=gang,proto3" json:"gang,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainPodResponse) Reset() {
+	*x = ExplainPodResponse{}
+	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainPodResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainPodResponse) ProtoMessage() {}
+
+func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainPodResponse.ProtoReflect.Descriptor instead.
+func (*ExplainPodResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *ExplainPodResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ExplainPodResponse) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *ExplainPodResponse) GetPod() *Member {
+	if x != nil {
+		return x.Pod
+	}
+	return nil
+}
+
+func (x *ExplainPodResponse) GetGang() *Gang {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
+}
+
 type GetNodeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1504,7 +1637,7 @@ type GetNodeRequest struct {
 
 func (x *GetNodeRequest) Reset() {
 	*x = GetNodeRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1516,7 +1649,7 @@ func (x *GetNodeRequest) String() string {
 func (*GetNodeRequest) ProtoMessage() {}
 
 func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1529,7 +1662,7 @@ func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{19}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *GetNodeRequest) GetName() string {
@@ -1547,7 +1680,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1559,7 +1692,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1572,7 +1705,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{20}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
 }
 
 type ListNodesResponse struct {
@@ -1584,7 +1717,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1596,7 +1729,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1609,7 +1742,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -1627,7 +1760,7 @@ type WatchNodesRequest struct {
 
 func (x *WatchNodesRequest) Reset() {
 	*x = WatchNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1639,7 +1772,7 @@ func (x *WatchNodesRequest) String() string {
 func (*WatchNodesRequest) ProtoMessage() {}
 
 func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1652,7 +1785,7 @@ func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchNodesRequest.ProtoReflect.Descriptor instead.
 func (*WatchNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
 }
 
 type NodeEvent struct {
@@ -1670,7 +1803,7 @@ type NodeEvent struct {
 
 func (x *NodeEvent) Reset() {
 	*x = NodeEvent{}
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1682,7 +1815,7 @@ func (x *NodeEvent) String() string {
 func (*NodeEvent) ProtoMessage() {}
 
 func (x *NodeEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1695,7 +1828,7 @@ func (x *NodeEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeEvent.ProtoReflect.Descriptor instead.
 func (*NodeEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *NodeEvent) GetEvent() isNodeEvent_Event {
@@ -1914,7 +2047,16 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"N\n" +
 	"\x13ExplainGangResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
-	"\x04gang\x18\x02 \x01(\v2\x0f.muster.v1.GangR\x04gang\"$\n" +
+	"\x04gang\x18\x02 \x01(\v2\x0f.muster.v1.GangR\x04gang\"W\n" +
+	"\x11ExplainPodRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
+	"\x03uid\x18\x03 \x01(\tR\x03uid\"\x90\x01\n" +
+	"\x12ExplainPodResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12#\n" +
+	"\x03pod\x18\x03 \x01(\v2\x11.muster.v1.MemberR\x03pod\x12#\n" +
+	"\x04gang\x18\x04 \x01(\v2\x0f.muster.v1.GangR\x04gang\"$\n" +
 	"\x0eGetNodeRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x12\n" +
 	"\x10ListNodesRequest\":\n" +
@@ -1926,7 +2068,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\aremoved\x18\x02 \x01(\tH\x00R\aremoved\x12\x18\n" +
 	"\x06synced\x18\x03 \x01(\bH\x00R\x06synced\x12\x18\n" +
 	"\x06resync\x18\x04 \x01(\bH\x00R\x06resyncB\a\n" +
-	"\x05event2\xe3\x03\n" +
+	"\x05event2\xae\x04\n" +
 	"\vGangService\x12;\n" +
 	"\n" +
 	"CreateGang\x12\x1c.muster.v1.CreateGangRequest\x1a\x0f.muster.v1.Gang\x12;\n" +
@@ -1938,7 +2080,9 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\tListGangs\x12\x1b.muster.v1.ListGangsRequest\x1a\x1c.muster.v1.ListGangsResponse\x12B\n" +
 	"\n" +
 	"WatchGangs\x12\x1c.muster.v1.WatchGangsRequest\x1a\x14.muster.v1.GangEvent0\x01\x12L\n" +
-	"\vExplainGang\x12\x1d.muster.v1.ExplainGangRequest\x1a\x1e.muster.v1.ExplainGangResponse2\xd0\x01\n" +
+	"\vExplainGang\x12\x1d.muster.v1.ExplainGangRequest\x1a\x1e.muster.v1.ExplainGangResponse\x12I\n" +
+	"\n" +
+	"ExplainPod\x12\x1c.muster.v1.ExplainPodRequest\x1a\x1d.muster.v1.ExplainPodResponse2\xd0\x01\n" +
 	"\vNodeService\x125\n" +
 	"\aGetNode\x12\x19.muster.v1.GetNodeRequest\x1a\x0f.muster.v1.Node\x12F\n" +
 	"\tListNodes\x12\x1b.muster.v1.ListNodesRequest\x1a\x1c.muster.v1.ListNodesResponse\x12B\n" +
@@ -1957,7 +2101,7 @@ func file_muster_v1_muster_proto_rawDescGZIP() []byte {
 	return file_muster_v1_muster_proto_rawDescData
 }
 
-var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 30)
+var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_muster_v1_muster_proto_goTypes = []any{
 	(*Gang)(nil),                // 0: muster.v1.Gang
 	(*GangRules)(nil),           // 1: muster.v1.GangRules
@@ -1978,63 +2122,69 @@ var file_muster_v1_muster_proto_goTypes = []any{
 	(*GangEvent)(nil),           // 16: muster.v1.GangEvent
 	(*ExplainGangRequest)(nil),  // 17: muster.v1.ExplainGangRequest
 	(*ExplainGangResponse)(nil), // 18: muster.v1.ExplainGangResponse
-	(*GetNodeRequest)(nil),      // 19: muster.v1.GetNodeRequest
-	(*ListNodesRequest)(nil),    // 20: muster.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),   // 21: muster.v1.ListNodesResponse
-	(*WatchNodesRequest)(nil),   // 22: muster.v1.WatchNodesRequest
-	(*NodeEvent)(nil),           // 23: muster.v1.NodeEvent
-	nil,                         // 24: muster.v1.GangRules.MinResourcesEntry
-	nil,                         // 25: muster.v1.Node.AllocatableEntry
-	nil,                         // 26: muster.v1.Node.UsedEntry
-	nil,                         // 27: muster.v1.Node.ReservedEntry
-	nil,                         // 28: muster.v1.Node.FreeEntry
-	nil,                         // 29: muster.v1.GangSpec.MinResourcesEntry
+	(*ExplainPodRequest)(nil),   // 19: muster.v1.ExplainPodRequest
+	(*ExplainPodResponse)(nil),  // 20: muster.v1.ExplainPodResponse
+	(*GetNodeRequest)(nil),      // 21: muster.v1.GetNodeRequest
+	(*ListNodesRequest)(nil),    // 22: muster.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),   // 23: muster.v1.ListNodesResponse
+	(*WatchNodesRequest)(nil),   // 24: muster.v1.WatchNodesRequest
+	(*NodeEvent)(nil),           // 25: muster.v1.NodeEvent
+	nil,                         // 26: muster.v1.GangRules.MinResourcesEntry
+	nil,                         // 27: muster.v1.Node.AllocatableEntry
+	nil,                         // 28: muster.v1.Node.UsedEntry
+	nil,                         // 29: muster.v1.Node.ReservedEntry
+	nil,                         // 30: muster.v1.Node.FreeEntry
+	nil,                         // 31: muster.v1.GangSpec.MinResourcesEntry
 }
 var file_muster_v1_muster_proto_depIdxs = []int32{
 	1,  // 0: muster.v1.Gang.rules:type_name -> muster.v1.GangRules
 	2,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
 	3,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
 	4,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
-	24, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
+	26, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
 	3,  // 5: muster.v1.Member.reason:type_name -> muster.v1.Reason
 	5,  // 6: muster.v1.Member.binding:type_name -> muster.v1.Binding
-	25, // 7: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
-	26, // 8: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
-	27, // 9: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
-	28, // 10: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
-	29, // 11: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
+	27, // 7: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
+	28, // 8: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
+	29, // 9: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
+	30, // 10: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
+	31, // 11: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
 	7,  // 12: muster.v1.CreateGangRequest.gang:type_name -> muster.v1.GangSpec
 	7,  // 13: muster.v1.UpdateGangRequest.gang:type_name -> muster.v1.GangSpec
 	0,  // 14: muster.v1.ListGangsResponse.gangs:type_name -> muster.v1.Gang
 	0,  // 15: muster.v1.GangEvent.upserted:type_name -> muster.v1.Gang
 	0,  // 16: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
-	6,  // 17: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
-	6,  // 18: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
-	8,  // 19: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
-	9,  // 20: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
-	10, // 21: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
-	12, // 22: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
-	13, // 23: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
-	15, // 24: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
-	17, // 25: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
-	19, // 26: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
-	20, // 27: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
-	22, // 28: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
-	0,  // 29: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
-	0,  // 30: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
-	11, // 31: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
-	0,  // 32: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
-	14, // 33: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
-	16, // 34: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
-	18, // 35: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
-	6,  // 36: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
-	21, // 37: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
-	23, // 38: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
-	29, // [29:39] is the sub-list for method output_type
-	19, // [19:29] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	4,  // 17: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
+	0,  // 18: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
+	6,  // 19: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
+	6,  // 20: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
+	8,  // 21: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
+	9,  // 22: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
+	10, // 23: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
+	12, // 24: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
+	13, // 25: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
+	15, // 26: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
+	17, // 27: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
+	19, // 28: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
+	21, // 29: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
+	22, // 30: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
+	24, // 31: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
+	0,  // 32: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
+	0,  // 33: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
+	11, // 34: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
+	0,  // 35: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
+	14, // 36: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
+	16, // 37: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
+	18, // 38: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
+	20, // 39: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
+	6,  // 40: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
+	23, // 41: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
+	25, // 42: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
+	32, // [32:43] is the sub-list for method output_type
+	21, // [21:32] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_muster_proto_init() }
@@ -2049,7 +2199,7 @@ func file_muster_v1_muster_proto_init() {
 		(*GangEvent_Synced)(nil),
 		(*GangEvent_Resync)(nil),
 	}
-	file_muster_v1_muster_proto_msgTypes[23].OneofWrappers = []any{
+	file_muster_v1_muster_proto_msgTypes[25].OneofWrappers = []any{
 		(*NodeEvent_Upserted)(nil),
 		(*NodeEvent_Removed)(nil),
 		(*NodeEvent_Synced)(nil),
@@ -2061,7 +2211,7 @@ func file_muster_v1_muster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_muster_proto_rawDesc), len(file_muster_v1_muster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   30,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

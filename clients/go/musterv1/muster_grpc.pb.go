@@ -34,6 +34,7 @@ const (
 	GangService_ListGangs_FullMethodName   = "/muster.v1.GangService/ListGangs"
 	GangService_WatchGangs_FullMethodName  = "/muster.v1.GangService/WatchGangs"
 	GangService_ExplainGang_FullMethodName = "/muster.v1.GangService/ExplainGang"
+	GangService_ExplainPod_FullMethodName  = "/muster.v1.GangService/ExplainPod"
 )
 
 // GangServiceClient is the client API for GangService service.
@@ -52,6 +53,8 @@ type GangServiceClient interface {
 	WatchGangs(ctx context.Context, in *WatchGangsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GangEvent], error)
 	// Why the gang waits, since when, and what would let it go (SPEC S-5).
 	ExplainGang(ctx context.Context, in *ExplainGangRequest, opts ...grpc.CallOption) (*ExplainGangResponse, error)
+	// The same of one pod, whether it is in a gang or not.
+	ExplainPod(ctx context.Context, in *ExplainPodRequest, opts ...grpc.CallOption) (*ExplainPodResponse, error)
 }
 
 type gangServiceClient struct {
@@ -141,6 +144,16 @@ func (c *gangServiceClient) ExplainGang(ctx context.Context, in *ExplainGangRequ
 	return out, nil
 }
 
+func (c *gangServiceClient) ExplainPod(ctx context.Context, in *ExplainPodRequest, opts ...grpc.CallOption) (*ExplainPodResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainPodResponse)
+	err := c.cc.Invoke(ctx, GangService_ExplainPod_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // GangServiceServer is the server API for GangService service.
 // All implementations must embed UnimplementedGangServiceServer
 // for forward compatibility.
@@ -157,6 +170,8 @@ type GangServiceServer interface {
 	WatchGangs(*WatchGangsRequest, grpc.ServerStreamingServer[GangEvent]) error
 	// Why the gang waits, since when, and what would let it go (SPEC S-5).
 	ExplainGang(context.Context, *ExplainGangRequest) (*ExplainGangResponse, error)
+	// The same of one pod, whether it is in a gang or not.
+	ExplainPod(context.Context, *ExplainPodRequest) (*ExplainPodResponse, error)
 	mustEmbedUnimplementedGangServiceServer()
 }
 
@@ -187,6 +202,9 @@ func (UnimplementedGangServiceServer) WatchGangs(*WatchGangsRequest, grpc.Server
 }
 func (UnimplementedGangServiceServer) ExplainGang(context.Context, *ExplainGangRequest) (*ExplainGangResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ExplainGang not implemented")
+}
+func (UnimplementedGangServiceServer) ExplainPod(context.Context, *ExplainPodRequest) (*ExplainPodResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ExplainPod not implemented")
 }
 func (UnimplementedGangServiceServer) mustEmbedUnimplementedGangServiceServer() {}
 func (UnimplementedGangServiceServer) testEmbeddedByValue()                     {}
@@ -328,6 +346,24 @@ func _GangService_ExplainGang_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _GangService_ExplainPod_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainPodRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(GangServiceServer).ExplainPod(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: GangService_ExplainPod_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(GangServiceServer).ExplainPod(ctx, req.(*ExplainPodRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // GangService_ServiceDesc is the grpc.ServiceDesc for GangService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -358,6 +394,10 @@ var GangService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ExplainGang",
 			Handler:    _GangService_ExplainGang_Handler,
+		},
+		{
+			MethodName: "ExplainPod",
+			Handler:    _GangService_ExplainPod_Handler,
 		},
 	},
 	Streams: []grpc.StreamDesc{

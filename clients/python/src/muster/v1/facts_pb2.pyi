@@ -183,13 +183,15 @@ class GetFactsStatusRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class FactsStatus(_message.Message):
-    __slots__ = ("version", "source", "nodes", "pods")
+    __slots__ = ("version", "source", "nodes", "pods", "warnings")
     VERSION_FIELD_NUMBER: _ClassVar[int]
     SOURCE_FIELD_NUMBER: _ClassVar[int]
     NODES_FIELD_NUMBER: _ClassVar[int]
     PODS_FIELD_NUMBER: _ClassVar[int]
+    WARNINGS_FIELD_NUMBER: _ClassVar[int]
     version: int
     source: str
     nodes: int
     pods: int
-    def __init__(self, version: _Optional[int] = ..., source: _Optional[str] = ..., nodes: _Optional[int] = ..., pods: _Optional[int] = ...) -> None: ...
+    warnings: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, version: _Optional[int] = ..., source: _Optional[str] = ..., nodes: _Optional[int] = ..., pods: _Optional[int] = ..., warnings: _Optional[_Iterable[str]] = ...) -> None: ...

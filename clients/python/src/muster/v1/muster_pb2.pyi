@@ -297,6 +297,28 @@ class ExplainGangResponse(_message.Message):
     gang: Gang
     def __init__(self, text: _Optional[str] = ..., gang: _Optional[_Union[Gang, _Mapping]] = ...) -> None: ...
 
+class ExplainPodRequest(_message.Message):
+    __slots__ = ("namespace", "name", "uid")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    UID_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    uid: str
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., uid: _Optional[str] = ...) -> None: ...
+
+class ExplainPodResponse(_message.Message):
+    __slots__ = ("text", "namespace", "pod", "gang")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    POD_FIELD_NUMBER: _ClassVar[int]
+    GANG_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    namespace: str
+    pod: Member
+    gang: Gang
+    def __init__(self, text: _Optional[str] = ..., namespace: _Optional[str] = ..., pod: _Optional[_Union[Member, _Mapping]] = ..., gang: _Optional[_Union[Gang, _Mapping]] = ...) -> None: ...
+
 class GetNodeRequest(_message.Message):
     __slots__ = ("name",)
     NAME_FIELD_NUMBER: _ClassVar[int]

@@ -49,6 +49,11 @@ class GangServiceStub(object):
                 request_serializer=muster_dot_v1_dot_muster__pb2.ExplainGangRequest.SerializeToString,
                 response_deserializer=muster_dot_v1_dot_muster__pb2.ExplainGangResponse.FromString,
                 )
+        self.ExplainPod = channel.unary_unary(
+                '/muster.v1.GangService/ExplainPod',
+                request_serializer=muster_dot_v1_dot_muster__pb2.ExplainPodRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_muster__pb2.ExplainPodResponse.FromString,
+                )
 
 
 class GangServiceServicer(object):
@@ -101,6 +106,13 @@ class GangServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ExplainPod(self, request, context):
+        """The same of one pod, whether it is in a gang or not.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_GangServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -138,6 +150,11 @@ def add_GangServiceServicer_to_server(servicer, server):
                     servicer.ExplainGang,
                     request_deserializer=muster_dot_v1_dot_muster__pb2.ExplainGangRequest.FromString,
                     response_serializer=muster_dot_v1_dot_muster__pb2.ExplainGangResponse.SerializeToString,
+            ),
+            'ExplainPod': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainPod,
+                    request_deserializer=muster_dot_v1_dot_muster__pb2.ExplainPodRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_muster__pb2.ExplainPodResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -265,6 +282,23 @@ class GangService(object):
         return grpc.experimental.unary_unary(request, target, '/muster.v1.GangService/ExplainGang',
             muster_dot_v1_dot_muster__pb2.ExplainGangRequest.SerializeToString,
             muster_dot_v1_dot_muster__pb2.ExplainGangResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ExplainPod(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.GangService/ExplainPod',
+            muster_dot_v1_dot_muster__pb2.ExplainPodRequest.SerializeToString,
+            muster_dot_v1_dot_muster__pb2.ExplainPodResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 

@@ -1,0 +1,270 @@
+// What a caller in the same process gets from the engine: the whole path, from a gang's announcement to its pods being
+// bound, its answers and its published pictures included. The figures of docs/performance.md, as core_bench prints
+// them. An argument runs one of them: submit templates publish snapshot filter.
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/engine/engine.h"
+#include "tests/bench/core_world.h"
+
+namespace muster {
+namespace {
+
+class NoEffects : public EffectSink {
+ public:
+  void Carry(std::vector<Effect>) override {}
+};
+
+NodeDescription BigNode(int index) {
+  NodeDescription node = World::Node(absl::StrCat("node-", index));
+  node.allocatable["cpu"] = 1'000'000;
+  node.allocatable["pods"] = 250;
+  return node;
+}
+
+// An engine with `nodes` nodes of room for 250 pods each.
+class Service {
+ public:
+  explicit Service(int nodes, MachineSettings settings = MachineSettings())
+      : engine_(settings, EngineOptions(), &store_, &effects_) {
+    if (!engine_.Start().ok()) std::abort();
+    UpdateFacts facts;
+    for (int i = 0; i < nodes; ++i) facts.nodes.push_back(BigNode(i));
+    Do(std::move(facts));
+    Do(FactsRead{});
+  }
+  ~Service() { engine_.Stop(); }
+  Reply Do(Command command) {
+    absl::StatusOr<Reply> reply = engine_.Ask(std::move(command));
+    if (!reply.ok()) {
+      std::fprintf(stderr, "%s\n", reply.status().ToString().c_str());
+      std::abort();
+    }
+    return *std::move(reply);
+  }
+  [[nodiscard]] Engine& engine() { return engine_; }
+
+ private:
+  class Memory : public Store {
+   public:
+    absl::Status Commit(const std::vector<Record>&) override { return absl::OkStatus(); }
+    absl::StatusOr<std::vector<Record>> Load() override { return std::vector<Record>(); }
+  };
+  Memory store_;
+  NoEffects effects_;
+  Engine engine_;
+};
+
+SubmitGang Submission(int number, int size, const ResourceList& requests, int64_t selector = -1) {
+  SubmitGang submit;
+  submit.id = absl::StrCat("s-", number);
+  submit.name_space = std::string("d");
+  submit.name = absl::StrCat("gang-", number);
+  submit.declaration.min_member = size;
+  for (int i = 0; i < size; ++i) {
+    PodDescription& pod = submit.pods.emplace_back();
+    pod.name = absl::StrCat(submit.name, "-", i);
+    pod.uid = absl::StrCat(submit.id, "/", pod.name);
+    pod.shape.requests = requests;
+    if (selector >= 0) pod.shape.tolerations.push_back({absl::StrCat("team-", selector), true, "", {}});
+  }
+  return submit;
+}
+
+// Submits and confirms `gangs`, at most `window` at once; returns the seconds until the last was confirmed.
+double SubmitAll(Engine* engine, std::vector<SubmitGang> gangs, size_t window) {
+  struct Run {
+    std::atomic<size_t> confirmed{0};
+    std::atomic<size_t> open{0};
+    Notification done;
+  };
+  auto run = std::make_shared<Run>();
+  const size_t all = gangs.size();
+  const auto never = std::chrono::steady_clock::time_point::max();
+  const Clock::time_point begun = Clock::now();
+  for (SubmitGang& gang : gangs) {
+    while (run->open >= window) std::this_thread::yield();
+    ++run->open;
+    const std::string id = gang.id;
+    engine->AskAsync(std::move(gang), never, [=](const absl::StatusOr<Reply>& reply) {
+      if (!reply.ok() || std::get<SubmissionReply>(*reply).state != SubmissionReply::State::kPlanned) std::abort();
+      engine->AskAsync(ConfirmGang{id, std::get<SubmissionReply>(*reply).plan}, never,
+                       [=](const absl::StatusOr<Reply>& answer) {
+                         if (!answer.ok()) std::abort();
+                         --run->open;
+                         if (++run->confirmed == all) run->done.Notify();
+                       });
+    });
+  }
+  run->done.WaitForNotification();
+  return Seconds(begun);
+}
+
+void SubmitFigures() {
+  const auto measure = [](int nodes, int gangs, int size, size_t window, const std::string& figure) {
+    std::vector<double> rates;
+    for (int run = 0; run < 3; ++run) {
+      Service service(nodes);
+      std::vector<SubmitGang> all;
+      all.reserve(static_cast<size_t>(gangs));
+      for (int i = 0; i < gangs; ++i) all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+      rates.push_back(gangs * size / SubmitAll(&service.engine(), std::move(all), window));
+    }
+    Report(figure, rates, "pods/s");
+  };
+  measure(5000, 50'000, 1, 256, "engine: gangs of 1 submitted and confirmed, 5,000 nodes");
+  measure(5000, 10'000, 10, 256, "engine: gangs of 10 submitted and confirmed, 5,000 nodes");
+  measure(10'000, 50'000, 1, 8'000, "engine: 50,000 gangs of 1, 8,000 at once, 10,000 nodes");
+}
+
+// 200,000 pods of many templates, each seen once before.
+void TemplateFigures() {
+  const auto measure = [](const std::string& figure, int templates, const std::function<SubmitGang(int)>& gang) {
+    Service service(5000);
+    std::vector<SubmitGang> first;
+    for (int i = 0; i < templates; ++i) first.push_back(gang(i));
+    const double seen = SubmitAll(&service.engine(), std::move(first), 64);
+    std::vector<SubmitGang> all;
+    for (int i = templates; i < 200'000 + templates; ++i) all.push_back(gang(i));
+    Report(figure, {200'000 / SubmitAll(&service.engine(), std::move(all), 256)}, "pods/s");
+    Report(absl::StrCat(figure, ": first sight of one"), {seen * 1e3 / templates}, "ms");
+  };
+  measure("engine: 200,000 gangs of 1, 1,000 templates that differ in requests, 5,000 nodes", 1000, [](int i) {
+    return Submission(i, 1, {{"cpu", 1000 + i % 1000}});
+  });
+  measure("engine: 200,000 gangs of 1, 100 constraints x 10 sizes, 5,000 nodes", 1000, [](int i) {
+    return Submission(i, 1, {{"cpu", 1000 + i % 10}}, i / 10 % 100);
+  });
+}
+
+// From the end of a command that changes 1,000 nodes to the readers being told.
+void PublishFigures() {
+  constexpr int kChanged = 1000;
+  Service service(10'000);
+  Engine& engine = service.engine();
+  std::atomic<bool> armed{false};
+  Clock::time_point applied;
+  std::vector<double> took;
+  engine.Listen([&](const std::shared_ptr<const ViewChange>& change) {
+    if (armed && change->nodes.size() == kChanged) took.push_back(Ms(applied));
+  });
+  armed = true;
+  for (int run = 0; run < 21; ++run) {
+    UpdateFacts facts;
+    for (int i = 0; i < kChanged; ++i) {
+      facts.nodes.push_back(BigNode(i * 10));
+      facts.nodes.back().allocatable["memory"] -= run + 1;
+    }
+    // Both in one batch: the command, and right behind it the clock.
+    Notification begun;
+    Notification go;
+    engine.Read(
+        [&](const Machine&) {
+          begun.Notify();
+          go.WaitForNotification();
+          return true;
+        },
+        [](const absl::Status&) {});
+    begun.WaitForNotification();
+    if (!engine.Announce(std::move(facts)).ok()) std::abort();
+    std::thread([&] { go.Notify(); }).join();
+    if (!engine.Query([&](const Machine&) { applied = Clock::now(); }).ok()) std::abort();
+    if (!engine.Query([](const Machine&) {}).ok()) std::abort();
+  }
+  if (took.size() < 11) std::abort();
+  Report("publishing 1,000 changed nodes", took, "ms");
+}
+
+double CpuSeconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) / 1e9;
+}
+
+// Pods that are each a gang, announced at once, until all of them are planned.
+void SnapshotFigures() {
+  constexpr int kPods = 300'000;
+  Service service(1);
+  Engine& engine = service.engine();
+  ReplaceFacts facts;
+  facts.step = {"bench", 1};
+  for (int i = 0; i < 2000; ++i) facts.nodes.push_back(BigNode(i));
+  for (int i = 0; i < kPods; ++i) {
+    PodDescription pod = World::Pod(absl::StrCat("g-", i), 0, 1, 0);
+    pod.shape.requests = {{"cpu", 1}};
+    facts.pods.push_back(std::move(pod));
+  }
+  const double begun = CpuSeconds();
+  std::atomic<bool> over{false};
+  std::vector<double> waits;
+  std::thread asking([&] {
+    while (!over) {
+      const Clock::time_point asked = Clock::now();
+      if (!engine.Ask(PreFilter{"nobody"}).ok()) std::abort();
+      waits.push_back(Ms(asked));
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+  });
+  service.Do(std::move(facts));
+  bool due = true;
+  while (due) {
+    absl::SleepFor(absl::Milliseconds(10));
+    if (!engine.Query([&](const Machine& machine) { due = machine.PlanningDue(); }).ok()) std::abort();
+  }
+  over = true;
+  asking.join();
+  Report("300,000 pods, each a gang, in one snapshot: CPU until all are planned", {CpuSeconds() - begun}, "s");
+  Report("the same: the longest of the decisions meanwhile", {*std::max_element(waits.begin(), waits.end())}, "ms");
+}
+
+// Filter answers while gangs of classes that nobody saw before are planned.
+void FilterBesidePlanning() {
+  Service service(10'000);
+  Engine& engine = service.engine();
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"node-1", "node-2", "node-3"});
+  std::vector<double> waits;
+  service.Do(UpsertPod{World::Plain("plain", 1)});
+  int shape = 0;
+  for (int round = 0; round < 20; ++round) {
+    for (int gang = 0; gang < 32; ++gang, ++shape) {
+      PodDescription pod = World::Pod(absl::StrCat("new-", shape), 0, 1, 0);
+      pod.shape.tolerations.push_back({absl::StrCat("key-", shape), true, "", {}});
+      if (!engine.Announce(UpsertPod{pod}).ok()) std::abort();
+    }
+    for (int i = 0; i < 50; ++i) {
+      const Clock::time_point asked = Clock::now();
+      if (!engine.Ask(Filter{"plain", offer}).ok()) std::abort();
+      waits.push_back(Ms(asked));
+    }
+  }
+  std::sort(waits.begin(), waits.end());
+  Report("engine: filter beside 32 gangs of new classes, 10,000 nodes: p99", {waits[waits.size() * 99 / 100]}, "ms");
+}
+
+}  // namespace
+}  // namespace muster
+
+int main(int argc, char** argv) {
+  const std::pair<const char*, void (*)()> figures[] = {{"submit", muster::SubmitFigures},
+                                                        {"templates", muster::TemplateFigures},
+                                                        {"publish", muster::PublishFigures},
+                                                        {"snapshot", muster::SnapshotFigures},
+                                                        {"filter", muster::FilterBesidePlanning}};
+  bool found = argc < 2;
+  for (const auto& [name, run] : figures) {
+    if (argc > 1 && std::strcmp(argv[1], name) != 0) continue;
+    found = true;
+    run();
+  }
+  if (!found) std::fprintf(stderr, "expected one of submit templates publish snapshot filter, not %s\n", argv[1]);
+  return found ? 0 : 2;
+}

@@ -1,0 +1,183 @@
+// Every reason that a user may be told: a situation that produces it - here, or in one of the scenarios -, what it says,
+// and, where a gang waits for it, what would help. The table that it prints is the vocabulary as it is spoken.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <set>
+#include <sstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "state/machine/machine.h"
+#include "tests/scenario/language.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kCodes = static_cast<size_t>(ReasonCode::kEvicted) + 1;
+
+// Said by the engine, which the core knows nothing of: engine_mailbox_test and engine_test.
+const std::set<ReasonCode> kOfTheEngine = {ReasonCode::kOverloaded, ReasonCode::kShuttingDown};
+// Nobody can or need do anything: what is under way ends by itself, or is an answer and no state of a gang.
+const std::set<ReasonCode> kNothingToDo = {
+    ReasonCode::kNone,        ReasonCode::kNotAGang,    ReasonCode::kUnknownPod,     ReasonCode::kScheduleCycle,
+    ReasonCode::kQueued,      ReasonCode::kPlanned,     ReasonCode::kBarrier,        ReasonCode::kBinding,
+    ReasonCode::kSatisfied,   ReasonCode::kSlotsTaken,  ReasonCode::kNodeNotOffered, ReasonCode::kMemberUnschedulable,
+    ReasonCode::kGuarded,     ReasonCode::kStarting,    ReasonCode::kGone,           ReasonCode::kHoldExpired,
+    ReasonCode::kWithdrawn,   ReasonCode::kBindFailed,  ReasonCode::kOverloaded,     ReasonCode::kShuttingDown,
+    ReasonCode::kEvicted,
+};
+
+PodDescription Member(const std::string& name, const std::string& gang, int min, int64_t cpu) {
+  PodDescription pod;
+  pod.uid = "u-" + name;
+  pod.name_space = "d";
+  pod.name = name;
+  pod.scheduler_name = "default-scheduler";
+  pod.shape.requests = {{"cpu", cpu}};
+  if (min == 0) return pod;
+  pod.gang.name = gang;
+  pod.gang.declares = true;
+  pod.gang.declaration.min_member = min;
+  return pod;
+}
+
+class Situation {
+ public:
+  explicit Situation(const MachineSettings& settings = MachineSettings(), bool read = true) : machine_(settings) {
+    for (const char* name : {"n1", "n2"}) {
+      NodeDescription node;
+      node.name = name;
+      node.allocatable = {{"cpu", 1}, {"pods", 110}};
+      if (absl::string_view(name) == "n1") node.labels = {{"zone", "b"}};
+      Apply(UpsertNode{node});
+    }
+    if (read) Apply(FactsRead{});
+  }
+  Outcome Apply(const Command& command) {
+    Outcome outcome;
+    machine_.Apply(command, 1000, &outcome);
+    for (int i = 0; i < 10 && machine_.PlanningDue(); ++i) {
+      Outcome planned;
+      machine_.Apply(PlanRound{}, 1000, &planned);
+    }
+    return outcome;
+  }
+  [[nodiscard]] GangView Gang(const std::string& key) const {
+    return machine_.ViewGang(*machine_.FindGang(key), /*with_members=*/true);
+  }
+  [[nodiscard]] Reason Filtered(const std::string& uid) {
+    const Outcome outcome = Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>{"n1", "n2"})});
+    return std::get<FilterReply>(outcome.reply).reason;
+  }
+
+ private:
+  Machine machine_;
+};
+
+struct Said {
+  Reason reason;
+  std::string would_help;
+};
+using Vocabulary = std::map<ReasonCode, Said>;
+
+void Note(const Reason& reason, const std::string& would_help, Vocabulary* out) {
+  out->emplace(reason.code, Said{reason, would_help});
+}
+void Note(const GangView& gang, Vocabulary* out) {
+  Note(gang.reason, gang.would_help, out);
+  for (const MemberView& member : gang.members) Note(member.reason, gang.would_help, out);
+}
+
+// What the scenarios do not come across: settings of their own, the beginning.
+void Situations(Vocabulary* out) {
+  Situation starting(MachineSettings(), /*read=*/false);
+  starting.Apply(UpsertPod{Member("a", "", 0, 1)});
+  Note(starting.Filtered("u-a"), "", out);
+  Situation plain;
+  Note(plain.Filtered("nobody"), "", out);
+  MachineSettings few;
+  few.max_holds = 1;
+  Situation holds(few);
+  for (const char* name : {"a", "b"}) holds.Apply(UpsertPod{Member(name, "g", 2, 1)});
+  Note(holds.Gang("d/g"), out);
+  Situation elsewhere;
+  for (const char* name : {"a", "b"}) {
+    PodDescription pod = Member(name, "g", 2, 1);
+    if (pod.name == "b") pod.scheduler_name = "another";
+    elsewhere.Apply(UpsertPod{pod});
+  }
+  Note(elsewhere.Gang("d/g"), out);
+  MachineSettings greedy;
+  greedy.planner_tries = 1;
+  Situation tries(greedy);
+  PodDescription last = Member("b", "g", 2, 1);
+  last.shape.node_selector = {{"zone", "b"}};
+  tries.Apply(UpsertPod{Member("a", "g", 2, 1)});
+  tries.Apply(UpsertPod{last});
+  Note(tries.Gang("d/g"), out);
+  // And one of each kind of which scenarios show the text, for what would help.
+  Situation room;
+  for (const char* name : {"a", "b", "c"}) room.Apply(UpsertPod{Member(name, "g", 3, 1)});
+  Note(room.Gang("d/g"), out);
+  Situation missing;
+  missing.Apply(UpsertPod{Member("a", "g", 2, 1)});
+  Note(missing.Gang("d/g"), out);
+}
+
+// Codes as scenarios write them: "(NoRoom: ..." or "NoRoom: ..." or "[NoRoom]".
+std::map<ReasonCode, std::string> OfScenarios() {
+  std::map<ReasonCode, std::string> out;
+  for (const std::string& path : ScenarioFiles(MUSTER_SCENARIO_DIR)) {
+    std::ifstream in(path);
+    std::string line;
+    bool output = false;
+    while (std::getline(in, line)) {
+      if (line.empty()) output = false;
+      if (output) {
+        for (size_t i = 0; i < kCodes; ++i) {
+          const auto code = static_cast<ReasonCode>(i);
+          const absl::string_view name = ReasonName(code);
+          const size_t at = line.find(std::string(name));
+          if (at == std::string::npos || out.count(code) > 0) continue;
+          const bool begins = at == 0 || line[at - 1] == '(' || line[at - 1] == ' ' || line[at - 1] == '[';
+          const size_t end = at + name.size();
+          const bool ends = end < line.size() && (line[end] == ':' || line[end] == ')' || line[end] == ']');
+          if (begins && ends) out[code] = line.substr(at);
+        }
+      }
+      if (line == "----") output = true;
+    }
+  }
+  return out;
+}
+
+TEST(Reasons, EachIsSaidSomewhereAndSaysWhatWouldHelp) {
+  Vocabulary said;
+  Situations(&said);
+  const std::map<ReasonCode, std::string> scenarios = OfScenarios();
+  for (size_t i = 1; i < kCodes; ++i) {
+    const auto code = static_cast<ReasonCode>(i);
+    const auto here = said.find(code);
+    const auto played = scenarios.find(code);
+    const bool found = here != said.end() || played != scenarios.end();
+    EXPECT_TRUE(found || kOfTheEngine.count(code) > 0) << ReasonName(code) << " is said in no situation and no scenario";
+    if (!found) continue;
+    const std::string text = here != said.end() ? here->second.reason.text : played->second;
+    EXPECT_NE(text, "") << ReasonName(code);
+    std::printf("%-20s %s\n", std::string(ReasonName(code)).c_str(), text.c_str());
+    const std::string help = HintFor(code);
+    EXPECT_EQ(help.empty(), kNothingToDo.count(code) > 0) << ReasonName(code) << ": \"" << help << "\"";
+    if (here != said.end() && !here->second.would_help.empty()) {
+      EXPECT_EQ(here->second.would_help, help);
+    }
+    if (!help.empty()) std::printf("%-20s   -> %s\n", "", help.c_str());
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,159 @@
+// A world so small that every order of what can happen in it is tried: a few pods and nodes, the callers that ask for
+// them, kube-scheduler's and the API server's answers, timers, restarts.
+//
+// A state is reached by its path, the actions from the beginning; it is told apart from others in canonical form. The
+// rules are the same in every state: the machine's invariants, no partial gang (K-13), no node given twice, and, once
+// everybody does his work again, everything that fits starts (P-6).
+#ifndef MUSTER_TESTS_SIMULATION_SMALL_WORLD_H_
+#define MUSTER_TESTS_SIMULATION_SMALL_WORLD_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "state/machine/machine.h"
+
+namespace muster {
+
+// Who plays.
+struct Cast {
+  enum class Driver : uint8_t { kKube, kVerbs, kSubmission };
+  struct Job {
+    std::string name;  // of its gang; min 0: of the plain pod
+    int32_t min = 0;
+    int32_t members = 1;
+    int64_t cpu = 1;  // each
+    Driver driver = Driver::kKube;
+    int32_t priority = 0;
+    int32_t port = 0;                // that each member wants on its node
+    std::vector<std::string> group;  // names of gangs that start together
+    OnTimeout on_timeout = OnTimeout::kFail;
+  };
+  std::string name;
+  std::vector<std::pair<std::string, int64_t>> nodes;  // and how much CPU
+  std::vector<Job> jobs;
+  bool restarts = true;
+  bool node_leaves = false;  // the last node may go and come back
+  bool pods_leave = true;
+  int depth = 6;  // to which every order is tried
+};
+
+struct Action {
+  enum class Kind : uint8_t {
+    kPlan,         // a round of planning
+    kAsk,          // kube-scheduler asks where a pod may go; or a caller of the verbs does
+    kBind,         // kube-scheduler binds it there; or the caller asks for the permit
+    kGiveUp,       // the call that is held ends
+    kBound,        // the API server has bound the pod, and musterd is told so before it sees the pod
+    kSeenBound,    // the other way round
+    kRetry,        // the API server could not
+    kRefused,      // the API server will not
+    kPostBind,     // a caller of the verbs has bound the pod
+    kLeave,        // the pod is deleted
+    kFail,         // the pod, which runs, fails
+    kSubmit,       // a whole gang is submitted; or its caller asks how it stands
+    kConfirm,      // its plan is taken
+    kAbandon,      // or given back
+    kNode,         // the last node goes or comes back
+    kTime,         // nothing happens until the next timer
+    kRestart,      // musterd dies; what it sent to the API server was not done
+    kRestartDone,  // the same, but it was
+  };
+  Kind kind;
+  uint8_t who = 0;  // pod or job
+};
+[[nodiscard]] std::string ToString(const Action& action, const Cast& cast);
+
+class SmallWorld {
+ public:
+  explicit SmallWorld(const Cast& cast, int64_t start_ms = 1'000'000);
+
+  [[nodiscard]] std::vector<Action> Enabled() const;
+  // REQUIRES: enabled.
+  void Do(const Action& action);
+  // Equal for states alike but for when they came about.
+  [[nodiscard]] uint64_t Canonical() const;
+  // From here on everybody does his work and nothing goes wrong: all that fits must start. The world is used up.
+  void CalmDown();
+  // Empty, or the rule that was broken.
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+
+ private:
+  // Whom a pod that found no node waits for: kube-scheduler's own filters, a guarded node, or a call of musterd's.
+  enum class Parked : uint8_t { kNo, kByKube, kByGuard, kByMuster };
+  struct Body {
+    size_t job = 0;
+    int member = 0;
+    int lives = 0;        // which pod of this name
+    bool exists = false;  // in the API server
+    PodDescription facts;
+    Parked parked = Parked::kNo;
+    std::string chosen;      // the node that its scheduler chose
+    HoldToken token = 0;     // of a call that is held
+    bool permitted = false;  // its caller may bind it
+    std::string sent_to;     // a binding is under way
+    int64_t sent_until_ms = 0;
+  };
+
+  [[nodiscard]] const Cast::Job& JobOf(const Body& body) const { return cast_.jobs[body.job]; }
+  [[nodiscard]] bool Pending(const Body& body) const;
+  void EnabledOf(size_t index, std::vector<Action>* out) const;
+  void Create(Body* body);
+  void Leave(Body* body);
+  void Tell(const Body& body);
+  void AskKube(Body* body);
+  void Park(Body* body, Parked by, const std::string& why);
+  void AskVerbs(Body* body);
+  void Permit(Body* body);
+  void NoteBound(Body* body, const std::string& node);
+  void Answer(Body* body, BindingResult result, bool seen_first);
+  void Submit(size_t job);
+  void Confirm(size_t job);
+  void ToggleNode();
+  void Restart(bool done);
+  void Unpark(bool guarded);
+  Outcome Apply(const Command& command);
+  void Carry(const Effect& effect);
+  void Answered(const HoldAnswer& answer);
+  Body* Find(const std::string& uid);
+  void Check();
+  void CheckWhole(const std::string& uid);
+  void Violate(const std::string& text);
+  [[nodiscard]] std::vector<std::string> Offered(const Body& body) const;
+  [[nodiscard]] std::map<std::string, int64_t> FreeInApi() const;
+  [[nodiscard]] NodeDescription NodeOf(size_t index) const;
+  void AddRecords(StateHasher* hasher) const;
+
+  // small_world_calm.cc
+  void Calm();
+  void StepOfCalm();
+  [[nodiscard]] std::string Seen() const;
+  [[nodiscard]] int Bound(size_t job) const;
+  void CheckStarted();
+  [[nodiscard]] bool Fits(const std::vector<const Body*>& bodies, size_t from, std::map<std::string, int64_t>* free,
+                          std::multimap<std::string, int32_t>* ports) const;
+
+  const Cast& cast_;
+  int64_t now_ms_;
+  MachineSettings settings_;
+  std::unique_ptr<Machine> machine_;
+  std::map<std::string, Record> records_;
+  std::vector<Body> bodies_;
+  std::vector<Effect> effects_;
+  std::vector<HoldAnswer> answers_;
+  HoldToken next_token_ = 1;
+  bool last_node_there_ = true;
+  std::vector<std::string> submissions_;  // by job; empty: not submitted
+  std::vector<int64_t> plans_;            // by job: what its caller was told
+  std::vector<int> submitted_;            // by job: how often
+  std::vector<bool> ended_;               // by job: its owner wants it no more
+  std::set<std::string> whole_;           // gangs that had their minimum bound once and still run
+  std::string violation_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SIMULATION_SMALL_WORLD_H_

@@ -1,0 +1,146 @@
+// What must come of a small world when nothing goes wrong any more.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/small_world.h"
+
+namespace muster {
+namespace {
+
+constexpr int kMostSteps = 400;
+constexpr int kMostTimers = 40;
+// Rounds in which nothing is seen to change: a schedule cycle may end in each (G-2).
+constexpr int kIdleSteps = 3;
+
+}  // namespace
+
+void SmallWorld::CalmDown() {
+  Calm();
+  CheckStarted();
+  // Those that run end, one job after the other: then others must have their turn.
+  for (size_t j = 0; j < cast_.jobs.size() && violation_.empty(); ++j) {
+    if (Bound(j) == 0) continue;
+    ended_[j] = true;
+    for (Body& body : bodies_) {
+      if (body.exists && body.job == j) Leave(&body);
+    }
+    Calm();
+    CheckStarted();
+  }
+}
+
+void SmallWorld::Calm() {
+  int timers = 0;
+  int idle = 0;
+  for (int step = 0; step < kMostSteps && violation_.empty(); ++step) {
+    const std::string before = Seen();
+    StepOfCalm();
+    idle = Seen() == before ? idle + 1 : 0;
+    if (idle < kIdleSteps) continue;
+    idle = 0;
+    const bool all = std::all_of(bodies_.begin(), bodies_.end(), [this](const Body& body) {
+      return ended_[body.job] || body.facts.phase == PodPhase::kRunning;
+    });
+    if (all || machine_->NextDeadline() == kNever || ++timers > kMostTimers) break;
+    Do({Action::Kind::kTime});
+  }
+}
+
+// What everybody has and does, as far as it can be seen from outside.
+std::string SmallWorld::Seen() const {
+  std::string out;
+  for (const Body& body : bodies_) {
+    absl::StrAppend(&out, body.exists, static_cast<int>(body.facts.phase), static_cast<int>(body.parked), body.chosen,
+                    "/", body.token != 0, body.permitted, body.sent_to, ";");
+  }
+  for (size_t j = 0; j < cast_.jobs.size(); ++j) absl::StrAppend(&out, submissions_[j], plans_[j] != 0, ";");
+  return out;
+}
+
+// Everybody does once what he has to do.
+void SmallWorld::StepOfCalm() {
+  if (cast_.node_leaves && !last_node_there_) Do({Action::Kind::kNode});
+  for (int round = 0; round < 20 && machine_->PlanningDue(); ++round) Do({Action::Kind::kPlan});
+  for (size_t i = 0; i < bodies_.size(); ++i) {
+    Body& body = bodies_[i];
+    const auto who = static_cast<uint8_t>(i);
+    if (JobOf(body).driver == Cast::Driver::kSubmission) continue;
+    if (!body.sent_to.empty()) Do({Action::Kind::kBound, who});
+    if (body.permitted) Do({Action::Kind::kPostBind, who});
+    // Its owner makes a pod anew that failed or was given up.
+    if (body.exists && (body.facts.phase == PodPhase::kFailed || body.facts.timed_out_mark)) Leave(&body);
+    if (!body.exists && !ended_[body.job]) Create(&body);
+    if (!Pending(body)) continue;
+    if (body.chosen.empty() && body.parked == Parked::kNo) Do({Action::Kind::kAsk, who});
+    if (Pending(body) && !body.chosen.empty() && body.token == 0 && !body.permitted && body.sent_to.empty()) {
+      Do({Action::Kind::kBind, who});
+    }
+  }
+  for (size_t j = 0; j < cast_.jobs.size(); ++j) {
+    if (cast_.jobs[j].driver != Cast::Driver::kSubmission || ended_[j]) continue;
+    if (Bound(j) >= cast_.jobs[j].min) continue;
+    for (Body& body : bodies_) {  // its caller lets what is left of it go, and comes again
+      if (body.job == j && body.exists) Leave(&body);
+    }
+    const auto job = static_cast<uint8_t>(j);
+    Do({Action::Kind::kSubmit, job});
+    if (plans_[j] != 0) Do({Action::Kind::kConfirm, job});
+  }
+}
+
+int SmallWorld::Bound(size_t job) const {
+  return static_cast<int>(std::count_if(bodies_.begin(), bodies_.end(), [&](const Body& body) {
+    return body.job == job && body.exists && body.facts.phase == PodPhase::kRunning;
+  }));
+}
+
+bool SmallWorld::Fits(const std::vector<const Body*>& bodies, size_t from, std::map<std::string, int64_t>* free,
+                      std::multimap<std::string, int32_t>* ports) const {
+  if (from == bodies.size()) return true;
+  const Cast::Job& job = JobOf(*bodies[from]);
+  for (auto& [node, left] : *free) {
+    if (left < job.cpu) continue;
+    const auto [begin, end] = ports->equal_range(node);
+    if (job.port > 0 && std::any_of(begin, end, [&](const auto& held) { return held.second == job.port; })) continue;
+    left -= job.cpu;
+    const auto held = ports->emplace(node, job.port);
+    const bool fits = Fits(bodies, from + 1, free, ports);
+    left += job.cpu;
+    ports->erase(held);
+    if (fits) return true;
+  }
+  return false;
+}
+
+// No gang is there in part, and whoever would fit beside what runs has started.
+void SmallWorld::CheckStarted() {
+  std::map<std::string, int64_t> free = FreeInApi();
+  std::multimap<std::string, int32_t> ports;
+  for (const Body& body : bodies_) {
+    if (body.exists && body.facts.phase == PodPhase::kRunning) ports.emplace(body.facts.node_name, JobOf(body).port);
+  }
+  for (size_t j = 0; j < cast_.jobs.size(); ++j) {
+    const Cast::Job& job = cast_.jobs[j];
+    const int bound = Bound(j);
+    if (bound > 0 && bound < job.min) {
+      Violate(absl::StrCat("gang ", job.name, " stays partial: ", bound, " of ", job.min, " run"));
+    }
+    if (ended_[j] || bound >= std::max(1, job.min)) continue;
+    std::vector<const Body*> missing;
+    for (const Body& body : bodies_) {
+      const bool together = body.job == j || std::count(job.group.begin(), job.group.end(), JobOf(body).name) > 0;
+      if (!together || body.facts.phase == PodPhase::kRunning) continue;
+      // Of each gang as many as its minimum asks for.
+      const auto of_job =
+          std::count_if(missing.begin(), missing.end(), [&](const Body* other) { return other->job == body.job; });
+      if (Bound(body.job) + of_job < std::max(1, JobOf(body).min)) missing.push_back(&body);
+      if (ended_[body.job]) return;  // a group of which one is not wanted any more does not start
+    }
+    if (!Fits(missing, 0, &free, &ports)) continue;
+    const Gang* gang = machine_->FindGang("d/" + job.name);
+    Violate(absl::StrCat(job.name,
+                         " does not start although there is room: ", gang == nullptr ? "no gang" : gang->reason.text));
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,154 @@
+// Every order of everything that can happen to a small cast, to a depth (SPEC K-13, P-6, S-2): breadth first, each
+// state once.
+//
+// MUSTER_DEPTH: another depth for every cast. MUSTER_CAST: only this one. A broken rule prints the path to it.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/small_world.h"
+
+namespace muster {
+namespace {
+
+using Driver = Cast::Driver;
+using Path = std::vector<Action>;
+
+std::string Written(const Path& path, const Cast& cast) {
+  std::string out;
+  for (const Action& action : path) absl::StrAppend(&out, "\n  ", ToString(action, cast));
+  return out;
+}
+
+std::unique_ptr<SmallWorld> At(const Cast& cast, const Path& path) {
+  auto world = std::make_unique<SmallWorld>(cast);
+  for (const Action& action : path) world->Do(action);
+  return world;
+}
+
+int DepthOf(const Cast& cast) {
+  int depth = cast.depth;
+  const char* wanted = std::getenv("MUSTER_DEPTH");
+  if (wanted != nullptr && !absl::SimpleAtoi(wanted, &depth)) std::abort();
+  return depth;
+}
+
+// Every state of the cast within its depth; false: a rule was broken.
+void Explore(const Cast& cast) {
+  if (const char* only = std::getenv("MUSTER_CAST"); only != nullptr && cast.name != only) GTEST_SKIP();
+  const auto begun = std::chrono::steady_clock::now();
+  absl::flat_hash_set<uint64_t> seen = {At(cast, {})->Canonical()};
+  std::vector<Path> frontier = {{}};
+  int64_t steps = 0;
+  const int depth = DepthOf(cast);
+  for (int level = 1; level <= depth; ++level) {
+    std::vector<Path> next;
+    for (const Path& path : frontier) {
+      for (const Action& action : At(cast, path)->Enabled()) {
+        Path longer = path;
+        longer.push_back(action);
+        const std::unique_ptr<SmallWorld> world = At(cast, longer);
+        ++steps;
+        ASSERT_EQ(world->violation(), "") << cast.name << ":" << Written(longer, cast);
+        if (!seen.insert(world->Canonical()).second) continue;
+        world->CalmDown();
+        ASSERT_EQ(world->violation(), "")
+            << cast.name << ", when nothing goes wrong any more after:" << Written(longer, cast);
+        next.push_back(std::move(longer));
+      }
+    }
+    frontier = std::move(next);
+  }
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+  std::printf("small worlds: %s: depth %d, %zu states, %lld steps, %.1f s\n", cast.name.c_str(), depth, seen.size(),
+              static_cast<long long>(steps), seconds);
+}
+
+Cast::Job Kube(const std::string& name, int min, int64_t cpu) {
+  return {.name = name, .min = min, .members = std::max(1, min), .cpu = cpu};
+}
+Cast::Job By(Driver driver, const std::string& name, int min, int64_t cpu) {
+  Cast::Job job = Kube(name, min, cpu);
+  job.driver = driver;
+  return job;
+}
+
+// Two gangs that each need both nodes, and a pod that fits beside neither member.
+Cast Gangs() { return {"gangs", {{"n1", 2}, {"n2", 2}}, {Kube("a", 2, 2), Kube("b", 2, 2), Kube("p", 0, 1)}}; }
+
+Cast Group() {
+  Cast cast{"group", {{"n1", 2}, {"n2", 2}}, {Kube("a", 2, 1), Kube("b", 2, 1), Kube("c", 2, 2)}};
+  cast.jobs[0].group = cast.jobs[1].group = {"a", "b"};
+  return cast;
+}
+
+Cast Verbs() {
+  return {"verbs", {{"n1", 2}, {"n2", 2}}, {By(Driver::kVerbs, "a", 2, 2), By(Driver::kVerbs, "b", 2, 2)}};
+}
+
+Cast Submissions() {
+  Cast cast{"submissions",
+            {{"n1", 2}, {"n2", 2}},
+            {By(Driver::kSubmission, "a", 2, 2), By(Driver::kSubmission, "b", 2, 2), Kube("g", 2, 1)}};
+  cast.node_leaves = true;
+  return cast;
+}
+
+Cast Priorities() {
+  Cast cast{"priorities", {{"n1", 2}, {"n2", 2}}, {Kube("a", 2, 1), Kube("b", 2, 2), Kube("p", 0, 1)}};
+  cast.jobs[0].port = cast.jobs[2].port = 80;
+  cast.jobs[1].priority = 10;
+  cast.jobs[1].on_timeout = OnTimeout::kRequeue;
+  return cast;
+}
+
+TEST(SmallWorlds, TwoGangsAndAPlainPod) { Explore(Gangs()); }
+TEST(SmallWorlds, AGroupAndAGang) { Explore(Group()); }
+TEST(SmallWorlds, CallersOfTheVerbs) { Explore(Verbs()); }
+TEST(SmallWorlds, SubmissionsAndANodeThatLeaves) { Explore(Submissions()); }
+TEST(SmallWorlds, PrioritiesAndHostPorts) { Explore(Priorities()); }
+
+// Commands that have nothing to do with each other lead to one state, in whatever order, and whenever they come.
+TEST(SmallWorlds, TwoOrdersOfIndependentCommandsMeet) {
+  const Cast cast{
+      "apart", {{"n1", 2}, {"n2", 2}, {"n3", 2}, {"n4", 2}}, {Kube("a", 2, 2), Kube("b", 2, 2), Kube("p", 0, 1)}};
+  using Kind = Action::Kind;
+  const Path plans = {{Kind::kPlan}, {Kind::kPlan}};
+  const auto reach = [&](const Path& rest) {
+    Path path = plans;
+    path.insert(path.end(), rest.begin(), rest.end());
+    return At(cast, path)->Canonical();
+  };
+  const Path start_a = {{Kind::kAsk, 0}, {Kind::kAsk, 1}, {Kind::kBind, 0}, {Kind::kBind, 1}};
+  const Path start_b = {{Kind::kAsk, 2}, {Kind::kAsk, 3}, {Kind::kBind, 2}, {Kind::kBind, 3}};
+  Path ab = start_a;
+  ab.insert(ab.end(), start_b.begin(), start_b.end());
+  Path ba = start_b;
+  ba.insert(ba.end(), start_a.begin(), start_a.end());
+  EXPECT_EQ(reach(ab), reach(ba));
+  Path mixed;
+  for (size_t i = 0; i < start_a.size(); ++i) {
+    mixed.push_back(start_b[i]);
+    mixed.push_back(start_a[i]);
+  }
+  EXPECT_EQ(reach(mixed), reach(ab));
+  EXPECT_NE(reach(start_a), reach(start_b));
+  EXPECT_NE(reach({{Kind::kAsk, 0}}), reach({})) << "states that differ are told apart";
+  // The same, an hour later.
+  SmallWorld sooner(cast);
+  SmallWorld later(cast, 4'600'000);
+  for (const Action& action :
+       {Action{Kind::kPlan}, Action{Kind::kAsk, 0}, Action{Kind::kBind, 0}, Action{Kind::kTime}}) {
+    sooner.Do(action);
+    later.Do(action);
+    EXPECT_EQ(sooner.Canonical(), later.Canonical()) << ToString(action, cast);
+  }
+}
+
+}  // namespace
+}  // namespace muster
