@@ -43,8 +43,8 @@ BUGS = {
         "  if (promises.empty() && !r_.ledger->going().contains(node)) return false;\n",
         "  if (promises.empty()) return false;\n"),
     "mended-though-nobody-started": (
-        "state/starts/bindings.cc",
-        "  EndUnlessSomeStarted(gang, step);\n",
+        "state/machine/settling.cc",
+        "  r_.bindings->EndUnlessSomeStarted(gang, step);\n",
         ""),
     "ports-unverified": ("state/placement/cluster.cc", " && !PortsCollide(id, cls);", ";"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),

@@ -38,6 +38,7 @@ bool Settling::TouchHeldUp() {
 }
 
 void Settling::Settle(const Gang& gang, Step* step) {
+  r_.bindings->EndUnlessSomeStarted(gang, step);
   SettleTimeoutMark(gang);
   SettleSatisfied(gang);
   SettlePlan(gang, step);

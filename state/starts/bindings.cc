@@ -247,15 +247,14 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
   r_.plans->Reopen(pod);
   r_.plans->RestartCalls(gang, step->now_ms(), retry_at_ms);
   r_.claims->ReverifyNode(node, step);
-  EndUnlessSomeStarted(gang, step);
 }
 
-// K-13: of a start of which nobody is bound or on the way any more nothing is to be mended; the next try is a whole
-// one.
 void Bindings::EndUnlessSomeStarted(const Gang& gang, Step* step) {
-  if (r_.plans->Of(gang) == nullptr) return;
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr || !plan->committed) return;
   const Group together = r_.plans->MatesOf(gang);
-  if (absl::c_any_of(together, [](const Gang* each) { return each->active() > 0; })) return;
+  const auto started = [](const Gang* each) { return each->active() + each->count(MemberState::kSucceeded) > 0; };
+  if (absl::c_any_of(together, started)) return;
   for (const Gang* each : together) r_.repair->End(*each, step);
 }
 

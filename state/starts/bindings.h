@@ -90,6 +90,8 @@ class Bindings {
   [[nodiscard]] bool QuorumStands(const Gang& gang, Step* step);
   // The gang's start is over, whole or not: what was recorded of members that could not be bound is forgotten (K-13).
   void EndStart(const Gang& gang, Step* step);
+  // K-13: of a start of which nobody is bound or on the way any more nothing is mended; the next try is a whole one.
+  void EndUnlessSomeStarted(const Gang& gang, Step* step);
   // Every waiting pod of the group is permitted. REQUIRES: QuorumStands.
   void PermitGroup(const Gang& gang, Step* step);
   // Members of a gang that holds nobody any more are permitted, each by itself (G-8). REQUIRES: no plan.
@@ -135,7 +137,6 @@ class Bindings {
   void NoteBound(const Pod& pod, Step* step);
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
-  void EndUnlessSomeStarted(const Gang& gang, Step* step);
   void RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, Step* step);
   void RecordCommit(const Pod& pod, NodeId node, int64_t start, bool permitted, Step* step);
   void NoteRecorded(const Pod& pod, int64_t start);
