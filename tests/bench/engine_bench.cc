@@ -92,7 +92,7 @@ double SubmitAll(Engine* engine, std::vector<SubmitGang> gangs, size_t window) {
   const auto never = std::chrono::steady_clock::time_point::max();
   const Clock::time_point begun = Clock::now();
   for (SubmitGang& gang : gangs) {
-    while (run->open >= window) std::this_thread::yield();
+    while (run->open >= window) std::this_thread::sleep_for(std::chrono::microseconds(50));
     ++run->open;
     const std::string id = gang.id;
     engine->AskAsync(std::move(gang), never, [=](const absl::StatusOr<Reply>& reply) {

@@ -47,7 +47,8 @@ SmallWorld::SmallWorld(const Cast& cast, int64_t start_ms)
       submissions_(cast.jobs.size()),
       plans_(cast.jobs.size(), 0),
       submitted_(cast.jobs.size(), 0),
-      ended_(cast.jobs.size(), false) {
+      ended_(cast.jobs.size(), false),
+      disturbed_(cast.jobs.size(), false) {
   settings_.gang.wait_time_ms = 30'000;
   machine_ = std::make_unique<Machine>(settings_);
   for (size_t i = 0; i < cast.nodes.size(); ++i) Apply(UpsertNode{NodeOf(i)});
@@ -184,6 +185,7 @@ void SmallWorld::Do(const Action& action) {
       Answer(body, BindingResult::kRetry, false);
       break;
     case Action::Kind::kRefused:
+      disturbed_[body->job] = true;
       Answer(body, BindingResult::kRefused, false);
       break;
     case Action::Kind::kPostBind:
@@ -194,6 +196,7 @@ void SmallWorld::Do(const Action& action) {
       Leave(body);
       break;
     case Action::Kind::kFail:
+      disturbed_[body->job] = true;
       body->facts.phase = PodPhase::kFailed;
       Tell(*body);
       Unpark(/*guarded=*/true);
@@ -317,6 +320,7 @@ void SmallWorld::Answer(Body* body, BindingResult result, bool seen_first) {
 
 void SmallWorld::Leave(Body* body) {
   const std::string uid = body->facts.uid;
+  disturbed_[body->job] = true;
   body->exists = false;
   body->token = 0;
   body->chosen.clear();
@@ -591,6 +595,7 @@ uint64_t SmallWorld::Canonical() const {
     hasher.Add(submissions_[j]);
     hasher.Add(plans_[j] != 0);
     hasher.Add(submitted_[j]);
+    hasher.Add(static_cast<bool>(disturbed_[j]));
   }
   for (const std::string& gang : whole_) hasher.Add(gang);
   return hasher.value();

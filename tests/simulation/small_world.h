@@ -150,6 +150,7 @@ class SmallWorld {
   std::vector<int64_t> plans_;            // by job: what its caller was told
   std::vector<int> submitted_;            // by job: how often
   std::vector<bool> ended_;               // by job: its owner wants it no more
+  std::vector<bool> disturbed_;           // by job: a member was deleted, failed, or may not be bound
   std::set<std::string> whole_;           // gangs that had their minimum bound once and still run
   std::string violation_;
 };

@@ -122,7 +122,8 @@ void SmallWorld::CheckStarted() {
   for (size_t j = 0; j < cast_.jobs.size(); ++j) {
     const Cast::Job& job = cast_.jobs[j];
     const int bound = Bound(j);
-    if (bound > 0 && bound < job.min) {
+    // Who lost a member in its start keeps what runs (G-13's policy by default), until there is room for the rest.
+    if (bound > 0 && bound < job.min && !disturbed_[j]) {
       Violate(absl::StrCat("gang ", job.name, " stays partial: ", bound, " of ", job.min, " run"));
     }
     if (ended_[j] || bound >= std::max(1, job.min)) continue;
