@@ -36,7 +36,8 @@ run: configure
 	@exec $(BUILD)/musterd --demo
 
 test: build
-	@ctest --test-dir $(BUILD) --output-on-failure --no-tests=error
+	@ctest --test-dir $(BUILD) -j $(JOBS) --output-on-failure --no-tests=error
+	@grep -h "^small worlds:" $(BUILD)/Testing/Temporary/LastTest.log
 
 clients: build
 	@tools/test-clients.sh $(BUILD)/musterd

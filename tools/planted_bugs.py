@@ -46,6 +46,10 @@ BUGS = {
         "state/machine/settling.cc",
         "  r_.bindings->EndUnlessSomeStarted(gang, step);\n",
         ""),
+    "interrupted-start-overtaken": (
+        "state/machine/machine.cc",
+        "  while (reading && sources_.complete() && HalfBoundIsNext(backlog_)) {",
+        "  while (reading && !sources_.complete() && HalfBoundIsNext(backlog_)) {"),
     "ports-unverified": ("state/placement/cluster.cc", " && !PortsCollide(id, cls);", ";"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
     "sums-wrap": (

@@ -10,6 +10,11 @@ namespace {
 
 absl::Status UnknownPod(const std::string& uid) { return absl::NotFoundError(absl::StrCat("no pod with uid ", uid)); }
 
+bool HalfBoundIsNext(const Backlog& backlog) {
+  const std::optional<int32_t> next = backlog.Next();
+  return next.has_value() && backlog.queued(*next)->half_bound;
+}
+
 }  // namespace
 
 Machine::Machine(const MachineSettings& s)
@@ -56,8 +61,14 @@ absl::Status Machine::Load(const std::vector<Record>& records) {
 void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
   Step step(now_ms_, outcome);
+  const bool reading = !sources_.complete();
   std::visit([&](const auto& specific) { On(specific, &step); }, command);
   settling_.SettleTouched(&step);
+  // K-13: what a start that was interrupted still needs is reserved before anybody may ask for it.
+  while (reading && sources_.complete() && HalfBoundIsNext(backlog_)) {
+    planning_.Round(1, &step);
+    settling_.SettleTouched(&step);
+  }
   calls_.CallGuarded(&step);
   SettleDeadlines(now_ms_);
 }

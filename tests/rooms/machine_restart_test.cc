@@ -200,6 +200,27 @@ TEST_F(Restarts, NoMemberIsBoundWhileTheClusterIsRead) {
   EXPECT_EQ(outcome.answers[0].reason.code, ReasonCode::kStarting);
 }
 
+// K-13: in the very command that ends the reading, before a plain pod can ask for the room.
+TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
+  NodeDescription node = Node();
+  node.allocatable["cpu"] = 2'000;
+  PodDescription bound = Member("g", "g-1");
+  bound.node_name = "n";
+  bound.phase = PodPhase::kRunning;
+  PodDescription rest = Member("g", "g-2");
+  PodDescription plain = Member("", "plain");
+  plain.gang = GangMembership();
+  bound.scheduler_name = rest.scheduler_name = plain.scheduler_name = "default-scheduler";
+  Outcome outcome;
+  for (const Command& command :
+       std::vector<Command>{UpsertNode{node}, UpsertPod{bound}, UpsertPod{rest}, UpsertPod{plain}, FactsRead{}}) {
+    machine_->Apply(command, ++now_ms_, &outcome);
+  }
+  EXPECT_NE(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
+  machine_->Apply(Filter{"plain", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, ++now_ms_, &outcome);
+  EXPECT_EQ(std::get<FilterReply>(outcome.reply).guarded, std::vector<std::string>{"n"});
+}
+
 TEST_F(Restarts, AnEditByHandDoesNotEndTheReading) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   Permit("g-1");
