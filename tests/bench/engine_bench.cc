@@ -34,8 +34,7 @@ NodeDescription BigNode(int index) {
 // An engine with `nodes` nodes of room for 250 pods each.
 class Service {
  public:
-  explicit Service(int nodes, MachineSettings settings = MachineSettings())
-      : engine_(settings, EngineOptions(), &store_, &effects_) {
+  explicit Service(int nodes) : engine_(MachineSettings(), EngineOptions(), &store_, &effects_) {
     if (!engine_.Start().ok()) std::abort();
     UpdateFacts facts;
     for (int i = 0; i < nodes; ++i) facts.nodes.push_back(BigNode(i));
@@ -131,9 +130,11 @@ void TemplateFigures() {
   const auto measure = [](const std::string& figure, int templates, const std::function<SubmitGang(int)>& gang) {
     Service service(5000);
     std::vector<SubmitGang> first;
+    first.reserve(static_cast<size_t>(templates));
     for (int i = 0; i < templates; ++i) first.push_back(gang(i));
     const double seen = SubmitAll(&service.engine(), std::move(first), 64);
     std::vector<SubmitGang> all;
+    all.reserve(200'000);
     for (int i = templates; i < 200'000 + templates; ++i) all.push_back(gang(i));
     Report(figure, {200'000 / SubmitAll(&service.engine(), std::move(all), 256)}, "pods/s");
     Report(absl::StrCat(figure, ": first sight of one"), {seen * 1e3 / templates}, "ms");
