@@ -245,17 +245,18 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     const auto of_name_space = [wanted = request->namespace_()](const std::string& key) {
       return InNamespace(wanted, key.substr(0, key.find('/')));
     };
-    const auto walk = [wanted = request->namespace_()](const ReadView& view,
-                                                       std::string* name) -> std::optional<v1::GangEvent> {
-      if (name->empty() && !wanted.empty()) *name = wanted + "/";
-      const auto gang = view.gangs.After(*name);
-      if (gang == nullptr || !InNamespace(wanted, gang->name_space)) return std::nullopt;
-      *name = gang->key;
-      v1::GangEvent event;
-      *event.mutable_upserted() = ToMessage(*gang);
-      return event;
+    const auto open = [wanted = request->namespace_()](const ReadView& view) {
+      return [wanted, gangs = view.gangs](std::string* name) -> std::optional<v1::GangEvent> {
+        if (name->empty() && !wanted.empty()) *name = wanted + "/";
+        const auto gang = gangs.After(*name);
+        if (gang == nullptr || !InNamespace(wanted, gang->name_space)) return std::nullopt;
+        *name = gang->key;
+        v1::GangEvent event;
+        *event.mutable_upserted() = ToMessage(*gang);
+        return event;
+      };
     };
-    auto* watch = new WatchReactor<v1::GangEvent>(door_, &watches_, walk, of_name_space);
+    auto* watch = new WatchReactor<v1::GangEvent>(door_, &watches_, open, of_name_space);
     watch->Begin(context, Role::kReadOnly);
     return watch;
   }
@@ -313,15 +314,17 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
   }
   grpc::ServerWriteReactor<v1::NodeEvent>* WatchNodes(CallbackServerContext* context,
                                                       const v1::WatchNodesRequest*) override {
-    const auto walk = [](const ReadView& view, std::string* name) -> std::optional<v1::NodeEvent> {
-      const auto node = view.nodes.After(*name);
-      if (node == nullptr) return std::nullopt;
-      *name = node->name;
-      v1::NodeEvent event;
-      *event.mutable_upserted() = ToMessage(*node);
-      return event;
+    const auto open = [](const ReadView& view) {
+      return [nodes = view.nodes](std::string* name) -> std::optional<v1::NodeEvent> {
+        const auto node = nodes.After(*name);
+        if (node == nullptr) return std::nullopt;
+        *name = node->name;
+        v1::NodeEvent event;
+        *event.mutable_upserted() = ToMessage(*node);
+        return event;
+      };
     };
-    auto* watch = new WatchReactor<v1::NodeEvent>(door_, &watches_, walk, [](const std::string&) { return true; });
+    auto* watch = new WatchReactor<v1::NodeEvent>(door_, &watches_, open, [](const std::string&) { return true; });
     watch->Begin(context, Role::kReadOnly);
     return watch;
   }

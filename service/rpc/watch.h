@@ -1,7 +1,7 @@
 // Watches of gangs or nodes: everything that exists, a `synced` mark, then changes.
 //
 // What exists is sent from a shared picture and what changed from one log for all readers, each as its reader takes it:
-// a stream that nobody reads costs one message. A reader that falls further behind than the log goes back is told to
+// a stream that nobody reads costs a few messages. A reader that falls further behind than the log goes back is told to
 // start over, and gets everything again.
 #ifndef MUSTER_SERVICE_RPC_WATCH_H_
 #define MUSTER_SERVICE_RPC_WATCH_H_
@@ -65,17 +65,23 @@ class WatchHub {
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;
 
-  // `wake` is called from the hub's thread until Leave(id); it must not block. Views taken after this are followed by
-  // every change in the log.
-  int Join(Wake wake) {
+  // `wake` is called from the hub's thread when there are changes, until Leave; it must not block. Views taken after
+  // this are followed by every change in the log.
+  std::shared_ptr<Wake> Join(Wake wake) {
     MutexLock lock(&mutex_);
-    readers_.emplace_back(++last_reader_, std::make_shared<Wake>(std::move(wake)));
-    return last_reader_;
+    readers_.push_back(std::make_shared<Wake>(std::move(wake)));
+    return readers_.back();
   }
-  void Leave(int id) {
+  // Has it called soon. All that is sent is sent by the hub's thread: many who read at once use one core, and leave the
+  // others to decisions.
+  void WakeSoon(const std::shared_ptr<Wake>& wake) {
     MutexLock lock(&mutex_);
-    readers_.erase(std::remove_if(readers_.begin(), readers_.end(), [&](const auto& r) { return r.first == id; }),
-                   readers_.end());
+    ready_.push_back(wake);
+    changed_.Signal();
+  }
+  void Leave(const std::shared_ptr<Wake>& wake) {
+    MutexLock lock(&mutex_);
+    readers_.erase(std::remove(readers_.begin(), readers_.end(), wake), readers_.end());
     if (!readers_.empty()) return;
     steps_.clear();
     entries_ = 0;
@@ -119,10 +125,10 @@ class WatchHub {
       std::vector<std::shared_ptr<Wake>> readers;
       {
         MutexLock lock(&mutex_);
-        while (!news_ && !stopping_) changed_.Wait(&mutex_);
+        while (!news_ && ready_.empty() && !stopping_) changed_.Wait(&mutex_);
         if (stopping_) return;
-        news_ = false;
-        for (const auto& [id, wake] : readers_) readers.push_back(wake);
+        readers.swap(ready_);
+        if (std::exchange(news_, false)) readers = readers_;
       }
       for (const auto& wake : readers) (*wake)();
     }
@@ -139,8 +145,8 @@ class WatchHub {
   std::deque<std::pair<std::shared_ptr<Step>, size_t>> steps_ ABSL_GUARDED_BY(mutex_);  // and how much each changed
   size_t entries_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // the newest version that is not in the log any more
-  std::vector<std::pair<int, std::shared_ptr<Wake>>> readers_ ABSL_GUARDED_BY(mutex_);
-  int last_reader_ ABSL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::shared_ptr<Wake>> readers_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::shared_ptr<Wake>> ready_ ABSL_GUARDED_BY(mutex_);  // to be called though nothing changed
   std::thread thread_;
 };
 
@@ -148,70 +154,83 @@ template <typename Event>
 class WatchReactor final : public StreamReactor<Event> {
  public:
   using Hub = WatchHub<Event>;
-  // What of the picture comes behind `*name`, which moves on; nullopt: that was all.
-  using Walk = std::function<std::optional<Event>(const ReadView&, std::string* name)>;
+  // What of a picture comes behind `*name`, which moves on; nullopt: that was all.
+  using Walk = std::function<std::optional<Event>(std::string* name)>;
+  // A walk through what the view has now. It should keep no more of the view than it needs.
+  using Open = std::function<Walk(const ReadView&)>;
   using Wanted = std::function<bool(const std::string& name)>;
 
-  WatchReactor(RpcDoor* door, Hub* hub, Walk walk, Wanted wanted)
-      : StreamReactor<Event>(door), hub_(hub), walk_(std::move(walk)), wanted_(std::move(wanted)) {}
+  WatchReactor(RpcDoor* door, Hub* hub, Open open, Wanted wanted)
+      : StreamReactor<Event>(door), hub_(hub), open_(std::move(open)), wanted_(std::move(wanted)) {}
 
  protected:
   void OnAdmitted() override {
-    reader_ = hub_->Join([handle = this->handle()] {
+    wake_ = hub_->Join([handle = this->handle()] {
       handle->With([](StreamReactor<Event>* stream) { static_cast<WatchReactor*>(stream)->Fill(); });
     });
     Restart();
-    Fill();
+    joined_ = true;
+    hub_->WakeSoon(wake_);
   }
   void OnGone() override {
-    if (const int reader = reader_.exchange(0); reader != 0) hub_->Leave(reader);
+    if (joined_.exchange(false)) hub_->Leave(wake_);
   }
+  // Only after OnAdmitted: something was sent.
   void OnWritten() override {
-    this->handle()->With([this](StreamReactor<Event>*) { Fill(); });
+    const size_t left = this->waiting();
+    if (left == kAhead / 2 || left == 0) hub_->WakeSoon(wake_);
   }
 
  private:
+  static constexpr size_t kAhead = 2;  // messages on their way to a reader
+
   // All under the handle's lock.
   void Restart() {
-    picture_ = hub_->engine().view();
-    version_ = picture_->version;
+    const std::shared_ptr<const ReadView> view = hub_->engine().view();
+    walk_ = open_(*view);
+    version_ = view->version;
     name_.clear();
     step_ = nullptr;
   }
-  // Sends the next message unless one is on its way.
+  // Sends on until enough is on its way.
   void Fill() {
     // Who is too slow does not keep an old picture alive.
     if (!behind_ && hub_->IsPast(version_)) {
       behind_ = true;
-      picture_ = nullptr;
+      walk_ = nullptr;
       step_ = nullptr;
     }
-    if (this->waiting() > 0) return;
-    if (behind_) {
-      behind_ = false;
-      Restart();
-      Event again;
-      again.set_resync(true);
-      return this->Send(std::move(again));
+    if (behind_ && this->waiting() > 0) return;
+    for (size_t sent = 0; sent < kAhead && this->waiting() < kAhead; ++sent) {
+      std::optional<Event> next = Next();
+      if (!next.has_value()) return;
+      this->Send(*std::move(next));
     }
-    if (picture_ != nullptr) {
-      std::optional<Event> next = walk_(*picture_, &name_);
-      if (!next.has_value()) {
-        picture_ = nullptr;
-        next.emplace().set_synced(true);
-      }
-      return this->Send(*std::move(next));
+  }
+  // What the reader is to get next; nullopt: nothing for now.
+  std::optional<Event> Next() {
+    std::optional<Event> next;
+    if (std::exchange(behind_, false)) {
+      Restart();
+      next.emplace().set_resync(true);
+      return next;
+    }
+    if (walk_ != nullptr) {
+      next = walk_(&name_);
+      if (next.has_value()) return next;
+      walk_ = nullptr;
+      next.emplace().set_synced(true);
+      return next;
     }
     while (true) {
       if (step_ == nullptr) {
         step_ = hub_->After(version_);
         at_ = 0;
-        if (step_ == nullptr) return;
+        if (step_ == nullptr) return std::nullopt;
       }
       const auto& told = step_->In(hub_->translate());
       for (; at_ < told.size(); ++at_) {
-        if (!wanted_(told[at_].name)) continue;
-        return this->Send(Event(told[at_++].event));
+        if (wanted_(told[at_].name)) return told[at_++].event;
       }
       version_ = step_->version();
       step_ = nullptr;
@@ -219,12 +238,13 @@ class WatchReactor final : public StreamReactor<Event> {
   }
 
   Hub* const hub_;
-  const Walk walk_;
+  const Open open_;
   const Wanted wanted_;
-  std::atomic<int> reader_{0};
-  std::shared_ptr<const ReadView> picture_;  // what exists, until all of it was sent
-  std::string name_;                         // of it: what was sent last
-  uint64_t version_ = 0;                     // what the reader has, all of it or the picture that is being sent
+  std::shared_ptr<typename Hub::Wake> wake_;  // set once, before anything is sent
+  std::atomic<bool> joined_{false};
+  Walk walk_;             // through what exists, until all of it was sent
+  std::string name_;      // of it: what was sent last
+  uint64_t version_ = 0;  // what the reader has, all of it or the picture that is being sent
   std::shared_ptr<typename Hub::Step> step_;
   size_t at_ = 0;
   bool behind_ = false;  // changes were dropped
