@@ -32,6 +32,7 @@ BUGS = {
         "gained && ForgetRefusals(id);"),
     "list-overlooks": (
         "state/placement/class_index.cc",
+        "    Chunk& chunk = *family->chunks[Find(now, *family)];\n"
         "    Raise(node, *family, &chunk);\n    chunk.loose = true;\n    return;\n",
         "    return;\n"),
     "refused-for-all": (
