@@ -4,16 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "proto/muster/store/v1/records.pb.h"
-#include "state/base/hash.h"
 
 namespace muster {
-namespace {
-
-constexpr char kNoNodeFits[] = "0 nodes are available";
-
-}  // namespace
-
 std::string ToString(const Action& action, const Cast& cast) {
   static constexpr const char* kNames[] = {"plan",    "ask",     "bind",      "give-up", "bound",   "seen-bound",
                                            "retry",   "refuse",  "post-bind", "leave",   "fail",    "submit",
@@ -226,98 +218,6 @@ void SmallWorld::Do(const Action& action) {
   Check();
 }
 
-// kube-scheduler's own filters: what it knows to be there or assumes.
-std::vector<std::string> SmallWorld::Offered(const Body& body) const {
-  std::vector<std::string> out;
-  for (size_t i = 0; i < cast_.nodes.size(); ++i) {
-    if (i + 1 == cast_.nodes.size() && !last_node_there_) continue;
-    const auto& [name, cpu] = cast_.nodes[i];
-    int64_t free = cpu;
-    bool port_taken = false;
-    for (const Body& other : bodies_) {
-      const bool over = other.facts.phase == PodPhase::kFailed;
-      if (!other.exists || over || &other == &body) continue;
-      if (other.facts.node_name != name && (!other.facts.node_name.empty() || other.chosen != name)) continue;
-      free -= JobOf(other).cpu;
-      port_taken = port_taken || (JobOf(body).port > 0 && JobOf(other).port == JobOf(body).port);
-    }
-    if (free >= JobOf(body).cpu && !port_taken) out.push_back(name);
-  }
-  return out;
-}
-
-void SmallWorld::Park(Body* body, Parked by, const std::string& why) {
-  body->parked = by;
-  const std::string message = by == Parked::kByKube ? kNoNodeFits : absl::StrCat("0 nodes: muster: ", why);
-  if (message == body->facts.unschedulable) return;
-  body->facts.unschedulable = message;
-  Tell(*body);
-}
-
-void SmallWorld::AskKube(Body* body) {
-  std::vector<std::string> offered = Offered(*body);
-  if (offered.empty()) return Park(body, Parked::kByKube, "");
-  const Outcome outcome = Apply(Filter{body->facts.uid, std::make_shared<NodeOffer>(offered)});
-  const FilterReply& reply = std::get<FilterReply>(outcome.reply);
-  if (reply.kind == FilterReply::Kind::kRefuse) return Park(body, Parked::kByMuster, reply.reason.text);
-  if (reply.kind == FilterReply::Kind::kOneNode) {
-    if (std::find(offered.begin(), offered.end(), reply.node) == offered.end()) {
-      return Violate(absl::StrCat("K-6: node ", reply.node, " was not offered to ", body->facts.uid));
-    }
-    body->chosen = reply.node;
-    return;
-  }
-  for (const std::string& name : offered) {
-    if (std::find(reply.guarded.begin(), reply.guarded.end(), name) != reply.guarded.end()) continue;
-    body->chosen = name;
-    return;
-  }
-  Park(body, Parked::kByGuard, reply.reason.text);
-}
-
-void SmallWorld::AskVerbs(Body* body) {
-  const Outcome pre = Apply(PreFilter{body->facts.uid});
-  if (!std::get<PreFilterReply>(pre.reply).passes) return;
-  const Outcome found = Apply(FindNodes{body->facts.uid, {}});
-  const auto* nodes = std::get_if<NodesReply>(&found.reply);
-  if (nodes == nullptr || nodes->nodes.empty()) {
-    Apply(PostFilter{body->facts.uid, "none"});
-  } else {
-    body->chosen = nodes->nodes.front().node;
-  }
-}
-
-void SmallWorld::Permit(Body* body) {
-  const HoldToken token = next_token_++;
-  body->token = token;
-  const Outcome outcome = Apply(muster::Permit{body->facts.uid, body->chosen, token});
-  const PermitReply& reply = std::get<PermitReply>(outcome.reply);
-  if (reply.kind == PermitReply::Kind::kWait || body->token != token) return;
-  body->token = 0;
-  if (reply.kind == PermitReply::Kind::kPermit) {
-    body->permitted = true;
-    return;
-  }
-  body->chosen.clear();
-  Apply(Unreserve{body->facts.uid, UnreserveCause::kRejected});
-}
-
-void SmallWorld::NoteBound(Body* body, const std::string& node) {
-  body->facts.node_name = node;
-  body->facts.phase = PodPhase::kRunning;
-  body->facts.unschedulable.clear();
-  body->chosen.clear();
-  body->permitted = false;
-  Tell(*body);
-}
-
-void SmallWorld::Answer(Body* body, BindingResult result, bool seen_first) {
-  const std::string node = std::exchange(body->sent_to, "");
-  if (result == BindingResult::kBound && seen_first) NoteBound(body, node);
-  Apply(BindingOutcome{body->facts.uid, node, result, result == BindingResult::kBound ? "" : "no"});
-  if (result == BindingResult::kBound && !seen_first) NoteBound(body, node);
-}
-
 void SmallWorld::Leave(Body* body) {
   const std::string uid = body->facts.uid;
   disturbed_[body->job] = true;
@@ -329,56 +229,6 @@ void SmallWorld::Leave(Body* body) {
   body->facts = PodDescription();
   Apply(RemovePod{uid});
   Unpark(/*guarded=*/true);
-}
-
-void SmallWorld::Unpark(bool guarded) {
-  for (Body& body : bodies_) {
-    if (body.parked == Parked::kByKube || (guarded && body.parked == Parked::kByGuard)) body.parked = Parked::kNo;
-  }
-}
-
-void SmallWorld::Submit(size_t job) {
-  if (submissions_[job].empty()) {
-    SubmitGang submit;
-    submit.id = absl::StrCat(cast_.jobs[job].name, "#", ++submitted_[job]);
-    submit.name_space = "d";
-    submit.name = cast_.jobs[job].name;
-    submit.declaration.min_member = cast_.jobs[job].min;
-    submit.ttl_ms = 10'000;
-    for (const std::string& mate : cast_.jobs[job].group) submit.declaration.groups.push_back("d/" + mate);
-    for (Body& body : bodies_) {
-      if (body.job != job) continue;
-      PodDescription& pod = submit.pods.emplace_back();
-      pod.name = absl::StrCat(cast_.jobs[job].name, "-", body.member);
-      pod.uid = absl::StrCat(pod.name, "#", ++body.lives);
-      pod.shape.requests = {{"cpu", cast_.jobs[job].cpu}};
-      pod.priority = cast_.jobs[job].priority;
-    }
-    const Outcome outcome = Apply(submit);
-    if (!outcome.status.ok()) return;
-    submissions_[job] = submit.id;
-  }
-  const Outcome outcome = Apply(AskGang{submissions_[job]});
-  const auto* reply = std::get_if<SubmissionReply>(&outcome.reply);
-  const bool planned = reply != nullptr && reply->state == SubmissionReply::State::kPlanned;
-  const bool waits = reply != nullptr && reply->state == SubmissionReply::State::kWaiting;
-  plans_[job] = planned ? reply->plan : 0;
-  if (!planned && !waits) submissions_[job].clear();
-}
-
-void SmallWorld::Confirm(size_t job) {
-  const Outcome outcome = Apply(ConfirmGang{submissions_[job], std::exchange(plans_[job], 0)});
-  const auto* reply = std::get_if<SubmissionReply>(&outcome.reply);
-  if (reply == nullptr || reply->state != SubmissionReply::State::kConfirmed) return;
-  for (const SubmissionReply::Place& place : reply->places) {
-    for (Body& body : bodies_) {
-      if (body.job != job || place.name != absl::StrCat(cast_.jobs[job].name, "-", body.member)) continue;
-      body.exists = true;
-      body.facts = machine_->FindPod(place.uid)->facts;
-      NoteBound(&body, place.node);
-    }
-  }
-  submissions_[job].clear();
 }
 
 void SmallWorld::ToggleNode() {
@@ -497,108 +347,6 @@ void SmallWorld::Answered(const HoldAnswer& answer) {
   found->chosen.clear();
   if (verbs) Apply(Unreserve{found->facts.uid, UnreserveCause::kRejected});
   Unpark(/*guarded=*/false);
-}
-
-void SmallWorld::Violate(const std::string& text) {
-  if (violation_.empty()) violation_ = text;
-}
-
-// K-13: a pod of a gang that was never whole is bound with all of its minimum, or not at all.
-void SmallWorld::CheckWhole(const std::string& uid) {
-  const Pod* pod = machine_->FindPod(uid);
-  if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
-  if (machine_->bindings().Of(*pod).attempts > 1 || whole_.count(pod->gang->name) > 0) return;
-  for (const Gang* each : {pod->gang}) {
-    if (each->active() + each->count(MemberState::kSucceeded) >= each->rules.min_member) continue;
-    Violate(absl::StrCat("K-13: pod ", uid, " is bound although its gang has ", each->active(), " of ",
-                         each->rules.min_member));
-  }
-}
-
-void SmallWorld::Check() {
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
-  for (const auto& [node, free] : FreeInApi()) {
-    if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
-  }
-  std::map<std::string, int> running;
-  for (const Body& body : bodies_) {
-    if (body.exists && body.facts.phase == PodPhase::kRunning) ++running[JobOf(body).name];
-  }
-  for (const Cast::Job& job : cast_.jobs) {
-    if (job.min > 0 && running[job.name] >= job.min) whole_.insert(job.name);
-    if (running[job.name] == 0) whole_.erase(job.name);
-  }
-}
-
-std::map<std::string, int64_t> SmallWorld::FreeInApi() const {
-  std::map<std::string, int64_t> free;
-  for (size_t i = 0; i < cast_.nodes.size(); ++i) {
-    if (i + 1 < cast_.nodes.size() || last_node_there_) free.insert(cast_.nodes[i]);
-  }
-  for (const Body& body : bodies_) {
-    if (!body.exists || body.facts.phase != PodPhase::kRunning) continue;
-    if (const auto at = free.find(body.facts.node_name); at != free.end()) at->second -= JobOf(body).cpu;
-  }
-  return free;
-}
-
-// Records name plans and times: they are read, so that these can be told apart from what matters.
-void SmallWorld::AddRecords(StateHasher* hasher) const {
-  for (const auto& [name, record] : records_) {
-    if (record.kind == "plans") continue;  // which numbers may have been given
-    hasher->Add(record.kind);
-    hasher->Add(record.incarnation);
-    if (record.kind == "start") {
-      store::v1::StartRecord start;
-      start.ParseFromString(record.value);
-      hasher->AddGiven(StateHasher::Given::kPlan, std::stoll(record.key));
-      for (const std::string& gang : start.gangs()) hasher->Add(gang);
-      for (const auto& place : start.places()) {
-        hasher->Add(place.uid());
-        hasher->Add(place.node());
-      }
-      hasher->AddTime(start.deadline_ms());
-    } else if (record.kind == "commit") {
-      store::v1::CommitRecord commit;
-      commit.ParseFromString(record.value);
-      hasher->Add(record.key);
-      hasher->Add(commit.node());
-      hasher->AddGiven(StateHasher::Given::kPlan, commit.start());
-      hasher->Add(commit.permitted());
-    } else {
-      hasher->Add(record.key);
-      hasher->Add(record.value);
-    }
-  }
-}
-
-uint64_t SmallWorld::Canonical() const {
-  StateHasher hasher(now_ms_);
-  hasher.Add(machine_->CanonicalHash());
-  AddRecords(&hasher);
-  hasher.Add(last_node_there_);
-  for (const Body& body : bodies_) {
-    hasher.Add(body.exists);
-    hasher.Add(body.lives);
-    hasher.Add(static_cast<int>(body.parked));
-    hasher.Add(body.chosen);
-    hasher.Add(body.token != 0);
-    hasher.Add(body.permitted);
-    hasher.Add(body.sent_to);
-    if (!body.sent_to.empty()) hasher.AddTime(body.sent_until_ms);
-    hasher.Add(body.facts.node_name);
-    hasher.Add(static_cast<int>(body.facts.phase));
-    hasher.Add(body.facts.timed_out_mark);
-    hasher.Add(body.facts.unschedulable);
-  }
-  for (size_t j = 0; j < cast_.jobs.size(); ++j) {
-    hasher.Add(submissions_[j]);
-    hasher.Add(plans_[j] != 0);
-    hasher.Add(submitted_[j]);
-    hasher.Add(static_cast<bool>(disturbed_[j]));
-  }
-  for (const std::string& gang : whole_) hasher.Add(gang);
-  return hasher.value();
 }
 
 }  // namespace muster

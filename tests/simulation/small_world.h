@@ -100,34 +100,38 @@ class SmallWorld {
 
   [[nodiscard]] const Cast::Job& JobOf(const Body& body) const { return cast_.jobs[body.job]; }
   [[nodiscard]] bool Pending(const Body& body) const;
+  [[nodiscard]] NodeDescription NodeOf(size_t index) const;
   void EnabledOf(size_t index, std::vector<Action>* out) const;
   void Create(Body* body);
   void Leave(Body* body);
   void Tell(const Body& body);
+  void ToggleNode();
+  void Restart(bool done);
+  Outcome Apply(const Command& command);
+  void Carry(const Effect& effect);
+  void Answered(const HoldAnswer& answer);
+  Body* Find(const std::string& uid);
+
+  // --- those who ask (small_world_callers.cc) ---
+  [[nodiscard]] std::vector<std::string> Offered(const Body& body) const;
   void AskKube(Body* body);
   void Park(Body* body, Parked by, const std::string& why);
+  void Unpark(bool guarded);
   void AskVerbs(Body* body);
   void Permit(Body* body);
   void NoteBound(Body* body, const std::string& node);
   void Answer(Body* body, BindingResult result, bool seen_first);
   void Submit(size_t job);
   void Confirm(size_t job);
-  void ToggleNode();
-  void Restart(bool done);
-  void Unpark(bool guarded);
-  Outcome Apply(const Command& command);
-  void Carry(const Effect& effect);
-  void Answered(const HoldAnswer& answer);
-  Body* Find(const std::string& uid);
+
+  // --- what must hold, always (small_world_checks.cc) ---
   void Check();
   void CheckWhole(const std::string& uid);
   void Violate(const std::string& text);
-  [[nodiscard]] std::vector<std::string> Offered(const Body& body) const;
   [[nodiscard]] std::map<std::string, int64_t> FreeInApi() const;
-  [[nodiscard]] NodeDescription NodeOf(size_t index) const;
   void AddRecords(StateHasher* hasher) const;
 
-  // small_world_calm.cc
+  // --- and when nothing goes wrong any more (small_world_calm.cc) ---
   void Calm();
   void StepOfCalm();
   [[nodiscard]] std::string Seen() const;

@@ -1,0 +1,117 @@
+// What must hold in every state of a small world, and how states are told apart.
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "proto/muster/store/v1/records.pb.h"
+#include "state/base/hash.h"
+#include "tests/simulation/small_world.h"
+
+namespace muster {
+
+void SmallWorld::Violate(const std::string& text) {
+  if (violation_.empty()) violation_ = text;
+}
+
+// K-13: a pod of a gang that was never whole is bound with all of its minimum, or not at all.
+void SmallWorld::CheckWhole(const std::string& uid) {
+  const Pod* pod = machine_->FindPod(uid);
+  if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 0) return;
+  if (machine_->bindings().Of(*pod).attempts > 1 || whole_.count(pod->gang->name) > 0) return;
+  // D-10: with its whole group.
+  std::vector<std::string> together = pod->gang->rules.group;
+  if (together.empty()) together.push_back(pod->gang->key);
+  for (const std::string& key : together) {
+    const Gang* each = machine_->FindGang(key);
+    const int32_t placed = each == nullptr ? 0 : each->active() + each->count(MemberState::kSucceeded);
+    if (each != nullptr && placed >= each->rules.min_member) continue;
+    Violate(absl::StrCat("K-13: pod ", uid, " is bound although gang ", key, " has ", placed, " members placed"));
+  }
+}
+
+void SmallWorld::Check() {
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+  for (const auto& [node, free] : FreeInApi()) {
+    if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
+  }
+  std::map<std::string, int> running;
+  for (const Body& body : bodies_) {
+    if (body.exists && body.facts.phase == PodPhase::kRunning) ++running[JobOf(body).name];
+  }
+  for (const Cast::Job& job : cast_.jobs) {
+    if (job.min > 0 && running[job.name] >= job.min) whole_.insert(job.name);
+    if (running[job.name] == 0) whole_.erase(job.name);
+  }
+}
+
+std::map<std::string, int64_t> SmallWorld::FreeInApi() const {
+  std::map<std::string, int64_t> free;
+  for (size_t i = 0; i < cast_.nodes.size(); ++i) {
+    if (i + 1 < cast_.nodes.size() || last_node_there_) free.insert(cast_.nodes[i]);
+  }
+  for (const Body& body : bodies_) {
+    if (!body.exists || body.facts.phase != PodPhase::kRunning) continue;
+    if (const auto at = free.find(body.facts.node_name); at != free.end()) at->second -= JobOf(body).cpu;
+  }
+  return free;
+}
+
+// Records name plans and times: they are read, so that these can be told apart from what matters.
+void SmallWorld::AddRecords(StateHasher* hasher) const {
+  for (const auto& [name, record] : records_) {
+    if (record.kind == "plans") continue;  // which numbers may have been given
+    hasher->Add(record.kind);
+    hasher->Add(record.incarnation);
+    if (record.kind == "start") {
+      store::v1::StartRecord start;
+      start.ParseFromString(record.value);
+      hasher->AddGiven(StateHasher::Given::kPlan, std::stoll(record.key));
+      for (const std::string& gang : start.gangs()) hasher->Add(gang);
+      for (const auto& place : start.places()) {
+        hasher->Add(place.uid());
+        hasher->Add(place.node());
+      }
+      hasher->AddTime(start.deadline_ms());
+    } else if (record.kind == "commit") {
+      store::v1::CommitRecord commit;
+      commit.ParseFromString(record.value);
+      hasher->Add(record.key);
+      hasher->Add(commit.node());
+      hasher->AddGiven(StateHasher::Given::kPlan, commit.start());
+      hasher->Add(commit.permitted());
+    } else {
+      hasher->Add(record.key);
+      hasher->Add(record.value);
+    }
+  }
+}
+
+uint64_t SmallWorld::Canonical() const {
+  StateHasher hasher(now_ms_);
+  hasher.Add(machine_->CanonicalHash());
+  AddRecords(&hasher);
+  hasher.Add(last_node_there_);
+  for (const Body& body : bodies_) {
+    hasher.Add(body.exists);
+    hasher.Add(body.lives);
+    hasher.Add(static_cast<int>(body.parked));
+    hasher.Add(body.chosen);
+    hasher.Add(body.token != 0);
+    hasher.Add(body.permitted);
+    hasher.Add(body.sent_to);
+    if (!body.sent_to.empty()) hasher.AddTime(body.sent_until_ms);
+    hasher.Add(body.facts.node_name);
+    hasher.Add(static_cast<int>(body.facts.phase));
+    hasher.Add(body.facts.timed_out_mark);
+    hasher.Add(body.facts.unschedulable);
+  }
+  for (size_t j = 0; j < cast_.jobs.size(); ++j) {
+    hasher.Add(submissions_[j]);
+    hasher.Add(plans_[j] != 0);
+    hasher.Add(submitted_[j]);
+    hasher.Add(static_cast<bool>(disturbed_[j]));
+  }
+  for (const std::string& gang : whole_) hasher.Add(gang);
+  return hasher.value();
+}
+
+}  // namespace muster
