@@ -1,5 +1,5 @@
-// Every reason that a user may be told: a situation that produces it - here, or in one of the scenarios -, what it says,
-// and, where a gang waits for it, what would help. The table that it prints is the vocabulary as it is spoken.
+// Every reason that a user may be told: a situation that produces it - here, or in one of the scenarios -, what it
+// says, and, where a gang waits for it, what would help. The table that it prints is the vocabulary as it is spoken.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -24,11 +24,11 @@ constexpr size_t kCodes = static_cast<size_t>(ReasonCode::kEvicted) + 1;
 const std::set<ReasonCode> kOfTheEngine = {ReasonCode::kOverloaded, ReasonCode::kShuttingDown};
 // Nobody can or need do anything: what is under way ends by itself, or is an answer and no state of a gang.
 const std::set<ReasonCode> kNothingToDo = {
-    ReasonCode::kNone,        ReasonCode::kNotAGang,    ReasonCode::kUnknownPod,     ReasonCode::kScheduleCycle,
-    ReasonCode::kQueued,      ReasonCode::kPlanned,     ReasonCode::kBarrier,        ReasonCode::kBinding,
-    ReasonCode::kSatisfied,   ReasonCode::kSlotsTaken,  ReasonCode::kNodeNotOffered, ReasonCode::kMemberUnschedulable,
-    ReasonCode::kGuarded,     ReasonCode::kStarting,    ReasonCode::kGone,           ReasonCode::kHoldExpired,
-    ReasonCode::kWithdrawn,   ReasonCode::kBindFailed,  ReasonCode::kOverloaded,     ReasonCode::kShuttingDown,
+    ReasonCode::kNone,      ReasonCode::kNotAGang,   ReasonCode::kUnknownPod,     ReasonCode::kScheduleCycle,
+    ReasonCode::kQueued,    ReasonCode::kPlanned,    ReasonCode::kBarrier,        ReasonCode::kBinding,
+    ReasonCode::kSatisfied, ReasonCode::kSlotsTaken, ReasonCode::kNodeNotOffered, ReasonCode::kMemberUnschedulable,
+    ReasonCode::kGuarded,   ReasonCode::kStarting,   ReasonCode::kGone,           ReasonCode::kHoldExpired,
+    ReasonCode::kWithdrawn, ReasonCode::kBindFailed, ReasonCode::kOverloaded,     ReasonCode::kShuttingDown,
     ReasonCode::kEvicted,
 };
 
@@ -165,7 +165,8 @@ TEST(Reasons, EachIsSaidSomewhereAndSaysWhatWouldHelp) {
     const auto here = said.find(code);
     const auto played = scenarios.find(code);
     const bool found = here != said.end() || played != scenarios.end();
-    EXPECT_TRUE(found || kOfTheEngine.count(code) > 0) << ReasonName(code) << " is said in no situation and no scenario";
+    EXPECT_TRUE(found || kOfTheEngine.count(code) > 0)
+        << ReasonName(code) << " is said in no situation and no scenario";
     if (!found) continue;
     const std::string text = here != said.end() ? here->second.reason.text : played->second;
     EXPECT_NE(text, "") << ReasonName(code);
