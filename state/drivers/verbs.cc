@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "state/placement/planner.h"
+#include "state/placement/hints.h"
 
 namespace muster {
 

@@ -1,11 +1,15 @@
 #include "state/placement/hints.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
@@ -50,8 +54,8 @@ std::string Meant(const Cluster& cluster, absl::string_view name) {
   return best;
 }
 
-}  // namespace
-
+// Why no node that there is could ever hold a pod of the class, as far as this resource goes: nobody offers it - with
+// the name that was probably meant -, or no node has as much. Empty: some node could.
 std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId resource) {
   const int64_t needed = cluster.pod_class(cls).request.Get(resource);
   int64_t most = 0;
@@ -67,6 +71,126 @@ std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId re
   }
   const std::string meant = Meant(cluster, name);
   return absl::StrCat("no node offers ", name, meant.empty() ? "" : absl::StrCat("; did you mean ", meant, "?"));
+}
+
+// How many nodes are kept off by what, by name.
+using KeptOff = absl::btree_map<absl::string_view, int32_t>;
+
+// The most frequent first: " (dedicated on 3, gpu on 1)".
+std::string Named(const KeptOff& names, int32_t nodes) {
+  constexpr size_t kMost = 3;
+  std::vector<std::pair<int32_t, absl::string_view>> order;
+  for (const auto& [name, count] : names) order.emplace_back(-count, name);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (size_t i = 0; i < std::min(order.size(), kMost); ++i) {
+    absl::StrAppend(&out, out.empty() ? " (" : ", ", order[i].second);
+    if (-order[i].first < nodes) absl::StrAppend(&out, " on ", -order[i].first);
+  }
+  if (order.size() > kMost) absl::StrAppend(&out, ", ...");
+  return out.empty() ? out : out + ")";
+}
+
+// What keeps pods of a class off the nodes that there are.
+class Obstacles {
+ public:
+  void Count(Obstacle obstacle, const NodeDescription& node, const PodTemplate& shape) {
+    ++nodes_[static_cast<size_t>(obstacle)];
+    if (obstacle == Obstacle::kTaint) ++taints_[FirstUntolerated(node.taints, shape.tolerations)->key];
+    if (obstacle != Obstacle::kSelector) return;
+    for (const auto& [key, value] : shape.node_selector) {
+      const auto label = node.labels.find(key);
+      if (label != node.labels.end() && label->second == value) continue;
+      ++labels_[key];
+      return;
+    }
+  }
+  // How many nodes each of them keeps off.
+  [[nodiscard]] absl::btree_map<std::string, int32_t> Phrases() const {
+    absl::btree_map<std::string, int32_t> out;
+    for (size_t i = 0; i < kObstacles; ++i) {
+      const auto obstacle = static_cast<Obstacle>(i);
+      if (nodes_[i] > 0) out.emplace(absl::StrCat(ObstaclePhrase(obstacle), Names(obstacle)), nodes_[i]);
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::string Names(Obstacle obstacle) const {
+    const int32_t all = nodes_[static_cast<size_t>(obstacle)];
+    if (obstacle == Obstacle::kTaint) return Named(taints_, all);
+    return obstacle == Obstacle::kSelector ? Named(labels_, all) : "";
+  }
+
+  std::array<int32_t, kObstacles> nodes_{};
+  KeptOff taints_;
+  KeptOff labels_;  // by key: the pod selects them and the node does not have them so
+};
+
+// A resource of which nodes have too little.
+struct Lacking {
+  int32_t nodes = 0;
+  bool possible = false;  // one of them has enough of it altogether
+};
+
+// Whether what keeps pods of the class off the node may pass by itself: what kube-scheduler said of it once, a node
+// that is cordoned, and the taints that Kubernetes gives nodes in trouble ("node.kubernetes.io/").
+bool MayPass(Obstacle obstacle, const Node& node, const PodClass& cls) {
+  if (obstacle == Obstacle::kTaint) {
+    return absl::StartsWith(FirstUntolerated(node.facts.taints, cls.shape.tolerations)->key, "node.kubernetes.io/");
+  }
+  return obstacle == Obstacle::kNone || obstacle == Obstacle::kUnschedulable || obstacle == Obstacle::kLearned;
+}
+
+}  // namespace
+
+std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
+  const PodClass& wanted = cluster.pod_class(cls);
+  Obstacles obstacles;
+  int32_t ports_taken = 0;
+  int64_t when_empty = 0;  // pods, no more than it takes to know
+  absl::btree_map<ResourceId, Lacking> lacking;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    const Node& node = cluster.node(id);
+    if (!node.present) continue;
+    const Obstacle obstacle = cluster.FindObstacle(id, cls);
+    if (when_empty < together && MayPass(obstacle, node, wanted)) {
+      when_empty += wanted.request.TimesIn(node.allocatable, together);
+    }
+    if (obstacle != Obstacle::kNone) {
+      obstacles.Count(obstacle, node.facts, wanted.shape);
+      continue;
+    }
+    const ResourceId first = wanted.request.FirstLacking(node.free);
+    if (first >= 0) {
+      Lacking& of = lacking[first];
+      ++of.nodes;
+      of.possible = of.possible || wanted.request.Get(first) <= node.allocatable.Get(first);
+    } else if (cluster.Room(id, cls, 1) == 0) {
+      ++ports_taken;
+    }
+  }
+  absl::btree_map<std::string, int32_t> counts = obstacles.Phrases();
+  if (ports_taken > 0) counts.emplace("host port taken", ports_taken);
+  for (const auto& [id, of] : lacking) {
+    counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), of.nodes);
+  }
+  std::vector<std::pair<int32_t, std::string>> order;
+  for (const auto& [text, count] : counts) order.emplace_back(-count, text);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (const auto& [count, text] : order) {
+    absl::StrAppend(&out, out.empty() ? "" : "; ", -count, count == -1 ? " node: " : " nodes: ", text);
+  }
+  if (cluster.present_nodes() == 0) out = "there are no nodes";
+  for (const auto& [resource, of] : lacking) {
+    const std::string never = of.possible ? "" : ExplainImpossible(cluster, cls, resource);
+    if (!never.empty()) absl::StrAppend(&out, "; ", never);
+  }
+  if (when_empty > 0 && when_empty < together) {
+    absl::StrAppend(&out, "; can never fit: ", together, " are missing, its nodes hold ", when_empty, " when empty");
+  }
+  return out;
 }
 
 }  // namespace muster

@@ -1,16 +1,19 @@
-// What a person can do about a request that nothing that becomes free will satisfy (SPEC S-5).
+// Why there is no room, and what a person can do about a request that nothing that becomes free will satisfy (SPEC
+// S-5).
 #ifndef MUSTER_STATE_PLACEMENT_HINTS_H_
 #define MUSTER_STATE_PLACEMENT_HINTS_H_
 
+#include <cstdint>
 #include <string>
 
 #include "state/placement/cluster.h"
 
 namespace muster {
 
-// Why no node that there is could ever hold a pod of the class, as far as this resource goes: nobody offers it - with
-// the name that was probably meant -, or no node has as much. Empty: some node could.
-[[nodiscard]] std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId resource);
+// Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
+// selector (zone)". With `together`, also whether so many pods of it could never run at once. Looks at every node: for
+// explanations, not for decisions.
+[[nodiscard]] std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
 
 }  // namespace muster
 

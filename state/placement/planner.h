@@ -73,11 +73,6 @@ inline constexpr int32_t kDefaultTries = 64;
 // Reserves up to `wanted` pods of `cls`, each on its best node; returns how many.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement);
 
-// Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
-// selector (zone)". With `together`, also whether so many pods of it could never run at once. Looks at every node: for
-// explanations, not for decisions.
-[[nodiscard]] std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
-
 }  // namespace muster
 
 #endif  // MUSTER_STATE_PLACEMENT_PLANNER_H_

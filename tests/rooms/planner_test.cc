@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/placement/hints.h"
 #include "state/placement/statement.h"
 #include "tests/rooms/small_cluster.h"
 
@@ -315,6 +316,32 @@ TEST_F(PlannerTest, SaysWhatCanNeverFit) {
   Use(b, Acquire(Wants({{"cpu", 5}})));
   Use(cluster_.FindNode("c"), Acquire(Wants({{"cpu", 5}})));
   EXPECT_EQ(why({{"cpu", 8}}), "3 nodes: insufficient cpu");
+}
+
+// What only waits for an administrator, for kube-scheduler to look again, or for a node to recover, may fit yet.
+TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
+  Put("a", 4);
+  NodeDescription b = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
+  const ClassId two = Acquire(2);
+  const auto never = [&] {
+    return Place({{two, 0, 3}}, 3).explanation.find("can never fit: 3 are missing, its nodes hold 2 when empty") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(never());
+  b.unschedulable = true;
+  Put(b);
+  EXPECT_FALSE(never()) << "cordoned";
+  b.unschedulable = false;
+  b.taints = {{"node.kubernetes.io/not-ready", "", TaintEffect::kNoExecute}};
+  Put(b);
+  EXPECT_FALSE(never()) << "not ready";
+  b.taints = {{"dedicated", "others", TaintEffect::kNoSchedule}};
+  Put(b);
+  EXPECT_TRUE(never()) << "kept for others";
+  b.taints.clear();
+  const NodeId refused = Put(b);
+  cluster_.Exclude(two, refused, 1000);
+  EXPECT_FALSE(never()) << "kube-scheduler said no to it once";
 }
 
 // The planner's deliberately simple twin: for every pod look at every node and take the best (P-2, P-4).
