@@ -251,7 +251,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
 
 void Bindings::EndUnlessSomeStarted(const Gang& gang, Step* step) {
   const Plan* plan = r_.plans->Of(gang);
-  if (plan == nullptr || !plan->committed) return;
+  if (plan == nullptr || !plan->committed || gang.active() > 0) return;  // asked at every settling
   const Group together = r_.plans->MatesOf(gang);
   const auto started = [](const Gang* each) { return each->active() + each->count(MemberState::kSucceeded) > 0; };
   if (absl::c_any_of(together, started)) return;

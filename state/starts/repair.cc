@@ -58,7 +58,7 @@ void Repair::OnTime(const Gang& gang, Step* step) {
 // Where a member is missing still, the gang's policy decides.
 void Repair::End(const Gang& gang, Step* step) {
   Cancel(gang);
-  const std::string why = gang.root_cause;
+  const std::string why = gang.root_cause.empty() ? "the members that were being bound are gone" : gang.root_cause;
   const Plan* plan = plans_->Of(gang);
   if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
   const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
