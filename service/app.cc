@@ -124,8 +124,8 @@ absl::Status App::Start() {
   if (absl::Status started = StartRpc(); !started.ok()) return started;
   if (actuator_ == nullptr) return absl::OkStatus();
   actuator_->Start(engine_.get());
-  engine_->Listen([this](const std::shared_ptr<const ViewChange>& change) {
-    for (const auto& [key, gang] : change->gangs) {
+  engine_->Listen([this](const ViewChange& change) {
+    for (const auto& [key, gang] : *change.gangs) {
       if (gang != nullptr) actuator_->UpdateStatus(*gang);
     }
   });

@@ -322,10 +322,10 @@ void Engine::Publish() {
       before->refused == machine_.refused_facts().counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
   auto next = std::make_shared<ReadView>(*before);
-  auto change = std::make_shared<ViewChange>();
-  change->version = ++next->version;
-  ViewGangs(gangs, next.get(), change.get());
-  ViewNodes(nodes, next.get(), change.get());
+  ViewChange change;
+  change.version = ++next->version;
+  change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
+  change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
   next->held_binds = machine_.held_binds();
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());
@@ -339,43 +339,39 @@ void Engine::Publish() {
   for (auto& [id, listener] : listeners_) listener(change);
 }
 
-void Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* next, ViewChange* change) const {
-  if (gangs.empty()) return;
-  change->gangs.reserve(gangs.size());
+GangChanges Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const {
+  GangChanges changes;
+  if (gangs.empty()) return changes;
+  changes.reserve(gangs.size());
   decltype(next->gangs)::Editor edit(std::move(next->gangs));
   for (const std::string& key : gangs) {
-    if (const auto old = edit.Find(key); old != nullptr) --next->phases[static_cast<size_t>(old->phase)];
     const Gang* gang = machine_.FindGang(key);
     auto entry =
         gang == nullptr ? nullptr : std::make_shared<const GangView>(machine_.ViewGang(*gang, /*with_members=*/false));
-    if (entry == nullptr) {
-      edit.Remove(key);
-    } else {
-      ++next->phases[static_cast<size_t>(entry->phase)];
-      edit.Set(entry);
-    }
-    change->gangs.emplace_back(key, std::move(entry));
+    const auto old = entry == nullptr ? edit.Remove(key) : edit.Set(entry);
+    if (old != nullptr) --next->phases[static_cast<size_t>(old->phase)];
+    if (entry != nullptr) ++next->phases[static_cast<size_t>(entry->phase)];
+    changes.emplace_back(key, std::move(entry));
   }
   next->gangs = edit.Done();
+  return changes;
 }
 
-void Engine::ViewNodes(const std::vector<std::string>& nodes, ReadView* next, ViewChange* change) const {
-  if (nodes.empty()) return;
-  change->nodes.reserve(nodes.size());
+NodeChanges Engine::ViewNodes(const std::vector<std::string>& nodes, ReadView* next) const {
+  NodeChanges changes;
+  if (nodes.empty()) return changes;
+  changes.reserve(nodes.size());
   decltype(next->nodes)::Editor edit(std::move(next->nodes));
   for (const std::string& name : nodes) {
-    if (const auto old = edit.Find(name); old != nullptr && old->present) --next->present_nodes;
     std::optional<NodeView> node = machine_.ViewNode(name);
     auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
-    if (entry == nullptr) {
-      edit.Remove(name);
-    } else {
-      next->present_nodes += entry->present ? 1 : 0;
-      edit.Set(entry);
-    }
-    change->nodes.emplace_back(name, std::move(entry));
+    const auto old = entry == nullptr ? edit.Remove(name) : edit.Set(entry);
+    if (old != nullptr && old->present) --next->present_nodes;
+    if (entry != nullptr && entry->present) ++next->present_nodes;
+    changes.emplace_back(name, std::move(entry));
   }
   next->nodes = edit.Done();
+  return changes;
 }
 
 std::shared_ptr<const ReadView> Engine::view() const {

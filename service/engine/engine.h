@@ -41,7 +41,7 @@ struct EngineStats {
 // Thread-safe. Stop (or destroy) it before the store and the effect sink.
 class Engine : public DecisionPort {
  public:
-  using Listener = std::function<void(const std::shared_ptr<const ViewChange>&)>;
+  using Listener = std::function<void(const ViewChange&)>;
 
   Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects);
   ~Engine() override;
@@ -103,8 +103,8 @@ class Engine : public DecisionPort {
   [[nodiscard]] bool CommitRecords();
   void TakeBack();
   void Publish();
-  void ViewGangs(const std::vector<std::string>& gangs, ReadView* next, ViewChange* change) const;
-  void ViewNodes(const std::vector<std::string>& nodes, ReadView* next, ViewChange* change) const;
+  [[nodiscard]] GangChanges ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const;
+  [[nodiscard]] NodeChanges ViewNodes(const std::vector<std::string>& nodes, ReadView* next) const;
   [[nodiscard]] int64_t NowMs() const;
 
   const EngineOptions options_;

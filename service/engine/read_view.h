@@ -40,11 +40,15 @@ struct ReadView {
   FactCounts refused{};    // announced, and not taken; since the start
 };
 
-// What one publication changed; a nullptr value: removed.
+// By name; a nullptr value: removed.
+using GangChanges = std::vector<std::pair<std::string, std::shared_ptr<const GangView>>>;
+using NodeChanges = std::vector<std::pair<std::string, std::shared_ptr<const NodeView>>>;
+
+// What one publication changed. Whoever keeps one of the two keeps nothing of the other.
 struct ViewChange {
   uint64_t version = 0;  // of the view that has it
-  std::vector<std::pair<std::string, std::shared_ptr<const GangView>>> gangs;
-  std::vector<std::pair<std::string, std::shared_ptr<const NodeView>>> nodes;
+  std::shared_ptr<const GangChanges> gangs;
+  std::shared_ptr<const NodeChanges> nodes;
 };
 
 }  // namespace muster

@@ -99,27 +99,30 @@ class SharedMap<Value, KeyOf>::Editor {
  public:
   explicit Editor(SharedMap from) : map_(std::move(from)), edit_(NextEdit()) {}
 
-  [[nodiscard]] Entry Find(absl::string_view key) const { return map_.Find(key); }
-  // Adds, or takes the place of the value with the same key.
-  void Set(Entry value) {
+  // Adds, or takes the place of the value with the same key, which it returns; nullptr: there was none.
+  Entry Set(Entry value) {
     if (map_.root_ == nullptr) map_.root_ = std::make_shared<Node>();
-    std::shared_ptr<Node> right = Insert(&map_.root_, std::move(value));
-    if (right == nullptr) return;
+    Entry old;
+    std::shared_ptr<Node> right = Insert(&map_.root_, std::move(value), &old);
+    if (right == nullptr) return old;
     auto root = std::make_shared<Node>();
     root->edit = edit_;
     root->entries = {map_.root_->entries.front(), right->entries.front()};
     root->children = {std::move(map_.root_), std::move(right)};
     map_.root_ = std::move(root);
+    return old;
   }
-  // No-op when absent.
-  void Remove(absl::string_view key) {
-    if (map_.Find(key) == nullptr) return;
+  // Returns what was there; nullptr, and nothing happens: there was none.
+  Entry Remove(absl::string_view key) {
+    Entry old = map_.Find(key);
+    if (old == nullptr) return old;
     --map_.size_;
     if (!Erase(&map_.root_, key)) {
       map_.root_ = nullptr;
-      return;
+      return old;
     }
     while (map_.root_->children.size() == 1) map_.root_ = std::shared_ptr<Node>(map_.root_->children.front());
+    return old;
   }
   // Once, at the end.
   [[nodiscard]] SharedMap Done() { return std::move(map_); }
@@ -137,14 +140,14 @@ class SharedMap<Value, KeyOf>::Editor {
     }
     return node->get();
   }
-  // Returns the new right half of a node that was full.
-  std::shared_ptr<Node> Insert(std::shared_ptr<Node>* at, Entry value) {
+  // Returns the new right half of a node that was full. What had the key before goes to `old`.
+  std::shared_ptr<Node> Insert(std::shared_ptr<Node>* at, Entry value, Entry* old) {
     Node* node = Own(at);
     const absl::string_view key = Key(*value);
     if (node->children.empty()) {
       const size_t index = node->LowerBound(key);
       if (index < node->entries.size() && KeyAt(*node, index) == key) {
-        node->entries[index] = std::move(value);
+        *old = std::exchange(node->entries[index], std::move(value));
         return nullptr;
       }
       node->entries.insert(node->entries.begin() + static_cast<std::ptrdiff_t>(index), std::move(value));
@@ -153,7 +156,7 @@ class SharedMap<Value, KeyOf>::Editor {
       const size_t child = node->Child(key);
       // What stands beside the child is never above its keys, and not kept longer than needed.
       if (key <= KeyAt(*node, child)) node->entries[child] = value;
-      std::shared_ptr<Node> right = Insert(&node->children[child], std::move(value));
+      std::shared_ptr<Node> right = Insert(&node->children[child], std::move(value), old);
       if (right != nullptr) {
         const auto behind = static_cast<std::ptrdiff_t>(child + 1);
         node->entries.insert(node->entries.begin() + behind, right->entries.front());

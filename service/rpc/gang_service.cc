@@ -27,6 +27,14 @@ grpc::Status Missing(const char* field) {
   return violations.ToStatus();
 }
 
+// Reads on the engine's thread in steps, then goes on with `end` on one of gRPC's threads, or answers why not.
+void ReadInSteps(Engine* engine, const FinishCall& finish, Engine::ReadStep step, std::function<void()> end) {
+  engine->Read(std::move(step), [finish, end = std::move(end)](const absl::Status& read) {
+    if (!read.ok()) return finish(ToGrpc(read));
+    OnGrpcThread(end);
+  });
+}
+
 // A gang with its members, read on the engine's thread in order with commands, a part at a time, so that a large one
 // keeps no decision waiting.
 class GangReading : public std::enable_shared_from_this<GangReading> {
@@ -40,11 +48,9 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   void Begin() {
     members_.clear();
     read_ = {};
-    engine_->Read([self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
-                  [self = shared_from_this()](const absl::Status& read) {
-                    if (!read.ok()) return self->finish_(ToGrpc(read));
-                    OnGrpcThread([self] { self->End(); });
-                  });
+    ReadInSteps(
+        engine_, finish_, [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        [self = shared_from_this()] { self->End(); });
   }
 
  private:
@@ -112,11 +118,9 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
         response_(response) {}
 
   void Begin() {
-    engine_->Read([self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
-                  [self = shared_from_this()](const absl::Status& read) {
-                    if (!read.ok()) return self->finish_(ToGrpc(read));
-                    OnGrpcThread([self] { self->End(); });
-                  });
+    ReadInSteps(
+        engine_, finish_, [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        [self = shared_from_this()] { self->End(); });
   }
 
  private:
@@ -152,19 +156,22 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
 
 // What changed, for those who watch.
 template <typename Event, typename Changes>
-std::vector<typename WatchHub<Event>::Told> Tell(const Changes& changes) {
-  std::vector<typename WatchHub<Event>::Told> out;
-  out.reserve(changes.size());
-  for (const auto& [name, view] : changes) {
-    auto& told = out.emplace_back();
-    told.name = name;
-    if (view == nullptr) {
-      told.event.set_removed(name);
-    } else {
-      *told.event.mutable_upserted() = ToMessage(*view);
+typename WatchHub<Event>::Part PartOf(const std::shared_ptr<const Changes>& changes) {
+  const auto tell = [changes] {
+    std::vector<typename WatchHub<Event>::Told> out;
+    out.reserve(changes->size());
+    for (const auto& [name, view] : *changes) {
+      auto& told = out.emplace_back();
+      told.name = name;
+      if (view == nullptr) {
+        told.event.set_removed(name);
+      } else {
+        *told.event.mutable_upserted() = ToMessage(*view);
+      }
     }
-  }
-  return out;
+    return out;
+  };
+  return {changes->size(), tell};
 }
 
 bool InNamespace(const std::string& wanted, const std::string& name_space) {
@@ -175,9 +182,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
  public:
   explicit GangServiceImpl(RpcDoor* door)
       : door_(door),
-        watches_(
-            &door->engine(), [](const ViewChange& change) { return Tell<v1::GangEvent>(change.gangs); },
-            [](const ViewChange& change) { return change.gangs.size(); }) {}
+        watches_(&door->engine(), [](const ViewChange& change) { return PartOf<v1::GangEvent>(change.gangs); }) {}
 
   ServerUnaryReactor* CreateGang(CallbackServerContext* context, const v1::CreateGangRequest* request,
                                  v1::Gang* response) override {
@@ -289,9 +294,7 @@ class NodeServiceImpl final : public v1::NodeService::CallbackService {
  public:
   explicit NodeServiceImpl(RpcDoor* door)
       : door_(door),
-        watches_(
-            &door->engine(), [](const ViewChange& change) { return Tell<v1::NodeEvent>(change.nodes); },
-            [](const ViewChange& change) { return change.nodes.size(); }) {}
+        watches_(&door->engine(), [](const ViewChange& change) { return PartOf<v1::NodeEvent>(change.nodes); }) {}
 
   ServerUnaryReactor* GetNode(CallbackServerContext* context, const v1::GetNodeRequest* request,
                               v1::Node* response) override {

@@ -154,9 +154,9 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
   void Follow(const std::string& gang) {
     if (std::exchange(following_, true)) return;
     // Asking renews the gang's time, which is a change too: only what a reader would notice counts.
-    listener_ = door()->engine().Listen(
-        [handle = handle(), gang, last = std::string()](const std::shared_ptr<const ViewChange>& change) mutable {
-          for (const auto& [key, view] : change->gangs) {
+    listener_ =
+        door()->engine().Listen([handle = handle(), gang, last = std::string()](const ViewChange& change) mutable {
+          for (const auto& [key, view] : *change.gangs) {
             if (key != gang) continue;
             std::string now =
                 view == nullptr ? "gone" : absl::StrCat(view->planned, "/", view->bound, "/", view->reason.text);

@@ -6,149 +6,17 @@
 #ifndef MUSTER_SERVICE_RPC_WATCH_H_
 #define MUSTER_SERVICE_RPC_WATCH_H_
 
-#include <algorithm>
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "service/rpc/stream.h"
+#include "service/rpc/watch_hub.h"
 
 namespace muster {
-
-// The changes of late, translated once, and the streams that are to hear of them. Thread-safe.
-template <typename Event>
-class WatchHub {
- public:
-  struct Told {
-    std::string name;  // of the gang ("namespace/name") or of the node
-    Event event;
-  };
-  using Translate = std::function<std::vector<Told>(const ViewChange&)>;
-  // One publication.
-  class Step {
-   public:
-    explicit Step(std::shared_ptr<const ViewChange> change) : change_(std::move(change)) {}
-    [[nodiscard]] uint64_t version() const { return change_->version; }
-    const std::vector<Told>& In(const Translate& translate) {
-      std::call_once(once_, [&] { told_ = translate(*change_); });
-      return told_;
-    }
-
-   private:
-    const std::shared_ptr<const ViewChange> change_;
-    std::once_flag once_;
-    std::vector<Told> told_;
-  };
-  using Wake = std::function<void()>;
-
-  WatchHub(Engine* engine, Translate translate, std::function<size_t(const ViewChange&)> size)
-      : engine_(engine), translate_(std::move(translate)), size_(std::move(size)) {
-    listener_ = engine_->Listen([this](const std::shared_ptr<const ViewChange>& change) { Add(change); });
-    thread_ = std::thread([this] { Run(); });
-  }
-  ~WatchHub() {
-    engine_->Unlisten(listener_);
-    {
-      MutexLock lock(&mutex_);
-      stopping_ = true;
-      changed_.SignalAll();
-    }
-    thread_.join();
-  }
-  WatchHub(const WatchHub&) = delete;
-  WatchHub& operator=(const WatchHub&) = delete;
-
-  // `wake` is called from the hub's thread when there are changes, until Leave; it must not block. Views taken after
-  // this are followed by every change in the log.
-  std::shared_ptr<Wake> Join(Wake wake) {
-    MutexLock lock(&mutex_);
-    readers_.push_back(std::make_shared<Wake>(std::move(wake)));
-    return readers_.back();
-  }
-  // Has it called soon. All that is sent is sent by the hub's thread: many who read at once use one core, and leave the
-  // others to decisions.
-  void WakeSoon(const std::shared_ptr<Wake>& wake) {
-    MutexLock lock(&mutex_);
-    ready_.push_back(wake);
-    changed_.Signal();
-  }
-  void Leave(const std::shared_ptr<Wake>& wake) {
-    MutexLock lock(&mutex_);
-    readers_.erase(std::remove(readers_.begin(), readers_.end(), wake), readers_.end());
-    if (!readers_.empty()) return;
-    steps_.clear();
-    entries_ = 0;
-  }
-  // The first step behind `version`; nullptr: there is none yet.
-  [[nodiscard]] std::shared_ptr<Step> After(uint64_t version) {
-    MutexLock lock(&mutex_);
-    const auto at = std::upper_bound(steps_.begin(), steps_.end(), version,
-                                     [](uint64_t v, const auto& step) { return v < step.first->version(); });
-    return at == steps_.end() ? nullptr : at->first;
-  }
-  // Whether some change behind `version` is not in the log any more.
-  [[nodiscard]] bool IsPast(uint64_t version) {
-    MutexLock lock(&mutex_);
-    return version < dropped_;
-  }
-  [[nodiscard]] const Translate& translate() const { return translate_; }
-  [[nodiscard]] Engine& engine() { return *engine_; }
-
- private:
-  static constexpr size_t kMaxEntries = 16'384;  // changed gangs or nodes in the log
-
-  // On the engine's thread.
-  void Add(const std::shared_ptr<const ViewChange>& change) {
-    const size_t entries = size_(*change);
-    if (entries == 0) return;
-    MutexLock lock(&mutex_);
-    if (readers_.empty()) return;
-    steps_.emplace_back(std::make_shared<Step>(change), entries);
-    entries_ += entries;
-    while (entries_ > kMaxEntries && steps_.size() > 1) {
-      dropped_ = steps_.front().first->version();
-      entries_ -= steps_.front().second;
-      steps_.pop_front();
-    }
-    news_ = true;
-    changed_.Signal();
-  }
-  void Run() {
-    while (true) {
-      std::vector<std::shared_ptr<Wake>> readers;
-      {
-        MutexLock lock(&mutex_);
-        while (!news_ && ready_.empty() && !stopping_) changed_.Wait(&mutex_);
-        if (stopping_) return;
-        readers.swap(ready_);
-        if (std::exchange(news_, false)) readers = readers_;
-      }
-      for (const auto& wake : readers) (*wake)();
-    }
-  }
-
-  Engine* const engine_;
-  const Translate translate_;
-  const std::function<size_t(const ViewChange&)> size_;
-  int listener_ = 0;
-  Mutex mutex_;
-  CondVar changed_;
-  bool news_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::deque<std::pair<std::shared_ptr<Step>, size_t>> steps_ ABSL_GUARDED_BY(mutex_);  // and how much each changed
-  size_t entries_ ABSL_GUARDED_BY(mutex_) = 0;
-  uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // the newest version that is not in the log any more
-  std::vector<std::shared_ptr<Wake>> readers_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Wake>> ready_ ABSL_GUARDED_BY(mutex_);  // to be called though nothing changed
-  std::thread thread_;
-};
 
 template <typename Event>
 class WatchReactor final : public StreamReactor<Event> {
@@ -228,7 +96,7 @@ class WatchReactor final : public StreamReactor<Event> {
         at_ = 0;
         if (step_ == nullptr) return std::nullopt;
       }
-      const auto& told = step_->In(hub_->translate());
+      const auto& told = step_->All();
       for (; at_ < told.size(); ++at_) {
         if (wanted_(told[at_].name)) return told[at_++].event;
       }

@@ -14,15 +14,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/engine/engine.h"
+#include "service/engine/event_log.h"
+#include "service/store/store.h"
 #include "tests/bench/core_world.h"
 
 namespace muster {
 namespace {
-
-class NoEffects : public EffectSink {
- public:
-  void Carry(std::vector<Effect>) override {}
-};
 
 NodeDescription BigNode(int index) {
   NodeDescription node = World::Node(absl::StrCat("node-", index));
@@ -34,7 +31,7 @@ NodeDescription BigNode(int index) {
 // An engine with `nodes` nodes of room for 250 pods each.
 class Service {
  public:
-  explicit Service(int nodes) : engine_(MachineSettings(), EngineOptions(), &store_, &effects_) {
+  explicit Service(int nodes) : engine_(MachineSettings(), EngineOptions(), &store_, &events_) {
     if (!engine_.Start().ok()) std::abort();
     UpdateFacts facts;
     for (int i = 0; i < nodes; ++i) facts.nodes.push_back(BigNode(i));
@@ -53,13 +50,9 @@ class Service {
   [[nodiscard]] Engine& engine() { return engine_; }
 
  private:
-  class Memory : public Store {
-   public:
-    absl::Status Commit(const std::vector<Record>&) override { return absl::OkStatus(); }
-    absl::StatusOr<std::vector<Record>> Load() override { return std::vector<Record>(); }
-  };
-  Memory store_;
-  NoEffects effects_;
+  // As in musterd without Kubernetes.
+  MemoryStore store_;
+  EventLog events_{nullptr};
   Engine engine_;
 };
 
@@ -155,8 +148,8 @@ void PublishFigures() {
   std::atomic<bool> armed{false};
   Clock::time_point applied;
   std::vector<double> took;
-  engine.Listen([&](const std::shared_ptr<const ViewChange>& change) {
-    if (armed && change->nodes.size() == kChanged) took.push_back(Ms(applied));
+  engine.Listen([&](const ViewChange& change) {
+    if (armed && change.nodes->size() == kChanged) took.push_back(Ms(applied));
   });
   armed = true;
   for (int run = 0; run < 21; ++run) {

@@ -96,9 +96,9 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
   std::atomic<int> answered{0};
   std::atomic<uint64_t> seen{0};
   const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  const int listener = engine.Listen([&](const std::shared_ptr<const ViewChange>& change) {
-    EXPECT_GT(change->version, seen.load()) << "versions only grow";
-    seen = change->version;
+  const int listener = engine.Listen([&](const ViewChange& change) {
+    EXPECT_GT(change.version, seen.load()) << "versions only grow";
+    seen = change.version;
   });
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
@@ -127,7 +127,7 @@ TEST(Engine, ManyThreadsAllGetAnswers) {
   });
   threads.emplace_back([&] {
     for (int i = 0; i < 100; ++i) {
-      const int id = engine.Listen([](const std::shared_ptr<const ViewChange>&) {});
+      const int id = engine.Listen([](const ViewChange&) {});
       engine.Unlisten(id);
     }
   });

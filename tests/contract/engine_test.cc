@@ -109,7 +109,7 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
   Put(SomePod("a", "", 0));
   Flush();
   witness_.Take();
-  const int listener = engine_.Listen([&](const std::shared_ptr<const ViewChange>&) { witness_.Note("published"); });
+  const int listener = engine_.Listen([&](const ViewChange&) { witness_.Note("published"); });
   Notification answered;
   {
     Busy busy(&engine_);
@@ -138,7 +138,7 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
 
 TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   std::vector<ViewChange> changes;
-  engine_.Listen([&](const std::shared_ptr<const ViewChange>& change) { changes.push_back(*change); });
+  engine_.Listen([&](const ViewChange& change) { changes.push_back(change); });
   const uint64_t version = engine_.view()->version;
   EXPECT_NE(engine_.view()->nodes.Find("n"), nullptr);
   ASSERT_TRUE(engine_.Announce(Tick{}).ok());
@@ -178,9 +178,9 @@ TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
   engine_.Stop();
   ASSERT_FALSE(changes.empty());
   EXPECT_EQ(changes.back().version, view->version);
-  ASSERT_FALSE(changes.back().nodes.empty());
-  EXPECT_EQ(changes.back().nodes.back().first, "n");
-  EXPECT_EQ(changes.back().nodes.back().second, nullptr) << "gone";
+  ASSERT_FALSE(changes.back().nodes->empty());
+  EXPECT_EQ(changes.back().nodes->back().first, "n");
+  EXPECT_EQ(changes.back().nodes->back().second, nullptr) << "gone";
 }
 
 // A store that fails is tried again with pauses that grow: 50, 100, 200 ms ... 2 s.

@@ -59,14 +59,19 @@ TEST(SharedMap, IsAMapAndEveryCopyStaysAsItWas) {
       const bool shrinks = edit > 120;
       for (int change = 0; change < static_cast<int>(random() % 60); ++change) {
         const std::string name = absl::StrCat("key-", random() % static_cast<unsigned>(keys));
-        if (random() % 10 < (shrinks ? 8 : 3)) {
-          editor.Remove(name);
+        const auto before = twin.find(name);
+        const bool removed = random() % 10 < (shrinks ? 8 : 3);
+        const int value = edit * 100 + change;
+        const Map::Entry old =
+            removed ? editor.Remove(name) : editor.Set(std::make_shared<const Named>(Named{name, value}));
+        ASSERT_EQ(old == nullptr, before == twin.end()) << name;
+        if (old != nullptr) {
+          ASSERT_EQ(old->value, before->second) << name;
+        }
+        if (removed) {
           twin.erase(name);
-          EXPECT_EQ(editor.Find(name), nullptr);
         } else {
-          twin[name] = edit * 100 + change;
-          editor.Set(std::make_shared<const Named>(Named{name, twin[name]}));
-          EXPECT_EQ(editor.Find(name)->value, twin[name]);
+          twin[name] = value;
         }
       }
       map = editor.Done();
