@@ -33,6 +33,14 @@ if(MUSTER_SANITIZE)
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
 endif()
 
+# What programs that serve link first: an allocator that is quick where one thread frees what another made (docs/decisions/
+# 0016). The sanitizers bring their own.
+add_library(muster_allocator INTERFACE)
+if(NOT MUSTER_SANITIZE)
+  find_library(MUSTER_TCMALLOC tcmalloc_minimal REQUIRED)
+  target_link_libraries(muster_allocator INTERFACE -Wl,--no-as-needed ${MUSTER_TCMALLOC})
+endif()
+
 # muster_library(NAME SOURCES... DEPS...): a static library. Its DEPS are all it may link; tests/rules checks that it may
 # not include anything else.
 function(muster_library name)

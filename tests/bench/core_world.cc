@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 
 #include "absl/strings/str_cat.h"
 
@@ -21,8 +22,9 @@ double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Cl
 
 void Report(const std::string& figure, std::vector<double> values, const char* unit) {
   std::sort(values.begin(), values.end());
+  const bool is_rate = std::strstr(unit, "/s") != nullptr;
   std::printf("{\"figure\": \"%s\", \"median\": %.4g, \"worst\": %.4g, \"runs\": %zu, \"unit\": \"%s\"}\n",
-              figure.c_str(), values[values.size() / 2], values.back(), values.size(), unit);
+              figure.c_str(), values[values.size() / 2], is_rate ? values.front() : values.back(), values.size(), unit);
   std::fflush(stdout);
 }
 
