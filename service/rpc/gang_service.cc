@@ -35,19 +35,29 @@ void ReadInSteps(Engine* engine, const FinishCall& finish, Engine::ReadStep step
   });
 }
 
+// Pods looked at in one step.
+constexpr int32_t kPodsAtOnce = 2000;
+
 // A gang with its members, read on the engine's thread in order with commands, a part at a time, so that a large one
 // keeps no decision waiting.
 class GangReading : public std::enable_shared_from_this<GangReading> {
  public:
   using Done = std::function<void(const GangView&)>;
 
-  // `done`, then `finish`, on one of gRPC's threads.
-  GangReading(Engine* engine, std::string key, FinishCall finish, Done done)
-      : engine_(engine), key_(std::move(key)), finish_(std::move(finish)), done_(std::move(done)) {}
+  // `done`, then `finish`, on one of gRPC's threads. With `holders`, who has the room that it lacks.
+  GangReading(Engine* engine, std::string key, bool holders, FinishCall finish, Done done)
+      : engine_(engine),
+        key_(std::move(key)),
+        with_holders_(holders),
+        finish_(std::move(finish)),
+        done_(std::move(done)) {}
 
   void Begin() {
     members_.clear();
     read_ = {};
+    holders_done_ = false;
+    holders_read_ = {};
+    holders_ = {};
     ReadInSteps(
         engine_, finish_, [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
         [self = shared_from_this()] { self->End(); });
@@ -61,6 +71,10 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     const Gang* gang = machine.FindGang(key_);
     found_ = gang != nullptr;
     if (!found_) return true;
+    if (with_holders_ && !holders_done_) {
+      holders_done_ = machine.ViewHolders(*gang, kPodsAtOnce, &holders_read_, &holders_);
+      return false;
+    }
     if (!machine.ViewMembers(*gang, kMembersAtOnce, &read_, &members_)) return false;
     view_ = machine.ViewGang(*gang, /*with_members=*/false);
     all_ = static_cast<size_t>(gang->children());
@@ -72,6 +86,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     // Who changed its state meanwhile may be missing.
     if (members_.size() != all_ && ++tries_ < kTries) return Begin();
     view_.members = std::move(members_);
+    view_.holders = std::move(holders_);
     done_(view_);
     finish_(grpc::Status::OK);
   }
@@ -88,21 +103,25 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
 
   Engine* const engine_;
   const std::string key_;
+  const bool with_holders_;
   const FinishCall finish_;
   const Done done_;
   bool found_ = false;
   int tries_ = 0;
   size_t all_ = 0;
+  bool holders_done_ = false;
+  HoldersRead holders_read_;
+  HoldersView holders_;
   MembersRead read_;
   std::vector<MemberView> members_;
   GangView view_;
 };
 
-void ReadGang(Engine* engine, const std::string& name_space, const std::string& name, const FinishCall& finish,
-              const GangReading::Done& done) {
+void ReadGang(Engine* engine, const std::string& name_space, const std::string& name, bool holders,
+              const FinishCall& finish, const GangReading::Done& done) {
   if (name_space.empty()) return finish(Missing("namespace"));
   if (name.empty()) return finish(Missing("name"));
-  std::make_shared<GangReading>(engine, absl::StrCat(name_space, "/", name), finish, done)->Begin();
+  std::make_shared<GangReading>(engine, absl::StrCat(name_space, "/", name), holders, finish, done)->Begin();
 }
 
 // A pod, looked for on the engine's thread as a gang is read. Pods are known by their UIDs: a name is looked for among
@@ -124,13 +143,15 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
   }
 
  private:
-  static constexpr int32_t kPodsAtOnce = 2000;
-
   bool Step(const Machine& machine) {
     const Pod* pod =
         uid_.empty() ? machine.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : machine.FindPod(uid_);
-    if (pod != nullptr) view_ = machine.ViewPod(*pod);
-    return pod != nullptr || !uid_.empty() || from_ >= machine.pod_limit();
+    if (pod == nullptr) return !uid_.empty() || from_ >= machine.pod_limit();
+    uid_ = pod->facts.uid;
+    if (pod->gang != nullptr && !machine.ViewHolders(*pod->gang, kPodsAtOnce, &holders_read_, &holders_)) return false;
+    view_ = machine.ViewPod(*pod);
+    view_->gang.holders = std::move(holders_);
+    return true;
   }
   void End() {
     if (!view_.has_value()) {
@@ -145,12 +166,14 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
   }
 
   Engine* const engine_;
-  const std::string uid_;
+  std::string uid_;  // once it is known
   const std::string name_space_;
   const std::string name_;
   const FinishCall finish_;
   v1::ExplainPodResponse* const response_;
   PodId from_ = 0;
+  HoldersRead holders_read_;
+  HoldersView holders_;
   std::optional<PodView> view_;
 };
 
@@ -213,7 +236,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   ServerUnaryReactor* GetGang(CallbackServerContext* context, const v1::GetGangRequest* request,
                               v1::Gang* response) override {
     return Serve(door_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      ReadGang(&door_->engine(), request->namespace_(), request->name(), finish,
+      ReadGang(&door_->engine(), request->namespace_(), request->name(), /*holders=*/false, finish,
                [response](const GangView& view) { *response = ToMessage(view); });
     });
   }
@@ -228,13 +251,14 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
   ServerUnaryReactor* ExplainGang(CallbackServerContext* context, const v1::ExplainGangRequest* request,
                                   v1::ExplainGangResponse* response) override {
-    return Serve(
-        door_, context, "ExplainGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-          ReadGang(&door_->engine(), request->namespace_(), request->name(), finish, [response](const GangView& view) {
-            response->set_text(ExplainText(view, absl::ToUnixMillis(absl::Now())));
-            *response->mutable_gang() = ToMessage(view);
-          });
-        });
+    return Serve(door_, context, "ExplainGang", Role::kReadOnly,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   ReadGang(&door_->engine(), request->namespace_(), request->name(), /*holders=*/true, finish,
+                            [response](const GangView& view) {
+                              response->set_text(ExplainText(view, absl::ToUnixMillis(absl::Now())));
+                              *response->mutable_gang() = ToMessage(view);
+                            });
+                 });
   }
   ServerUnaryReactor* ExplainPod(CallbackServerContext* context, const v1::ExplainPodRequest* request,
                                  v1::ExplainPodResponse* response) override {

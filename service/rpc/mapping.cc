@@ -23,6 +23,32 @@ std::string Ago(int64_t then_ms, int64_t now_ms) {
   return absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - then_ms) / 1000)));
 }
 
+// "default/a nvidia.com/gpu: 16 (2 pods, since 40m)"
+std::string Describe(const HolderView& holder, const std::string& resource, int64_t now_ms) {
+  std::string out = absl::StrCat(holder.gang.empty() ? "pods of no gang" : absl::StrCat("gang ", holder.gang), " ",
+                                 FormatResources({{resource, holder.amount}}), " (");
+  if (holder.pods > 0) absl::StrAppend(&out, holder.pods, holder.pods == 1 ? " pod" : " pods");
+  if (holder.promised > 0) {
+    absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised, " reserved for members still to come");
+  }
+  if (holder.since_ms != kNever) absl::StrAppend(&out, ", for ", Ago(holder.since_ms, now_ms));
+  return out + ")";
+}
+
+std::string Describe(const HoldersView& view, int64_t now_ms) {
+  constexpr size_t kMost = 3;
+  std::string out;
+  for (size_t i = 0; i < std::min(view.holders.size(), kMost); ++i) {
+    absl::StrAppend(&out, i == 0 ? "" : "; ", Describe(view.holders[i], view.resource, now_ms));
+  }
+  if (view.holders.size() > kMost) {
+    int64_t rest = 0;
+    for (size_t i = kMost; i < view.holders.size(); ++i) rest += view.holders[i].amount;
+    absl::StrAppend(&out, "; ", view.holders.size() - kMost, " more ", FormatResources({{view.resource, rest}}));
+  }
+  return out;
+}
+
 }  // namespace
 
 void FillReason(const Reason& from, v1::Reason* to) {
@@ -121,6 +147,9 @@ std::string ExplainText(const GangView& view, int64_t now_ms) {
     }
     absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
                     WriteDuration(view.wait_left_ms), " are left.");
+  }
+  if (!view.holders.holders.empty()) {
+    absl::StrAppend(&out, "\nThe room on nodes that it may use is held by ", Describe(view.holders, now_ms), ".");
   }
   for (const std::string& warning : view.warnings) absl::StrAppend(&out, "\nWarning: ", warning, ".");
   return out;

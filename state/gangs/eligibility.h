@@ -63,6 +63,8 @@ class Eligibility {
   // The gangs that list `key` in their group, itself aside, in order of keys.
   [[nodiscard]] Group Naming(const std::string& key) const;
   [[nodiscard]] bool IsNamed(const std::string& key) const { return gangs_->groups().IsNamed(key); }
+  // What would let a gang go whose reason is kGroupDisagrees.
+  [[nodiscard]] std::string GroupHint(const Gang& gang) const;
 
  private:
   // What keeps one gang of a group from starting keeps all of it: the first in order, and the reason.

@@ -125,6 +125,21 @@ Reason Eligibility::MatesReason(const Gang& gang) const {
   return {look->lacks.reason.code, absl::StrCat("gang ", lacks->key, " of its group: ", look->lacks.reason.text)};
 }
 
+std::string Eligibility::GroupHint(const Gang& gang) const {
+  const GroupId group = gangs_->groups().Of(gang.id);
+  if (const Look* look = Standing(gang); look != nullptr && look->disagreement.none()) {
+    if (look->submitted != nullptr && look->not_submitted != nullptr) {
+      return absl::StrCat("submit gang ", look->not_submitted->key,
+                          " as a whole too (SubmitGang), or none of the group");
+    }
+    return "have all gangs of the group placed by Muster, or all by schedulers of their own";
+  }
+  const bool forbidden = group != kNoGroup && gangs_->groups().NamesItself(gang.id) &&
+                         !gangs_->groups().list(group).one_namespace && !cross_namespace_groups_;
+  return forbidden ? "list gangs of one namespace only, or set gangs.crossNamespaceGroups"
+                   : "list the same gangs, itself included, on every gang of the group";
+}
+
 Reason Eligibility::MatesMembersReason(const Gang& gang, int64_t now_ms) const {
   const Look* look = Standing(gang);
   if (look == nullptr) return {};

@@ -70,6 +70,9 @@ class Machine {
   // At most `limit` of its members behind `*read`, which moves on; true: these were the last. A member that changes its
   // state between two calls may be told twice, or not at all if it went back.
   bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const;
+  // Who holds what a gang without room waits for. Looks at no more than `limit` pods behind `*read`, which moves on;
+  // true: these were the last, and `out` has all of it.
+  bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const;
   [[nodiscard]] PodView ViewPod(const Pod& pod) const;
   // Looks at no more than `limit` pods, from `*from` on (first 0), which moves on and is pod_limit() at the end;
   // nullptr: none of them.

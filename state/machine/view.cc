@@ -125,7 +125,8 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
     view.asked = static_cast<int32_t>(
         absl::c_count_if(plan->slots, [](const Slot& slot) { return slot.state != SlotState::kFree; }));
   }
-  view.would_help = HintFor(gang.reason.code);
+  view.would_help =
+      gang.reason.code == ReasonCode::kGroupDisagrees ? eligibility_.GroupHint(gang) : HintFor(gang.reason.code);
   view.warnings = gang.warnings;
   MembersRead read;
   if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);

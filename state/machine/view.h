@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
@@ -43,6 +44,19 @@ struct MemberView {
   Binding binding;
 };
 
+// Who has some of the room that a gang waits for.
+struct HolderView {
+  std::string gang;           // "namespace/name"; empty: pods of no gang
+  int32_t pods = 0;           // there, or on their way
+  int32_t promised = 0;       // places kept for members that are still to come
+  int64_t amount = 0;         // of HoldersView::resource, by all of these
+  int64_t since_ms = kNever;  // the gang started, or its places were planned; kNever: not known
+};
+struct HoldersView {
+  std::string resource;             // what there is least of, for what the gang asks; empty: nobody holds anything
+  std::vector<HolderView> holders;  // the largest first
+};
+
 struct GangView {
   std::string key;
   std::string name_space;
@@ -74,6 +88,7 @@ struct GangView {
   std::string would_help;    // what would let it go
   std::vector<std::string> warnings;
   std::vector<MemberView> members;
+  HoldersView holders;  // only where somebody asked for an explanation
 };
 
 // How far the reading of a gang's members came (Machine::ViewMembers): behind the last one that was read, who need not
@@ -85,6 +100,14 @@ struct MembersRead {
   int64_t created_ms = 0;
   std::string name;
   std::string uid;
+};
+
+// How far the reading of who holds room came (Machine::ViewHolders).
+struct HoldersRead {
+  bool begun = false;
+  PodId next = 0;
+  std::string resource;
+  absl::btree_map<std::string, HolderView> holders;  // by gang
 };
 
 // Amounts by resource, in order of names; what is not there is zero.

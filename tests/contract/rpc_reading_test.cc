@@ -122,6 +122,27 @@ TEST_F(Rpc, ExplainsAPod) {
   EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainPod("d", "").status()));
 }
 
+// S-5: who holds the room, of a gang as well as of a pod.
+TEST_F(Rpc, ExplainsWhoHoldsTheRoom) {
+  PodDescription lone;
+  lone.uid = lone.name = "lone";
+  lone.name_space = "d";
+  lone.node_name = "n";
+  lone.shape.requests = {{"cpu", 1000}};
+  EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
+  AddPod("c", "late", 2);
+  AddPod("d", "late", 2);
+  EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  const char kHeld[] = "\nThe room on nodes that it may use is held by pods of no gang cpu: 1 (1 pod).";
+  const auto gang = client_->ExplainGang("d", "late");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_NE(gang->text().find(kHeld), std::string::npos) << gang->text();
+  const auto pod = client_->ExplainPod("d", "c");
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_NE(pod->text().find(kHeld), std::string::npos) << pod->text();
+  EXPECT_EQ(client_->ExplainGang("d", "train")->text().find("held by"), std::string::npos) << "it lacks pods, not room";
+}
+
 // What manifests say and nobody acts on is told to who applies them.
 TEST_F(Rpc, ApplyingTellsWhatIsIgnored) {
   v1::UpdateFactsRequest update;

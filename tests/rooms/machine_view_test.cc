@@ -126,6 +126,49 @@ TEST_F(MachineView, WhatWouldHelp) {
   EXPECT_EQ(help(satisfied), "");
 }
 
+// And of a group, what it disagrees about.
+TEST_F(MachineView, WhatWouldHelpAGroup) {
+  PodDescription first = Member("a-1", "a", 1);
+  first.gang.declaration.groups = {"d/a", "d/b"};
+  Apply(UpsertPod{first});
+  SubmitGang submit;
+  submit.id = "s";
+  submit.name_space = "d";
+  submit.name = "b";
+  submit.declaration = first.gang.declaration;
+  submit.pods = {Lone("b-1", 1)};
+  Apply(submit);
+  for (const char* gang : {"a", "b"}) {
+    EXPECT_EQ(View(gang).reason.code, ReasonCode::kGroupDisagrees) << View(gang).reason.text;
+    EXPECT_EQ(View(gang).would_help, "submit gang d/a as a whole too (SubmitGang), or none of the group");
+  }
+  for (const char* gang : {"c", "e"}) {
+    PodDescription pod = Member(absl::StrCat(gang, "-1"), gang, 1);
+    pod.gang.declaration.groups = {"d/c", "d/e"};
+    if (gang == std::string("e")) pod.scheduler_name = "";
+    Apply(UpsertPod{pod});
+  }
+  EXPECT_EQ(View("c").reason.code, ReasonCode::kGroupDisagrees) << View("c").reason.text;
+  EXPECT_EQ(View("c").would_help, "have all gangs of the group placed by Muster, or all by schedulers of their own");
+}
+
+class OneNamespace : public WholeMachine {
+ protected:
+  OneNamespace()
+      : WholeMachine([] {
+          MachineSettings settings;
+          settings.cross_namespace_groups = false;
+          return settings;
+        }()) {}
+};
+
+TEST_F(OneNamespace, WhatWouldHelpAGroup) {
+  PodDescription pod = Member("a-1", "a", 1);
+  pod.gang.declaration.groups = {"d/a", "e/b"};
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(View("a").would_help, "list gangs of one namespace only, or set gangs.crossNamespaceGroups");
+}
+
 // --- the checker is checked: each count that is made wrong is found ---
 
 class Invariants : public WholeMachine {
@@ -302,6 +345,52 @@ TEST_F(MachineView, EveryMemberHasAReason) {
   EXPECT_EQ(why("g-1"), "Barrier: 1 of 2 members are at the barrier");
   AskAndBind("g-2", 2);
   EXPECT_EQ(why("g-1"), "None: ") << "it is being bound";
+}
+
+// S-5: who has what a gang lacks, on the nodes that it may use, and since when.
+TEST_F(MachineView, WhoHoldsTheRoom) {
+  Apply(UpsertNode{Node("n", 4)});
+  NodeDescription other = Node("other", 4);
+  other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
+  Apply(UpsertNode{other});
+  const auto holders = [&](int32_t limit) {
+    HoldersRead read;
+    HoldersView view;
+    int32_t steps = 1;
+    while (!machine_.ViewHolders(GangAt("late"), limit, &read, &view)) ++steps;
+    EXPECT_GE(steps * limit, view.holders.empty() ? 0 : machine_.pod_limit()) << "in steps";
+    Lines lines;
+    for (const HolderView& of : view.holders) {
+      lines.push_back(absl::StrCat(of.gang, " ", view.resource, "=", of.amount, " pods=", of.pods, " promised=",
+                                   of.promised, " since=", of.since_ms == kNever ? -1 : of.since_ms - kT0));
+    }
+    return lines;
+  };
+  PodDescription lone = Lone("lone", 1);
+  lone.node_name = "n";
+  Apply(UpsertPod{lone});
+  PodDescription elsewhere = Lone("elsewhere", 4);
+  elsewhere.node_name = "other";
+  Apply(UpsertPod{elsewhere});
+  now_ms_ = kT0 + 1000;
+  PutGang("g", 2);
+  PutGang("late", 2);
+  EXPECT_EQ(View("late").reason.code, ReasonCode::kNoRoom) << View("late").reason.text;
+  const Lines planned = {"d/g cpu=2 pods=0 promised=2 since=1000", " cpu=1 pods=1 promised=0 since=-1"};
+  EXPECT_EQ(holders(1000), planned);
+  EXPECT_EQ(holders(1), planned);
+  now_ms_ = kT0 + 3000;
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(holders(1), planned) << "it is at the barrier";
+  AskAndBind("g-2", 2);
+  const Lines starting = {"d/g cpu=2 pods=2 promised=0 since=1000", " cpu=1 pods=1 promised=0 since=-1"};
+  EXPECT_EQ(holders(1), starting);
+  for (const char* uid : {"g-1", "g-2"}) Apply(BindingOutcome{uid, "n", BindingResult::kBound, ""});
+  const Lines started = {"d/g cpu=2 pods=2 promised=0 since=3000", " cpu=1 pods=1 promised=0 since=-1"};
+  EXPECT_EQ(holders(1), started);
+  Apply(RemovePod{"lone"});
+  EXPECT_EQ(View("late").reason.code, ReasonCode::kPlanned);
+  EXPECT_EQ(holders(1), Lines()) << "it has room now";
 }
 
 }  // namespace
