@@ -23,8 +23,12 @@ BUGS = {
         "while (operations_.size() > mark + 1) {"),
     "free-counted-once": (
         "state/placement/cluster.cc",
-        "    const int64_t after = Told(node->Left(id));\n",
+        "    const int64_t after = Told(before == kLeastTold ? node->Left(id) : before - change);\n",
         "    const int64_t after = before - amount * (times > 0 ? 1 : -1);\n"),
+    "free-wraps-back": (
+        "state/placement/cluster.cc",
+        "Told(before == kLeastTold ? node->Left(id) : before - change)",
+        "Told(before - change)"),
     "pods-limit-ignored": ("state/placement/cluster.cc", "  cls->request.Set(kPods, 1);\n", "  cls->request.Set(kPods, 0);\n"),
     "refusal-forgotten": (
         "state/placement/cluster.cc",

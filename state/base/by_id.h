@@ -1,11 +1,13 @@
 // State that a room keeps beside each thing of another room, by that thing's dense id.
 //
-// Ids are given out again: whoever keeps something must forget it (Reset) when the thing goes. Not thread-safe.
+// Ids are given out again: whoever keeps something must forget it (Reset) when the thing goes. What is kept never
+// moves, and growing costs the same whatever is kept already. Not thread-safe.
 #ifndef MUSTER_STATE_BASE_BY_ID_H_
 #define MUSTER_STATE_BASE_BY_ID_H_
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 namespace muster {
@@ -16,18 +18,27 @@ class ById {
   // What is kept for `id`; a default value when nothing is.
   [[nodiscard]] const Value& Of(int32_t id) const {
     static const Value kNothing{};
-    return static_cast<size_t>(id) < values_.size() ? values_[static_cast<size_t>(id)] : kNothing;
+    const size_t chunk = ChunkOf(id);
+    return chunk < chunks_.size() && chunks_[chunk] != nullptr ? chunks_[chunk][At(id)] : kNothing;
   }
+  // REQUIRES: id >= 0.
   [[nodiscard]] Value& operator[](int32_t id) {
-    if (static_cast<size_t>(id) >= values_.size()) values_.resize(static_cast<size_t>(id) + 1);
-    return values_[static_cast<size_t>(id)];
+    const size_t chunk = ChunkOf(id);
+    if (chunk >= chunks_.size()) chunks_.resize(chunk + 1);
+    if (chunks_[chunk] == nullptr) chunks_[chunk] = std::make_unique<Value[]>(kChunk);
+    return chunks_[chunk][At(id)];
   }
   void Reset(int32_t id) {
-    if (static_cast<size_t>(id) < values_.size()) values_[static_cast<size_t>(id)] = Value();
+    const size_t chunk = ChunkOf(id);
+    if (chunk < chunks_.size() && chunks_[chunk] != nullptr) chunks_[chunk][At(id)] = Value();
   }
 
  private:
-  std::vector<Value> values_;
+  static constexpr size_t kChunk = 64;
+  static size_t ChunkOf(int32_t id) { return static_cast<size_t>(id) / kChunk; }
+  static size_t At(int32_t id) { return static_cast<size_t>(id) % kChunk; }
+
+  std::vector<std::unique_ptr<Value[]>> chunks_;
 };
 
 }  // namespace muster

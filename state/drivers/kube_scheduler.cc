@@ -64,7 +64,7 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   FilterReply reply;
   reply.kind = FilterReply::Kind::kPass;
   if (pod.cls == kNoClass) return reply;
-  const auto& promised = r_.ledger->promises();
+  const std::vector<NodeId>& promised = r_.ledger->promised();
   // Whichever are fewer: the nodes that are promised, or those that are offered.
   const auto& going = r_.ledger->going();
   if (offer.size() < promised.size() + going.size()) {
@@ -77,9 +77,9 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
       const std::string& name = r_.cluster->node(node).facts.name;
       if (Guarded(pod, node) && offer.Contains(name)) reply.guarded.push_back(name);
     };
-    for (const auto& [node, promises] : promised) look(node);
+    for (const NodeId node : promised) look(node);
     for (const auto& [node, pods] : going) {
-      if (!promised.contains(node)) look(node);
+      if (r_.ledger->PromisedOn(node).empty()) look(node);
     }
   }
   if (!std::is_sorted(reply.guarded.begin(), reply.guarded.end())) {

@@ -153,7 +153,7 @@ Reason Verbs::Refusal(NodeId node, const Pod& pod) const {
 }
 
 bool Verbs::PlacedAsWhole(const Pod& pod) const {
-  return pod.gang != nullptr && r_.gangs->Serves(pod) && !r_.eligibility->PassesOneByOne(*pod.gang);
+  return pod.gang != nullptr && pod.served && !r_.eligibility->PassesOneByOne(*pod.gang);
 }
 
 // What filter and score would say together (P-3, P-4).

@@ -65,8 +65,8 @@ bool Machine::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, Ho
   if (!std::exchange(read->begun, true)) {
     read->resource = ScarceResource(cluster_, wanted);
     if (read->resource.empty()) return true;
-    for (const auto& [node, promises] : ledger_.promises()) {
-      for (const Ledger::Promise& promise : promises) {
+    for (const NodeId node : ledger_.promised()) {
+      for (const Ledger::Promise& promise : ledger_.PromisedOn(node)) {
         const int64_t amount = amount_of(node, promise.cls);
         if (amount == 0 || promise.claim == gang.id) continue;
         HolderView& of = holder(&gangs_.gang(promise.claim));

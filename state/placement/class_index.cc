@@ -76,14 +76,9 @@ void ClassIndex::EvictOne() {
 }
 
 void ClassIndex::CatchUp(ClassId cls, Family* family) {
-  std::vector<ResourceId> resources;
-  for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
-    if (entry.amount > 0) resources.push_back(entry.id);
-  }
   const int64_t behind = cluster_->log_end() - family->position;
   if (family->position < cluster_->log_start() || family->rank_epoch != cluster_->order().epoch() ||
-      behind > 2 * int64_t{cluster_->node_limit()} + 64 || family->resources != resources) {
-    family->resources = std::move(resources);  // a name that was given back may have another id now
+      behind > 2 * int64_t{cluster_->node_limit()} + 64 || !AsksForAlike(cls, *family)) {
     Rebuild(cls, family);
     return;
   }
@@ -102,6 +97,17 @@ void ClassIndex::CatchUp(ClassId cls, Family* family) {
   }
 }
 
+// A name that was given back may have another id now.
+bool ClassIndex::AsksForAlike(ClassId cls, const Family& family) const {
+  auto known = family.resources.begin();
+  for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
+    if (entry.amount <= 0) continue;
+    if (known == family.resources.end() || *known != entry.id) return false;
+    ++known;
+  }
+  return known == family.resources.end();
+}
+
 // A learned refusal is its class's alone.
 bool ClassIndex::Allows(ClassId cls, NodeId node) const {
   const Obstacle obstacle = cluster_->FindObstacle(node, cls);
@@ -115,6 +121,10 @@ bool ClassIndex::HasSome(NodeId node, const Family& family) const {
 }
 
 void ClassIndex::Rebuild(ClassId cls, Family* family) {
+  family->resources.clear();
+  for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
+    if (entry.amount > 0) family->resources.push_back(entry.id);
+  }
   family->position = cluster_->log_end();
   family->rank_epoch = cluster_->order().epoch();
   const auto nodes = static_cast<size_t>(cluster_->node_limit());
@@ -123,6 +133,7 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
   family->score.assign(nodes, 0);
   family->rank.assign(nodes, 0);
   family->chunks.clear();
+  family->bounds.clear();
   std::vector<Entry> entries;
   entries.reserve(nodes);
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
@@ -145,6 +156,7 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
                           entries.begin() + static_cast<std::ptrdiff_t>(end));
     chunk->most.assign(family->resources.size(), 0);
     for (const Entry& entry : chunk->entries) Raise(entry.node, *family, chunk.get());
+    family->bounds.push_back(chunk->entries.front());
     family->chunks.push_back(std::move(chunk));
   }
 }
@@ -157,10 +169,8 @@ void ClassIndex::Raise(NodeId node, const Family& family, Chunk* chunk) const {
 }
 
 size_t ClassIndex::Find(const Entry& entry, const Family& family) {
-  const auto behind =
-      std::upper_bound(family.chunks.begin(), family.chunks.end(), entry,
-                       [](const Entry& e, const std::unique_ptr<Chunk>& chunk) { return e < chunk->entries.front(); });
-  return behind == family.chunks.begin() ? 0 : static_cast<size_t>(behind - family.chunks.begin()) - 1;
+  const auto behind = std::upper_bound(family.bounds.begin(), family.bounds.end(), entry);
+  return behind == family.bounds.begin() ? 0 : static_cast<size_t>(behind - family.bounds.begin()) - 1;
 }
 
 void ClassIndex::Insert(const Entry& entry, Family* family) const {
@@ -170,10 +180,12 @@ void ClassIndex::Insert(const Entry& entry, Family* family) const {
     first->most.assign(family->resources.size(), 0);
     Raise(entry.node, *family, first.get());
     family->chunks.push_back(std::move(first));
+    family->bounds.push_back(entry);
     return;
   }
   const size_t at = Find(entry, *family);
   Chunk& chunk = *family->chunks[at];
+  if (entry < family->bounds[at]) family->bounds[at] = entry;
   chunk.entries.insert(std::upper_bound(chunk.entries.begin(), chunk.entries.end(), entry), entry);
   Raise(entry.node, *family, &chunk);
   if (chunk.entries.size() <= kChunk) return;
@@ -183,7 +195,9 @@ void ClassIndex::Insert(const Entry& entry, Family* family) const {
   half->most = chunk.most;
   half->loose = chunk.loose = true;
   chunk.entries.resize(kChunk / 2);
-  family->chunks.insert(family->chunks.begin() + static_cast<std::ptrdiff_t>(at + 1), std::move(half));
+  const auto behind = static_cast<std::ptrdiff_t>(at + 1);
+  family->bounds.insert(family->bounds.begin() + behind, half->entries.front());
+  family->chunks.insert(family->chunks.begin() + behind, std::move(half));
 }
 
 void ClassIndex::Erase(const Entry& entry, Family* family) {
@@ -193,7 +207,9 @@ void ClassIndex::Erase(const Entry& entry, Family* family) {
   MUSTER_CHECK(found != chunk.entries.end() && found->node == entry.node);
   chunk.entries.erase(found);
   chunk.loose = true;
-  if (chunk.entries.empty()) family->chunks.erase(family->chunks.begin() + static_cast<std::ptrdiff_t>(at));
+  if (!chunk.entries.empty()) return;
+  family->bounds.erase(family->bounds.begin() + static_cast<std::ptrdiff_t>(at));
+  family->chunks.erase(family->chunks.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
 void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* family) {

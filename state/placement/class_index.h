@@ -49,6 +49,7 @@ class ClassIndex {
     std::vector<int32_t> score;         // by NodeId: the score it is listed with
     std::vector<int64_t> rank;          // by NodeId: the rank it is listed with
     std::vector<std::unique_ptr<Chunk>> chunks;
+    std::vector<Entry> bounds;  // of each chunk: none of its entries comes before it, all of the chunk before do
   };
 
  public:
@@ -112,6 +113,7 @@ class ClassIndex {
   void Update(ClassId cls, NodeId node, bool constraints, Family* family);
   void Insert(const Entry& entry, Family* family) const;
   static void Erase(const Entry& entry, Family* family);
+  [[nodiscard]] bool AsksForAlike(ClassId cls, const Family& family) const;
   // The chunk that has the entry, or is to have it.
   static size_t Find(const Entry& entry, const Family& family);
   void Raise(NodeId node, const Family& family, Chunk* chunk) const;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "state/base/check.h"
 
 namespace muster {
@@ -17,8 +18,9 @@ bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
          a.allocatable == b.allocatable;
 }
 
-// As near as node.free tells it: what is below -2^62 is far below what anybody asks for.
-int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, -(int64_t{1} << 62))); }
+// As near as node.free tells it: what is below this is far below what anybody asks for.
+constexpr int64_t kLeastTold = -(int64_t{1} << 62);
+int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, kLeastTold)); }
 
 }  // namespace
 
@@ -212,9 +214,11 @@ void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t time
   const bool counted = node->present && !node->facts.unschedulable;
   for (const auto& [id, amount] : cls.request.entries()) {
     if (amount == 0) continue;
-    sums.Add(id, WideSum{amount} * times);
+    const WideSum change = WideSum{amount} * times;
+    sums.Add(id, change);
     const int64_t before = node->free.Get(id);
-    const int64_t after = Told(node->Left(id));
+    // What could be told before is exact, but at its bound.
+    const int64_t after = Told(before == kLeastTold ? node->Left(id) : before - change);
     node->free.Set(id, after);
     if (counted) total_free_.Add(id, WideSum{std::max<int64_t>(0, after)} - std::max<int64_t>(0, before));
   }
@@ -227,8 +231,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   Node& node = mutable_node(id);
   Add(&node, c, kind, times);
   for (const HostPort& port : c.shape.host_ports) {
-    auto held =
-        std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
+    auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
     (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
   }
@@ -241,8 +244,7 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   MUSTER_CHECK(times > 0 && (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) >= times);
   Add(&node, c, kind, -times);
   for (const HostPort& port : c.shape.host_ports) {
-    const auto held =
-        std::find_if(node.ports.begin(), node.ports.end(), [&](const PortCharges& p) { return p.port == port; });
+    const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     MUSTER_CHECK(held != node.ports.end());
     int32_t& count = kind == ChargeKind::kUsed ? held->used : held->reserved;
     MUSTER_CHECK(count >= times);
@@ -263,8 +265,8 @@ Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
   if (node.facts.unschedulable) {
     // kube-scheduler reads `unschedulable` as this taint, which a pod may tolerate.
     static const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
-    const bool tolerated = std::any_of(c.shape.tolerations.begin(), c.shape.tolerations.end(),
-                                       [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
+    const bool tolerated =
+        absl::c_any_of(c.shape.tolerations, [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
     if (!tolerated) return Obstacle::kUnschedulable;
   }
   if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;
@@ -273,7 +275,7 @@ Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
     if (label == node.facts.labels.end() || label->second != value) return Obstacle::kSelector;
   }
   if (c.shape.has_affinity) {
-    const bool any = std::any_of(c.shape.affinity.begin(), c.shape.affinity.end(), [&](const NodeSelectorTerm& term) {
+    const bool any = absl::c_any_of(c.shape.affinity, [&](const NodeSelectorTerm& term) {
       return Matches(term, node.facts.name, node.facts.labels);
     });
     if (!any) return Obstacle::kAffinity;
@@ -293,13 +295,13 @@ int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
     }
     limit = std::min(limit, 1);
   }
+  if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // without dividing
   return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
 }
 
 bool Cluster::FitsWith(NodeId id, ClassId cls, const ResourceSum& regained) const {
   const Node& node = this->node(id);
-  const auto& request = pod_class(cls).request.entries();
-  return std::all_of(request.begin(), request.end(), [&](const ResourceVector::Entry& entry) {
+  return absl::c_all_of(pod_class(cls).request.entries(), [&](const ResourceVector::Entry& entry) {
     return entry.amount <= 0 || entry.amount <= node.Left(entry.id) + regained.Get(entry.id);
   });
 }
@@ -325,20 +327,19 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
 
 bool Cluster::ReservationsExceed(NodeId id) const {
   const Node& node = this->node(id);
-  const auto& reserved = node.reserved.entries();
-  return std::any_of(reserved.begin(), reserved.end(),
-                     [&](const ResourceSum::Entry& entry) { return entry.amount > 0 && node.free.Get(entry.id) < 0; });
+  return absl::c_any_of(node.reserved.entries(), [&](const ResourceSum::Entry& entry) {
+    return entry.amount > 0 && node.free.Get(entry.id) < 0;
+  });
 }
 
 bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
   const std::vector<HostPort>& ports = pod_class(cls).shape.host_ports;
-  return std::any_of(ports.begin(), ports.end(), [&](const HostPort& port) {
+  return absl::c_any_of(ports, [&](const HostPort& port) {
     int32_t holders = 0;
     for (const PortCharges& held : node(id).ports) {
       if (Conflicts(held.port, port)) holders += held.used + held.reserved;
     }
-    const auto own =
-        std::count_if(ports.begin(), ports.end(), [&](const HostPort& other) { return Conflicts(other, port); });
+    const auto own = absl::c_count_if(ports, [&](const HostPort& other) { return Conflicts(other, port); });
     return holders > own;
   });
 }

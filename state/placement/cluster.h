@@ -49,18 +49,19 @@ struct PortCharges {
   int32_t reserved = 0;
 };
 
+// What the planner reads stands together, and first.
 struct Node {
-  NodeDescription facts;
   bool known = false;    // false: this id is unused
   bool present = false;  // false: only known because pods are bound to it
-  ResourceVector allocatable;
-  ResourceSum used;
-  ResourceSum reserved;
-  ResourceVector free;             // what is left, as near as it can be told: at least -2^62; negative where facts
-                                   // say more than there is
-  std::vector<PortCharges> ports;  // held by some charge
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
+  ResourceVector free;  // what is left, as near as it can be told: at least -2^62; negative where facts say more than
+                        // there is
+  ResourceVector allocatable;
+  ResourceSum reserved;
+  ResourceSum used;
+  std::vector<PortCharges> ports;  // held by some charge
+  NodeDescription facts;
 
   [[nodiscard]] WideSum Left(ResourceId id) const {
     return WideSum{allocatable.Get(id)} - used.Get(id) - reserved.Get(id);

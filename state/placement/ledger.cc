@@ -45,25 +45,31 @@ void Ledger::DischargePod(int32_t pod, bool gained) {
 }
 
 void Ledger::TakeOver(int32_t claim, NodeId node, ClassId cls, int32_t pods) {
-  std::vector<Promise>& here = promises_[node];
-  auto entry =
-      std::find_if(here.begin(), here.end(), [&](const Promise& p) { return p.claim == claim && p.cls == cls; });
-  if (entry == here.end()) entry = here.insert(here.end(), Promise{claim, cls, 0});
+  Promises& here = promises_[node];
+  if (here.made.empty()) {
+    here.at = promised_.size();
+    promised_.push_back(node);
+  }
+  const auto same = [&](const Promise& p) { return p.claim == claim && p.cls == cls; };
+  auto entry = std::find_if(here.made.begin(), here.made.end(), same);
+  if (entry == here.made.end()) entry = here.made.insert(entry, Promise{claim, cls, 0});
   entry->pods += pods;
   cluster_->HoldClass(cls, pods);
   MarkNode(node);
 }
 
 void Ledger::Unpromise(int32_t claim, NodeId node, ClassId cls) {
-  const auto at = promises_.find(node);
-  MUSTER_CHECK(at != promises_.end());
-  std::vector<Promise>& here = at->second;
-  const auto entry =
-      std::find_if(here.begin(), here.end(), [&](const Promise& p) { return p.claim == claim && p.cls == cls; });
-  MUSTER_CHECK(entry != here.end() && entry->pods > 0);
-  if (--entry->pods == 0) here.erase(entry);
-  if (here.empty()) promises_.erase(at);
+  Promises& here = promises_[node];
+  const auto same = [&](const Promise& p) { return p.claim == claim && p.cls == cls; };
+  const auto entry = std::find_if(here.made.begin(), here.made.end(), same);
+  MUSTER_CHECK(entry != here.made.end() && entry->pods > 0);
   MarkNode(node);
+  if (--entry->pods > 0) return;
+  here.made.erase(entry);
+  if (!here.made.empty()) return;
+  promises_[promised_.back()].at = here.at;
+  promised_[here.at] = promised_.back();
+  promised_.pop_back();
 }
 
 void Ledger::AddPlace(int32_t claim, NodeId node, ClassId cls) {
@@ -75,12 +81,6 @@ void Ledger::GiveBackPlace(int32_t claim, NodeId node, ClassId cls, bool gained)
   Unpromise(claim, node, cls);
   cluster_->Discharge(node, cls, ChargeKind::kReserved, 1, gained);
   cluster_->ReleaseClass(cls);
-}
-
-absl::Span<const Ledger::Promise> Ledger::PromisedOn(NodeId node) const {
-  const auto at = promises_.find(node);
-  if (at == promises_.end()) return {};
-  return at->second;
 }
 
 void Ledger::MarkNode(NodeId node) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
 #include "state/base/by_id.h"
 #include "state/placement/cluster.h"
@@ -56,9 +57,9 @@ class Ledger {
   void AddPlace(int32_t claim, NodeId node, ClassId cls);
   void GiveBackPlace(int32_t claim, NodeId node, ClassId cls, bool gained);
   // What is promised on `node`.
-  [[nodiscard]] absl::Span<const Promise> PromisedOn(NodeId node) const;
+  [[nodiscard]] absl::Span<const Promise> PromisedOn(NodeId node) const { return promises_.Of(node).made; }
   // Nodes on which something is promised, in no order.
-  [[nodiscard]] const absl::flat_hash_map<NodeId, std::vector<Promise>>& promises() const { return promises_; }
+  [[nodiscard]] const std::vector<NodeId>& promised() const { return promised_; }
 
   // --- for readers ---
   void MarkNode(NodeId node);
@@ -67,12 +68,18 @@ class Ledger {
   [[nodiscard]] std::vector<std::string> TakeChanged();
 
  private:
+  struct Promises {
+    absl::InlinedVector<Promise, 2> made;
+    size_t at = 0;  // in promised_, while there are some
+  };
+
   void Unpromise(int32_t claim, NodeId node, ClassId cls);
 
   Cluster* cluster_;
   ById<PodCharge> pods_;
   absl::flat_hash_map<NodeId, int32_t> going_;
-  absl::flat_hash_map<NodeId, std::vector<Promise>> promises_;
+  ById<Promises> promises_;  // by NodeId
+  std::vector<NodeId> promised_;
   std::vector<NodeId> changed_;
   std::vector<uint8_t> is_changed_;   // by NodeId
   std::vector<std::string> removed_;  // names, since readers were told last

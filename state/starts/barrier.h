@@ -48,7 +48,9 @@ class Barrier {
   void Commit(const Pod& pod, NodeId node);
   // Returns whether it had arrived before.
   bool NoteArrived(const Pod& pod) { return std::exchange(states_[pod.id].arrived, true); }
-  void ForgetArrival(const Pod& pod) { states_[pod.id].arrived = false; }
+  void ForgetArrival(const Pod& pod) {
+    if (Of(pod).arrived) states_[pod.id].arrived = false;
+  }
 
   // The pod waits at the barrier with its slot, at most until `until_ms`. REQUIRES: it has a slot.
   void HoldSlot(const Pod& pod, int64_t until_ms);

@@ -121,8 +121,13 @@ void Calls::Call(const Pod& pod, NodeId hint, int64_t plan, Step* step) {
 }
 
 void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step) {
+  const auto parked = [&](const Pod* pod, bool has_slot) {
+    return pod->facts.our_gate || Of(*pod).refused || (again && has_slot);
+  };
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  if (!again && absl::c_none_of(pending, [&](const Pod* pod) { return parked(pod, false); })) return;
   FreePlaces places(plan);
-  for (const Pod* pod : gang.in(MemberState::kPending)) {
+  for (const Pod* pod : pending) {
     if (!gangs_->Plannable(*pod) || pod->stuck) continue;
     const bool has_slot = plans.SlotIndex(*pod) >= 0;
     NodeId hint = kNoNode;
@@ -131,8 +136,7 @@ void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, 
       if (place < 0) continue;
       hint = plan.slots[static_cast<size_t>(place)].node;
     }
-    const bool parked = pod->facts.our_gate || Of(*pod).refused || (again && has_slot);
-    if (parked && (again || !Of(*pod).called)) Call(*pod, hint, plan.id, step);
+    if (parked(pod, has_slot) && (again || !Of(*pod).called)) Call(*pod, hint, plan.id, step);
   }
 }
 

@@ -70,7 +70,9 @@ class Calls {
   // --- what became of a pod ---
   void SetParked(const Pod& pod, bool refused);
   void NoteRefused(const Pod& pod) { states_[pod.id].refused = true; }
-  void NoteCalled(const Pod& pod, bool called) { states_[pod.id].called = called; }
+  void NoteCalled(const Pod& pod, bool called) {
+    if (Of(pod).called != called) states_[pod.id].called = called;
+  }
   void NoteSaid(const Pod& pod, const Reason& reason) { states_[pod.id].said = WordOf(reason); }
   // The pod was called for the plan, and its scheduler has heard it: what it says of the pod since is about the plan.
   [[nodiscard]] bool Heard(const Pod& pod, int64_t plan) const;

@@ -32,13 +32,14 @@ void Claims::Adopt(const Gang& gang, int64_t id, absl::Span<const Statement::Ope
   r_.backlog->ForgetReason(gang.id);
   r_.gangs->SetRootCause(gang, "");
   if (gang.submitted) return AssignSlots(gang, step->now_ms());
+  bool any_stuck = false;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     r_.calls->NoteCalled(*pod, false);
     r_.barrier->ForgetArrival(*pod);
+    any_stuck = any_stuck || pod->stuck;
   }
   r_.clock->Start(gang, /*by_plan=*/true, step->now_ms());
   // Who found no node before is tried again where the others are too few.
-  const bool any_stuck = absl::c_any_of(gang.in(MemberState::kPending), [](const Pod* pod) { return pod->stuck; });
   if (any_stuck && !OthersCanTake(gang, *r_.plans->Of(gang))) r_.gangs->ForgetStuck(gang);
   r_.calls->CallMembers(gang, *r_.plans->Of(gang), *r_.plans, /*again=*/false, step);
 }

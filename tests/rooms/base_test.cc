@@ -168,6 +168,13 @@ TEST(ByIdRoom, KeepsWhatItIsGiven) {
   kept.Reset(0);
   EXPECT_EQ(kept.Of(0), "");
   EXPECT_EQ(kept.Of(3), "three");
+  const std::string* third = &kept[3];
+  kept[100'000] = "far";
+  EXPECT_EQ(&kept.Of(3), third) << "what is kept never moves";
+  EXPECT_EQ(kept.Of(99'999), "");
+  kept.Reset(100'000);
+  kept.Reset(200'000);
+  EXPECT_EQ(kept.Of(100'000), "");
   kept.Reset(3);
   EXPECT_EQ(kept.Of(3), "");
 }

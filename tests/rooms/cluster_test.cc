@@ -174,6 +174,19 @@ TEST_F(Nodes, IdsAreGivenAgain) {
   EXPECT_EQ(cluster_.InternNode("d"), 2);
 }
 
+// SPEC section 1: far more than can be told is charged, and given back; what is free is exact again.
+TEST_F(Nodes, WhatIsFreeIsExactAfterMoreThanCanBeTold) {
+  const NodeId node = Put("n", 8, 1'000);
+  const ClassId vast = Acquire(kMaxAmount);
+  for (int i = 0; i < 600; ++i) Use(node, vast);
+  EXPECT_EQ(cluster_.node(node).free.Get(kCpu), -(int64_t{1} << 62)) << "2^53 each, 600 times";
+  for (int i = 0; i < 100; ++i) Return(node, vast);
+  EXPECT_EQ(cluster_.node(node).free.Get(kCpu), 8 - 500 * kMaxAmount);
+  Return(node, vast, 500);
+  EXPECT_EQ(cluster_.node(node).free.Get(kCpu), 8);
+  EXPECT_EQ(cluster_.TotalFree().Get(kCpu), 8);
+}
+
 TEST_F(Nodes, TotalFreeLeavesOutWhatNobodyCanUse) {
   EXPECT_EQ(cluster_.TotalFree(), ResourceSum());
   const NodeId a = Put(NodeWith("a", {{"cpu", 8}, {"memory", 4}}));

@@ -158,7 +158,7 @@ class RoomsTest : public testing::Test {
   void ExpectNothingPromised() const {
     EXPECT_EQ(barrier_.held_binds(), 0);
     EXPECT_EQ(plans_.promised_holds(), 0);
-    EXPECT_TRUE(ledger_.promises().empty());
+    EXPECT_TRUE(ledger_.promised().empty());
   }
 
   Cluster cluster_;

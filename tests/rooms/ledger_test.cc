@@ -117,7 +117,7 @@ TEST_F(LedgerTest, ANodeThatIsGoneIsNotForgottenWhileThePodStays) {
 
 TEST_F(LedgerTest, AClaimIsPromisedPlacesByClassAndNode) {
   EXPECT_TRUE(ledger_.PromisedOn(a_).empty());
-  EXPECT_TRUE(ledger_.promises().empty());
+  EXPECT_TRUE(ledger_.promised().empty());
   Reserve(a_, one_, 2);
   ledger_.TakeOver(7, a_, one_, 2);
   EXPECT_EQ(Promised(a_), (decltype(Promised(a_)){{7, one_, 2}}));
@@ -133,7 +133,7 @@ TEST_F(LedgerTest, AClaimIsPromisedPlacesByClassAndNode) {
   EXPECT_EQ(Reserved(b_), 1);
   EXPECT_EQ(cluster_.pod_class(one_).pods, 6);
   EXPECT_EQ(cluster_.pod_class(two_).pods, 2);
-  EXPECT_EQ(ledger_.promises().size(), 2U);
+  EXPECT_EQ(ledger_.promised().size(), 2U);
 }
 
 TEST_F(LedgerTest, PlacesAreGivenBackOneByOne) {
@@ -150,7 +150,7 @@ TEST_F(LedgerTest, PlacesAreGivenBackOneByOne) {
   ledger_.GiveBackPlace(7, a_, one_, true);
   ledger_.GiveBackPlace(7, a_, one_, true);
   EXPECT_TRUE(ledger_.PromisedOn(a_).empty());
-  EXPECT_TRUE(ledger_.promises().empty());
+  EXPECT_TRUE(ledger_.promised().empty());
   EXPECT_EQ(Reserved(a_), 0);
   EXPECT_EQ(cluster_.pod_class(one_).pods, 1);
 }

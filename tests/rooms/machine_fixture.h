@@ -100,7 +100,7 @@ class WholeMachine : public testing::Test {
   void ExpectNothingLeft() const {
     EXPECT_EQ(machine_.held_binds(), 0);
     EXPECT_EQ(machine_.promised_holds(), 0);
-    EXPECT_TRUE(machine_.ledger().promises().empty());
+    EXPECT_TRUE(machine_.ledger().promised().empty());
     for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
       EXPECT_EQ(machine_.cluster().node(id).used_pods, 0) << machine_.cluster().node(id).facts.name;
       EXPECT_EQ(machine_.cluster().node(id).reserved_pods, 0) << machine_.cluster().node(id).facts.name;

@@ -186,7 +186,7 @@ TEST_F(PlansTest, WhatIsOpenIsDroppedAndTheRestStays) {
   EXPECT_EQ(plans_.promised_holds(), 2);
   EXPECT_EQ(ReservedOn("m"), 0);
   EXPECT_EQ(ReservedOn("n"), 0);
-  EXPECT_TRUE(ledger_.promises().empty());
+  EXPECT_TRUE(ledger_.promised().empty());
 }
 
 TEST_F(PlansTest, WhatStaysMovesUp) {
