@@ -65,11 +65,16 @@ tsan:
 e2e-build: build
 	@tools/install-deps.sh --e2e
 	@mkdir -p tests/e2e/bin
-	@echo "building kube-apiserver, kube-scheduler and etcd (ten minutes the first time)"
+	@echo "building kube-apiserver, kube-scheduler and etcd, 1.37 and 1.35 (ten minutes each the first time)"
 	@cd tests/e2e && go build -o bin/kube ./cmd/kube
+	@cd tests/e2e && go build -modfile=go-1.35.mod -o bin/kube-1.35 ./cmd/kube
 
+# All of it with the newest Kubernetes, its core with the oldest that is supported: whole gangs, holds, preemption, the lease.
+E2E_CORE = TestWholeOrNotAtAll|TestTwoGangsInterleaved|TestWaitTimeExpires|TestNoEvictionForAGangThatCannotFit|TestAGangThatCannotStartDelaysNobody|TestDeletedWhileHeld|TestAsShipped
 e2e: e2e-build
 	@cd tests/e2e && go test -count=1 -timeout 25m -v .
+	@echo "once more with 1.35: $(E2E_CORE)"
+	@cd tests/e2e && MUSTER_E2E_KUBE=$(CURDIR)/tests/e2e/bin/kube-1.35 go test -count=1 -timeout 15m -v -run '^($(E2E_CORE))$$' .
 
 bench: build
 	@JOBS=$(JOBS) tools/bench.sh $(BUILD) $(BENCH_AGAINST)

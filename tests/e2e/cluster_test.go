@@ -219,6 +219,7 @@ func (c *cluster) startControlPlane() error {
 		"--etcd-servers="+etcdURL,
 		fmt.Sprintf("--secure-port=%d", port),
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1",
+		"--endpoint-reconciler-type=none", // nobody looks for it in the cluster; 1.37 takes no loopback address otherwise
 		"--tls-cert-file="+c.path("serving.crt"), "--tls-private-key-file="+c.path("serving.key"),
 		"--service-account-issuer=https://kubernetes.default.svc",
 		"--service-account-key-file="+c.path("accounts.key"), "--service-account-signing-key-file="+c.path("accounts.key"),
