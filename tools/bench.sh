@@ -56,7 +56,7 @@ else
   cat >>"$tree/tests/CMakeLists.txt" <<'CMAKE'
 file(GLOB present_figures bench/*_figures.cc)
 add_executable(core_bench_present EXCLUDE_FROM_ALL bench/core_bench_present.cc bench/core_world.cc ${present_figures})
-target_link_libraries(core_bench_present PRIVATE muster_machine muster_store)
+target_link_libraries(core_bench_present PRIVATE $<TARGET_NAME_IF_EXISTS:muster_allocator> muster_machine muster_store)
 CMAKE
   echo "building ${commit:0:12} in $made"
   cmake -S "$tree" -B "$made" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >"$made.log" 2>&1 || { cat "$made.log"; exit 1; }

@@ -25,7 +25,7 @@ using muster::ContextSettings;
 constexpr char kAbout[] =
     "Talks to a running musterd: gangs, nodes, events, and why a gang waits.\n\n"
     "  musterctl get gangs -A              every gang with its phase and reason\n"
-    "  musterctl explain gang train        why it waits, since when, what would let it go\n"
+    "  musterctl explain gang train        why it waits, who has the room, what would let it go\n"
     "  musterctl explain pod train-3       the same of one pod\n"
     "  musterctl describe gang train       its rules and every member\n"
     "  musterctl watch gangs -A            a line for every change, as it happens\n"

@@ -36,7 +36,7 @@ void ReadInSteps(Engine* engine, const FinishCall& finish, Engine::ReadStep step
 }
 
 // Pods looked at in one step.
-constexpr int32_t kPodsAtOnce = 2000;
+constexpr int32_t kPodsAtOnce = 512;
 
 // A gang with its members, read on the engine's thread in order with commands, a part at a time, so that a large one
 // keeps no decision waiting.
@@ -55,7 +55,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   void Begin() {
     members_.clear();
     read_ = {};
-    holders_done_ = false;
+    members_read_ = false;
     holders_read_ = {};
     holders_ = {};
     ReadInSteps(
@@ -71,13 +71,16 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     const Gang* gang = machine.FindGang(key_);
     found_ = gang != nullptr;
     if (!found_) return true;
-    if (with_holders_ && !holders_done_) {
-      holders_done_ = machine.ViewHolders(*gang, kPodsAtOnce, &holders_read_, &holders_);
-      return false;
+    if (!members_read_) {
+      members_read_ = machine.ViewMembers(*gang, kMembersAtOnce, &read_, &members_);
+      all_ = static_cast<size_t>(gang->children());
+      return members_read_ && !with_holders_ ? See(machine, *gang) : false;
     }
-    if (!machine.ViewMembers(*gang, kMembersAtOnce, &read_, &members_)) return false;
-    view_ = machine.ViewGang(*gang, /*with_members=*/false);
-    all_ = static_cast<size_t>(gang->children());
+    if (!machine.ViewHolders(*gang, kPodsAtOnce, &holders_read_, &holders_)) return false;
+    return See(machine, *gang);
+  }
+  bool See(const Machine& machine, const Gang& gang) {
+    view_ = machine.ViewGang(gang, /*with_members=*/false);
     return true;
   }
   void End() {
@@ -109,7 +112,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
   bool found_ = false;
   int tries_ = 0;
   size_t all_ = 0;
-  bool holders_done_ = false;
+  bool members_read_ = false;
   HoldersRead holders_read_;
   HoldersView holders_;
   MembersRead read_;
@@ -144,10 +147,10 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
 
  private:
   bool Step(const Machine& machine) {
-    const Pod* pod =
-        uid_.empty() ? machine.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : machine.FindPod(uid_);
-    if (pod == nullptr) return !uid_.empty() || from_ >= machine.pod_limit();
-    uid_ = pod->facts.uid;
+    const std::string& uid = uid_.empty() ? found_ : uid_;
+    const Pod* pod = uid.empty() ? machine.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : machine.FindPod(uid);
+    if (pod == nullptr) return !uid.empty() || from_ >= machine.pod_limit();
+    found_ = pod->facts.uid;
     if (pod->gang != nullptr && !machine.ViewHolders(*pod->gang, kPodsAtOnce, &holders_read_, &holders_)) return false;
     view_ = machine.ViewPod(*pod);
     view_->gang.holders = std::move(holders_);
@@ -166,12 +169,13 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
   }
 
   Engine* const engine_;
-  std::string uid_;  // once it is known
+  const std::string uid_;
   const std::string name_space_;
   const std::string name_;
   const FinishCall finish_;
   v1::ExplainPodResponse* const response_;
   PodId from_ = 0;
+  std::string found_;  // the UID of the pod of that name
   HoldersRead holders_read_;
   HoldersView holders_;
   std::optional<PodView> view_;

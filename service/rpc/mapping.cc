@@ -23,15 +23,16 @@ std::string Ago(int64_t then_ms, int64_t now_ms) {
   return absl::FormatDuration(absl::Seconds(std::max<int64_t>(1, (now_ms - then_ms) / 1000)));
 }
 
-// "default/a nvidia.com/gpu: 16 (2 pods, since 40m)"
+// "gang default/a nvidia.com/gpu: 16 (2 pods, created 40m ago)"
 std::string Describe(const HolderView& holder, const std::string& resource, int64_t now_ms) {
   std::string out = absl::StrCat(holder.gang.empty() ? "pods of no gang" : absl::StrCat("gang ", holder.gang), " ",
-                                 FormatResources({{resource, holder.amount}}), " (");
+                                 FormatResources({{resource, Nearest(holder.amount)}}), " (");
   if (holder.pods > 0) absl::StrAppend(&out, holder.pods, holder.pods == 1 ? " pod" : " pods");
   if (holder.promised > 0) {
-    absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised, " reserved for members still to come");
+    absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised, " reserved ", Ago(holder.promised_ms, now_ms),
+                    " ago for members still to come");
   }
-  if (holder.since_ms != kNever) absl::StrAppend(&out, ", for ", Ago(holder.since_ms, now_ms));
+  if (!holder.gang.empty()) absl::StrAppend(&out, ", created ", Ago(holder.created_ms, now_ms), " ago");
   return out + ")";
 }
 
@@ -42,9 +43,11 @@ std::string Describe(const HoldersView& view, int64_t now_ms) {
     absl::StrAppend(&out, i == 0 ? "" : "; ", Describe(view.holders[i], view.resource, now_ms));
   }
   if (view.holders.size() > kMost) {
-    int64_t rest = 0;
+    WideSum rest = 0;
     for (size_t i = kMost; i < view.holders.size(); ++i) rest += view.holders[i].amount;
-    absl::StrAppend(&out, "; ", view.holders.size() - kMost, " more ", FormatResources({{view.resource, rest}}));
+    const size_t others = view.holders.size() - kMost;
+    absl::StrAppend(&out, "; ", others,
+                    others == 1 ? " other: " : " others: ", FormatResources({{view.resource, Nearest(rest)}}));
   }
   return out;
 }

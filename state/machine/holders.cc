@@ -1,6 +1,6 @@
 // Who holds the room that a gang waits for, and since when (SPEC S-5).
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "absl/container/btree_map.h"
 #include "state/machine/machine.h"
@@ -9,23 +9,21 @@
 namespace muster {
 namespace {
 
-// The class of a member that has no node yet; kNoClass: there is none.
-ClassId WaitingClass(const Gang& gang, const Ledger& ledger) {
-  for (const Pod* pod : gang.in(MemberState::kPending)) {
-    if (pod->cls != kNoClass && ledger.ChargeOf(pod->id).node == kNoNode) return pod->cls;
-  }
-  return kNoClass;
-}
+// Room for one more pod of the class, and what of its request most of the nodes that it may use have least of.
+struct Scarcity {
+  bool none_has_room = true;
+  std::string resource;  // empty: there is no such node
+};
 
-// Of what pods of the class ask for, what most of the nodes that they may use have least of; empty: there are none.
-std::string ScarceResource(const Cluster& cluster, ClassId cls) {
-  const auto& request = cluster.pod_class(cls).request;
+Scarcity Look(const Cluster& cluster, ClassId cls) {
+  Scarcity out;
   absl::btree_map<std::string, int32_t> nodes;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     if (!cluster.node(id).present || cluster.FindObstacle(id, cls) != Obstacle::kNone) continue;
+    out.none_has_room = out.none_has_room && cluster.Room(id, cls, 1) == 0;
     ResourceId scarce = -1;
     int64_t least = 0;
-    for (const auto& [resource, amount] : request.entries()) {
+    for (const auto& [resource, amount] : cluster.pod_class(cls).request.entries()) {
       if (amount <= 0) continue;
       const int64_t times = cluster.node(id).free.Get(resource) / amount;
       if (scarce >= 0 && times >= least) continue;
@@ -36,54 +34,74 @@ std::string ScarceResource(const Cluster& cluster, ClassId cls) {
   }
   const auto most =
       std::max_element(nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  return most == nodes.end() ? "" : most->first;
+  if (most != nodes.end()) out.resource = most->first;
+  return out;
 }
 
-bool LacksRoom(ReasonCode code) { return code == ReasonCode::kNoRoom || code == ReasonCode::kNoPlaceFound; }
+// Adds to what the gang, or pods of none, hold.
+HolderView& HolderOf(const Gang* gang, absl::btree_map<std::string, HolderView>* holders) {
+  const absl::string_view key = gang == nullptr ? absl::string_view() : gang->key;
+  const auto known = holders->find(key);
+  if (known != holders->end()) return known->second;
+  HolderView& view = (*holders)[std::string(key)];
+  if (gang == nullptr) return view;
+  view.gang = gang->key;
+  view.created_ms = gang->created_ms;
+  return view;
+}
 
 }  // namespace
 
-bool Machine::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
-  const ClassId wanted = LacksRoom(gang.reason.code) ? WaitingClass(gang, ledger_) : kNoClass;
-  if (wanted == kNoClass) return true;
-  const auto amount_of = [&](NodeId node, ClassId cls) -> int64_t {
-    if (cls == kNoClass || cluster_.FindObstacle(node, wanted) != Obstacle::kNone) return 0;
-    return cluster_.pod_class(cls).request.Get(cluster_.names().Find(read->resource));
-  };
-  const auto holder = [&](const Gang* of) -> HolderView& {
-    HolderView& view = read->holders[of == nullptr ? "" : of->key];
-    if (of == nullptr || !view.gang.empty()) return view;
-    view.gang = of->key;
-    const Plan* plan = plans_.Of(*of);
-    if (of->reason.code == ReasonCode::kSatisfied) {
-      view.since_ms = of->reason_since_ms;
-    } else if (plan != nullptr) {
-      view.since_ms = plan->created_ms;
+bool LacksRoom(ReasonCode code) { return code == ReasonCode::kNoRoom || code == ReasonCode::kNoPlaceFound; }
+
+// The first member of the gang, or of those that start with it, of whose kind not one finds room; where each finds room
+// alone, the first.
+void Machine::FindRoomless(const Gang& gang, HoldersRead* read) const {
+  absl::btree_map<ClassId, Scarcity> seen;
+  for (const Gang* each : eligibility_.Unplaced(gang)) {
+    for (const Pod* pod : each->in(MemberState::kPending)) {
+      if (!gangs_.Plannable(*pod) || plans_.SlotIndex(*pod) >= 0 || seen.contains(pod->cls)) continue;
+      const Scarcity& of = seen.emplace(pod->cls, Look(cluster_, pod->cls)).first->second;
+      if (!of.none_has_room && !read->uid.empty()) continue;
+      read->uid = pod->facts.uid;
+      read->resource = of.resource;
+      if (of.none_has_room) return;
     }
-    return view;
+  }
+}
+
+bool Machine::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
+  if (!LacksRoom(gang.reason.code)) return true;
+  const bool begins = !std::exchange(read->begun, true);
+  if (begins) FindRoomless(gang, read);
+  const Pod* roomless = FindPod(read->uid);
+  const ResourceId resource = cluster_.names().Find(read->resource);
+  if (roomless == nullptr || roomless->cls == kNoClass || resource < 0) return true;
+  const auto amount_of = [&](NodeId node, ClassId cls) -> int64_t {
+    if (cls == kNoClass || cluster_.FindObstacle(node, roomless->cls) != Obstacle::kNone) return 0;
+    return cluster_.pod_class(cls).request.Get(resource);
   };
-  if (!std::exchange(read->begun, true)) {
-    read->resource = ScarceResource(cluster_, wanted);
-    if (read->resource.empty()) return true;
+  if (begins) {
     for (const NodeId node : ledger_.promised()) {
       for (const Ledger::Promise& promise : ledger_.PromisedOn(node)) {
         const int64_t amount = amount_of(node, promise.cls);
         if (amount == 0 || promise.claim == gang.id) continue;
-        HolderView& of = holder(&gangs_.gang(promise.claim));
+        const Gang& to = gangs_.gang(promise.claim);
+        HolderView& of = HolderOf(&to, &read->holders);
         of.promised += promise.pods;
-        of.amount += amount * promise.pods;
+        of.promised_ms = plans_.Of(to)->created_ms;
+        of.amount += WideSum{amount} * promise.pods;
       }
     }
   }
-  if (cluster_.names().Find(read->resource) < 0) return true;  // nobody uses it any more
   const PodId end = std::min(gangs_.pod_limit(), read->next + limit);
   for (; read->next < end; ++read->next) {
-    const Pod* pod = gangs_.PodAt(read->next);
     const Ledger::PodCharge& charge = ledger_.ChargeOf(read->next);
-    if (pod == nullptr || charge.node == kNoNode || pod->gang == &gang) continue;
-    const int64_t amount = amount_of(charge.node, charge.cls);
+    if (charge.node == kNoNode) continue;
+    const Pod& pod = gangs_.pod(read->next);
+    const int64_t amount = pod.gang == &gang ? 0 : amount_of(charge.node, charge.cls);
     if (amount == 0) continue;
-    HolderView& of = holder(pod->gang);
+    HolderView& of = HolderOf(pod.gang, &read->holders);
     ++of.pods;
     of.amount += amount;
   }

@@ -31,7 +31,16 @@ class Expected {
     Count(cls);
   }
   void Count(ClassId cls) { ++classes_[cls]; }
-  [[nodiscard]] absl::Status Compare() const {
+  [[nodiscard]] absl::Status Compare(const Ledger& ledger) const {
+    size_t promised = 0;
+    for (const OnNode& at : nodes_) promised += at.promised.empty() ? 0 : 1;
+    if (promised != ledger.promised().size()) return Broken("the nodes that are promised are listed wrongly");
+    for (const NodeId node : ledger.promised()) {
+      size_t places = 0;
+      for (const Ledger::Promise& promise : ledger.PromisedOn(node)) places += static_cast<size_t>(promise.pods);
+      if (places == nodes_[static_cast<size_t>(node)].promised.size()) continue;
+      return Broken(absl::StrCat("node ", cluster_.node(node).facts.name, ": promises differ from the plans' slots"));
+    }
     ResourceSum free;
     for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
       if (absl::Status same = CompareNode(id); !same.ok()) return same;
@@ -62,6 +71,12 @@ class Expected {
     }
     if (cluster_.ReservationsExceed(id)) {
       return Broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
+    }
+    for (const ResourceVector* of : {&node.free, &node.allocatable}) {
+      for (const auto& [resource, amount] : of->entries()) {
+        if (node.free.Get(resource) == std::max<WideSum>(node.Left(resource), -(int64_t{1} << 62))) continue;
+        return Broken(absl::StrCat("node ", node.facts.name, ": what is free is not what is left"));
+      }
     }
     size_t held = 0;
     for (const PortCharges& port : node.ports) {
@@ -298,7 +313,7 @@ absl::Status Machine::CheckInvariants() const {
     }
   }
   if (alone != 0) return Broken("pods wait alone that are not among the waiters of their node");
-  return expected.Compare();
+  return expected.Compare(ledger_);
 }
 
 // What readers are told is what would be said now; what time alone changes is said when Tick comes.

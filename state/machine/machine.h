@@ -70,8 +70,8 @@ class Machine {
   // At most `limit` of its members behind `*read`, which moves on; true: these were the last. A member that changes its
   // state between two calls may be told twice, or not at all if it went back.
   bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const;
-  // Who holds what a gang without room waits for. Looks at no more than `limit` pods behind `*read`, which moves on;
-  // true: these were the last, and `out` has all of it.
+  // Who holds what a gang without room waits for: nobody, where its reason is another (LacksRoom). Looks at no more
+  // than `limit` pods behind `*read`, which moves on; true: these were the last, and `out` has all of it.
   bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const;
   [[nodiscard]] PodView ViewPod(const Pod& pod) const;
   // Looks at no more than `limit` pods, from `*from` on (first 0), which moves on and is pod_limit() at the end;
@@ -138,6 +138,7 @@ class Machine {
   [[nodiscard]] absl::Status CheckReason(const Gang& gang) const;
   [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
   [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
+  void FindRoomless(const Gang& gang, HoldersRead* read) const;
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, Step* step);
   void SettleDeadlines(int64_t now_ms);
 

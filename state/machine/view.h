@@ -46,11 +46,12 @@ struct MemberView {
 
 // Who has some of the room that a gang waits for.
 struct HolderView {
-  std::string gang;           // "namespace/name"; empty: pods of no gang
-  int32_t pods = 0;           // there, or on their way
-  int32_t promised = 0;       // places kept for members that are still to come
-  int64_t amount = 0;         // of HoldersView::resource, by all of these
-  int64_t since_ms = kNever;  // the gang started, or its places were planned; kNever: not known
+  std::string gang;              // "namespace/name"; empty: pods of no gang
+  int32_t pods = 0;              // there, or on their way
+  int32_t promised = 0;          // places kept for members that are still to come
+  WideSum amount = 0;            // of HoldersView::resource, by all of these
+  int64_t created_ms = kNever;   // the gang; kNever: no gang
+  int64_t promised_ms = kNever;  // since when the places are kept; kNever: there are none
 };
 struct HoldersView {
   std::string resource;             // what there is least of, for what the gang asks; empty: nobody holds anything
@@ -102,9 +103,13 @@ struct MembersRead {
   std::string uid;
 };
 
+// Whether a gang with this reason waits for room that others have.
+[[nodiscard]] bool LacksRoom(ReasonCode code);
+
 // How far the reading of who holds room came (Machine::ViewHolders).
 struct HoldersRead {
   bool begun = false;
+  std::string uid;  // of a member that finds no room
   PodId next = 0;
   std::string resource;
   absl::btree_map<std::string, HolderView> holders;  // by gang

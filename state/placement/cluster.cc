@@ -258,6 +258,15 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   ForgetIfUnused(id);
 }
 
+Obstacle OwnObstacle(const NodeDescription& node, const PodTemplate& shape) {
+  for (const auto& [key, value] : shape.node_selector) {
+    const auto label = node.labels.find(key);
+    if (label == node.labels.end() || label->second != value) return Obstacle::kSelector;
+  }
+  const auto matches = [&](const NodeSelectorTerm& term) { return Matches(term, node.name, node.labels); };
+  return shape.has_affinity && absl::c_none_of(shape.affinity, matches) ? Obstacle::kAffinity : Obstacle::kNone;
+}
+
 Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
@@ -270,16 +279,7 @@ Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
     if (!tolerated) return Obstacle::kUnschedulable;
   }
   if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;
-  for (const auto& [key, value] : c.shape.node_selector) {
-    const auto label = node.facts.labels.find(key);
-    if (label == node.facts.labels.end() || label->second != value) return Obstacle::kSelector;
-  }
-  if (c.shape.has_affinity) {
-    const bool any = absl::c_any_of(c.shape.affinity, [&](const NodeSelectorTerm& term) {
-      return Matches(term, node.facts.name, node.facts.labels);
-    });
-    if (!any) return Obstacle::kAffinity;
-  }
+  if (const Obstacle own = OwnObstacle(node.facts, c.shape); own != Obstacle::kNone) return own;
   if (!c.excluded.empty() && c.excluded.contains(id)) return Obstacle::kLearned;
   return Obstacle::kNone;
 }

@@ -42,6 +42,9 @@ inline constexpr size_t kObstacles = 7;
 // The obstacle as a phrase: "a taint the pod does not tolerate".
 [[nodiscard]] absl::string_view ObstaclePhrase(Obstacle obstacle);
 
+// What of the pod's own choosing keeps it off a node with these facts: kSelector, kAffinity or kNone.
+[[nodiscard]] Obstacle OwnObstacle(const NodeDescription& node, const PodTemplate& shape);
+
 // A host port on a node, and how many charges hold it.
 struct PortCharges {
   HostPort port;

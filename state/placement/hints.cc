@@ -133,13 +133,17 @@ struct Lacking {
   bool possible = false;  // one of them has enough of it altogether
 };
 
-// Whether what keeps pods of the class off the node may pass by itself: what kube-scheduler said of it once, a node
-// that is cordoned, and the taints that Kubernetes gives nodes in trouble ("node.kubernetes.io/").
-bool MayPass(Obstacle obstacle, const Node& node, const PodClass& cls) {
-  if (obstacle == Obstacle::kTaint) {
-    return absl::StartsWith(FirstUntolerated(node.facts.taints, cls.shape.tolerations)->key, "node.kubernetes.io/");
+// Whether pods of the class may use the node once what passes by itself has passed: what kube-scheduler said of it
+// once, a cordon, and the taints that Kubernetes gives nodes in trouble, or that are not ready yet.
+bool MayEverTake(const Node& node, const PodClass& cls) {
+  std::vector<Taint> lasting;
+  for (const Taint& taint : node.facts.taints) {
+    const bool passes = absl::StartsWith(taint.key, "node.kubernetes.io/") ||
+                        absl::StartsWith(taint.key, "node.cloudprovider.kubernetes.io/");
+    if (!passes) lasting.push_back(taint);
   }
-  return obstacle == Obstacle::kNone || obstacle == Obstacle::kUnschedulable || obstacle == Obstacle::kLearned;
+  return FirstUntolerated(lasting, cls.shape.tolerations) == nullptr &&
+         OwnObstacle(node.facts, cls.shape) == Obstacle::kNone;
 }
 
 }  // namespace
@@ -154,7 +158,7 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
     const Node& node = cluster.node(id);
     if (!node.present) continue;
     const Obstacle obstacle = cluster.FindObstacle(id, cls);
-    if (when_empty < together && MayPass(obstacle, node, wanted)) {
+    if (when_empty < together && MayEverTake(node, wanted)) {
       when_empty += wanted.request.TimesIn(node.allocatable, together);
     }
     if (obstacle != Obstacle::kNone) {

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -205,6 +206,42 @@ TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(345)) << "and 200 more";
   EXPECT_FALSE(engine.stats().store_failing);
   EXPECT_EQ(sink.bindings, 1);
+}
+
+// How many gangs get a plan between two batches of commands, at most, of twelve that are announced at once.
+int MostPlannedAtOnce(const EngineOptions& options) {
+  MemoryStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), options, &store, &sink);
+  EXPECT_TRUE(engine.Start().ok());
+  std::set<std::string> planned;
+  int most = 0;
+  const int listener = engine.Listen([&](const ViewChange& change) {
+    int now = 0;
+    for (const auto& [key, gang] : *change.gangs) {
+      if (gang != nullptr && gang->planned > 0 && planned.insert(key).second) ++now;
+    }
+    most = std::max(most, now);
+  });
+  UpdateFacts facts;
+  facts.nodes = {SomeNode()};
+  for (int i = 0; i < 12; ++i) facts.pods.push_back(SomePod(absl::StrCat("p", i), absl::StrCat("g", i), 1));
+  EXPECT_TRUE(engine.Ask(std::move(facts)).ok());
+  EXPECT_TRUE(engine.Ask(FactsRead{}).ok());
+  while (engine.view()->promised_holds < 12) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(engine.Query([](const Machine&) {}).ok());
+  engine.Unlisten(listener);
+  EXPECT_EQ(planned.size(), 12U) << "and none is forgotten";
+  return most;
+}
+
+TEST(Engine, PlanningGivesWayToCommands) {
+  EngineOptions options;
+  options.planning_slice = absl::ZeroDuration();
+  EXPECT_EQ(MostPlannedAtOnce(options), 1) << "the time is up after each";
+  options.planning_slice = absl::Hours(1);
+  options.gangs_per_round = 5;
+  EXPECT_EQ(MostPlannedAtOnce(options), 5);
 }
 
 // K-2: a filter's answer promises nothing; it leaves although the batch's records wait for the store.

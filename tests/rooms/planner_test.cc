@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <random>
 #include <string>
@@ -335,6 +336,13 @@ TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
   b.taints = {{"node.kubernetes.io/not-ready", "", TaintEffect::kNoExecute}};
   Put(b);
   EXPECT_FALSE(never()) << "not ready";
+  for (const bool first : {true, false}) {
+    const Taint kept{"dedicated", "others", TaintEffect::kNoSchedule};
+    b.taints.insert(first ? b.taints.begin() : b.taints.end(), kept);
+    Put(b);
+    EXPECT_TRUE(never()) << "not ready, and kept for others";
+    b.taints.erase(std::find(b.taints.begin(), b.taints.end(), kept));
+  }
   b.taints = {{"dedicated", "others", TaintEffect::kNoSchedule}};
   Put(b);
   EXPECT_TRUE(never()) << "kept for others";
