@@ -69,7 +69,7 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
   if (PermittedBefore(pod, question.node)) return Permitted();
   const NodeId node = r_.cluster->FindNode(question.node);
   if (Reason reason = CannotPermit(pod, node, question.node); !reason.none()) return Reject(std::move(reason));
-  r_.bindings->SetBindWithin(pod, question.bind_within_ms > 0 ? question.bind_within_ms : bind_within_ms_);
+  r_.bindings->SetBindWithin(pod, std::max<int64_t>(0, question.bind_within_ms));
   const bool planned = gang != nullptr && r_.plans->Of(*gang) != nullptr;
   if (r_.plans->SlotIndex(pod) >= 0 || (planned && !r_.eligibility->PassesOneByOne(*gang))) {
     return PermitSlot(pod, node, question, step);
@@ -167,11 +167,17 @@ PermitReply Verbs::PermitSlot(const Pod& pod, NodeId node, const Permit& questio
 
 // G-4: the first of a gang group at the barrier says who should come next; later ones say nothing.
 std::vector<std::string> Verbs::OthersToTry(const Gang& gang) const {
+  std::vector<std::string> out;
+  if (gang.count(MemberState::kWaiting) > 1) return out;
   const Group group = r_.eligibility->GroupOf(gang);
   int32_t waiting = 0;
-  for (const Gang* each : group) waiting += each->count(MemberState::kWaiting);
-  std::vector<std::string> out;
+  size_t pending = 0;
+  for (const Gang* each : group) {
+    waiting += each->count(MemberState::kWaiting);
+    pending += each->in(MemberState::kPending).size();
+  }
   if (waiting != 1) return out;
+  out.reserve(std::min(pending, kMaxActivated));
   for (const Gang* each : group) {
     for (const Pod* pod : each->in(MemberState::kPending)) {
       if (out.size() >= kMaxActivated) return out;

@@ -31,8 +31,7 @@ struct VerbRooms {
 
 class Verbs {
  public:
-  // `bind_within_ms`: how long the caller of a permitted pod has to bind it when it names no time.
-  Verbs(const VerbRooms& rooms, int64_t bind_within_ms) : r_(rooms), bind_within_ms_(bind_within_ms) {}
+  explicit Verbs(const VerbRooms& rooms) : r_(rooms) {}
 
   [[nodiscard]] PreFilterReply OnPreFilter(const PreFilter& question, int64_t now_ms);
   [[nodiscard]] PermitReply OnPermit(const Permit& question, Step* step);
@@ -64,7 +63,6 @@ class Verbs {
   [[nodiscard]] Reason Refusal(NodeId node, const Pod& pod) const;
 
   const VerbRooms r_;
-  const int64_t bind_within_ms_;
 };
 
 }  // namespace muster

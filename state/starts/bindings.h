@@ -32,6 +32,7 @@ struct Binding {
 struct BindingSettings {
   int64_t hold_limit_ms = 0;    // K-5
   int64_t answer_limit_ms = 0;  // nothing is bound this long after the call came in
+  int64_t bind_within_ms = 0;   // a permitted pod's caller binds it within this time, unless it named another
 };
 
 struct BindingRooms {
@@ -53,7 +54,7 @@ class Bindings {
  public:
   struct Permission {
     bool given = false;           // G-7: its gang permitted it once and holds it no more
-    int64_t bind_within_ms = 0;   // how long its caller has for that
+    int64_t bind_within_ms = 0;   // how long its caller has for that; 0: as settings say, once it is permitted
     int64_t bind_by_ms = kNever;  // permitted: then the place is given back unless PostBind came
     std::string node;             // where it was permitted last
   };
@@ -82,7 +83,10 @@ class Bindings {
   void BindLone(const Pod& pod, NodeId node, HoldToken token, Step* step);
 
   // --- permits: the caller binds (G-4, G-7, G-8) ---
-  void SetBindWithin(const Pod& pod, int64_t within_ms) { states_[pod.id].permission.bind_within_ms = within_ms; }
+  // How long its caller asks for to bind it; 0: it names no time.
+  void SetBindWithin(const Pod& pod, int64_t within_ms) {
+    if (PermissionOf(pod).bind_within_ms != within_ms) states_[pod.id].permission.bind_within_ms = within_ms;
+  }
   // `start`: the plan whose start it is part of; 0: of none.
   void Permit(const Pod& pod, int64_t start, Step* step);
   // Whether the quorum is there, and every waiting member's node is still one that it may use; members of which that

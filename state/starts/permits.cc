@@ -7,6 +7,7 @@
 namespace muster {
 
 void Bindings::Permit(const Pod& pod, int64_t start, Step* step) {
+  if (PermissionOf(pod).bind_within_ms == 0) SetBindWithin(pod, settings_.bind_within_ms);
   RecordCommit(pod, r_.barrier->Of(pod).node, start, /*permitted=*/true, step);
   BeginPermit(pod, step);
 }

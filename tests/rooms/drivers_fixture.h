@@ -15,7 +15,6 @@
 namespace muster {
 
 inline constexpr int64_t kLearnedMs = 60'000;
-inline constexpr int64_t kBindWithinMs = 300'000;
 inline constexpr int64_t kTtlMs = 60'000;
 
 class DriversTest : public RoomsTest {
@@ -53,8 +52,7 @@ class DriversTest : public RoomsTest {
                                  &calls_, &barrier_, &claims_, &bindings_},
                                 {kLearnedMs, 0}};
   Verbs verbs_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &barrier_,
-                &nominations_, &clock_, &claims_, &bindings_},
-               kBindWithinMs};
+                &nominations_, &clock_, &claims_, &bindings_}};
   SubmissionDriver submission_driver_{
       {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_}, {kTtlMs, 2}};
 };

@@ -22,6 +22,7 @@ namespace muster {
 
 inline constexpr int64_t kHoldMs = 20'000;
 inline constexpr int64_t kAnswerMs = 45'000;
+inline constexpr int64_t kBindWithinMs = 300'000;
 inline constexpr int64_t kRepairMs = 30'000;
 
 class RoomsTest : public testing::Test {
@@ -182,7 +183,7 @@ class RoomsTest : public testing::Test {
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
   Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
                       &claims_, &repair_, &pod_deadlines_},
-                     {kHoldMs, kAnswerMs}};
+                     {kHoldMs, kAnswerMs, kBindWithinMs}};
   Planning planning_;
   Outcome out_;
   std::optional<Step> step_;

@@ -154,8 +154,7 @@ TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
   EXPECT_EQ(Permit("r", "n", 1), "reject Gone");
   Sources unread;
   Verbs early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_, &barrier_,
-               &nominations_, &clock_, &claims_, &bindings_},
-              1);
+               &nominations_, &clock_, &claims_, &bindings_});
   EXPECT_EQ(early.OnPermit({"a", "n", 1, 0}, &*step_).reason.code, ReasonCode::kStarting);
 }
 
@@ -164,6 +163,15 @@ TEST_F(VerbsTest, AGangWithoutAMinimumConstrainsNobody) {
   gangs_.SetTimedOut(GangAt("z"), true);
   EXPECT_EQ(Permit("z-1", "n", 1), "permit");
   EXPECT_EQ(Done(), Lines{"keep commit/z-1"});
+}
+
+TEST_F(VerbsTest, TheLastCallSaysHowLongItsCallerHas) {
+  PutGang("g", 2);
+  verbs_.OnPermit({"g-1", "n", 1, 5'000}, &*step_);
+  verbs_.OnPermit({"g-1", "n", 2, 0}, &*step_);
+  verbs_.OnPermit({"g-2", "n", 3, 7'000}, &*step_);
+  EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + kBindWithinMs);
+  EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 7'000);
 }
 
 TEST_F(VerbsTest, OneWaitHasOneNode) {
