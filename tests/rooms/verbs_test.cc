@@ -167,9 +167,9 @@ TEST_F(VerbsTest, AGangWithoutAMinimumConstrainsNobody) {
 
 TEST_F(VerbsTest, TheLastCallSaysHowLongItsCallerHas) {
   PutGang("g", 2);
-  verbs_.OnPermit({"g-1", "n", 1, 5'000}, &*step_);
-  verbs_.OnPermit({"g-1", "n", 2, 0}, &*step_);
-  verbs_.OnPermit({"g-2", "n", 3, 7'000}, &*step_);
+  EXPECT_EQ(verbs_.OnPermit({"g-1", "n", 1, 5'000}, &*step_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(verbs_.OnPermit({"g-1", "n", 2, 0}, &*step_).kind, PermitReply::Kind::kWait);
+  EXPECT_EQ(verbs_.OnPermit({"g-2", "n", 3, 7'000}, &*step_).kind, PermitReply::Kind::kPermit);
   EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + kBindWithinMs);
   EXPECT_EQ(bindings_.Deadline(PodAt("g-2")), kT0 + 7'000);
 }
