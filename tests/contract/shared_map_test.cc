@@ -136,5 +136,28 @@ TEST(SharedMap, KeepsNothingThatIsGone) {
   EXPECT_LE(alive, 500 + 50) << "beside the map's own, a few that stand beside an inner node's child";
 }
 
+// Two maps share what did not change: whoever is copied is held once more.
+TEST(SharedMap, AnEditCopiesAPath) {
+  std::vector<Map::Entry> values;
+  Map map;
+  Map::Editor fill(map);
+  for (int i = 0; i < 100'000; ++i) {
+    values.push_back(std::make_shared<const Named>(Named{absl::StrCat("key-", 100'000 + i), i}));
+    fill.Set(values.back());
+  }
+  map = fill.Done();
+  std::vector<long> held;
+  for (const Map::Entry& value : values) held.push_back(value.use_count());
+  Map::Editor edit(map);
+  EXPECT_EQ(edit.Set(std::make_shared<const Named>(Named{"key-150000", -1})), values[50'000]);
+  const Map changed = edit.Done();
+  int copied = 0;
+  for (size_t i = 0; i < values.size(); ++i) copied += values[i].use_count() > held[i] ? 1 : 0;
+  EXPECT_GT(copied, 0);
+  EXPECT_LE(copied, 33 * 4) << "a leaf and the nodes above it, of 100,000";
+  EXPECT_EQ(map.Find("key-150000")->value, 50'000);
+  EXPECT_EQ(changed.Find("key-150000")->value, -1);
+}
+
 }  // namespace
 }  // namespace muster
