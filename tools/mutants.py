@@ -104,10 +104,11 @@ def known_equivalent():
     known = {}
     for number, line in enumerate(EQUIVALENT.read_text().splitlines(), 1):
         if line.strip() and not line.startswith("#"):
-            parts = [part.strip() for part in line.split(" | ")]
-            if len(parts) != 4:
+            file, *lines, reason = [part.strip() for part in line.split(" | ")]
+            half = len(lines) // 2  # a line of C++ may have " | " itself
+            if half == 0 or len(lines) % 2 != 0:
                 sys.exit(f"{EQUIVALENT.name}:{number}: expected: file | line | line with the mutant | reason")
-            known[tuple(parts[:3])] = parts[3]
+            known[file, " | ".join(lines[:half]), " | ".join(lines[half:])] = reason
     return known
 
 
@@ -172,6 +173,7 @@ def drawn(chosen, candidates, usable, names):
 
 def main():
     chosen = options()
+    known_equivalent()  # what is wrong there is said before anything is compiled
     build.HOME.mkdir(parents=True, exist_ok=True)
     lock = open(build.HOME / "lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
