@@ -158,7 +158,7 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
     const Node& node = cluster.node(id);
     if (!node.present) continue;
     const Obstacle obstacle = cluster.FindObstacle(id, cls);
-    if (when_empty < together && MayEverTake(node, wanted)) {
+    if (when_empty < together && (obstacle == Obstacle::kNone || MayEverTake(node, wanted))) {
       when_empty += wanted.request.TimesIn(node.allocatable, together);
     }
     if (obstacle != Obstacle::kNone) {

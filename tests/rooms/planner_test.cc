@@ -350,6 +350,16 @@ TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
   const NodeId refused = Put(b);
   cluster_.Exclude(two, refused, 1000);
   EXPECT_FALSE(never()) << "kube-scheduler said no to it once";
+  // A cordon that goes does not open a node that the pod itself leaves out.
+  NodeDescription chosen = NodeWith("chosen", {{"cpu", 4}, {"pods", 9}});
+  chosen.labels = {{"zone", "a"}};
+  Put(chosen);
+  PodTemplate choosy = Wants({{"cpu", 2}});
+  choosy.node_selector = {{"zone", "a"}};
+  b.unschedulable = true;
+  Put(b);
+  EXPECT_NE(Place({{Acquire(choosy), 0, 3}}, 3).explanation.find("can never fit: 3 are missing, its nodes hold 2"),
+            std::string::npos);
 }
 
 // The planner's deliberately simple twin: for every pod look at every node and take the best (P-2, P-4).
