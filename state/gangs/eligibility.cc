@@ -9,15 +9,22 @@
 
 namespace muster {
 
-Reason Eligibility::PodReason(const Pod& pod) const {
+namespace {
+
+// REQUIRES: the pod is not able.
+Reason UnableReason(const Pod& pod) {
   if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
   if (pod.stranger) {
     return {ReasonCode::kConflict,
             absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name)};
   }
-  if (pod.cls == kNoClass) {
-    return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
-  }
+  return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
+}
+
+}  // namespace
+
+Reason Eligibility::PodReason(const Pod& pod) const {
+  if (!pod.able) return UnableReason(pod);
   if (pod.gang == nullptr || !gangs_->OnePriority(*pod.gang)) return {};
   const Pod& first = Gangs::FirstMember(*pod.gang);
   if (first.facts.priority == pod.facts.priority) return {};

@@ -42,9 +42,9 @@ inline constexpr size_t kMemberStates = 8;
 
 struct Gang;
 
+// What a decision asks of most pods stands first, in one cache line; the facts are long.
 struct Pod {
   PodId id = -1;
-  PodDescription facts;
   ClassId cls = kNoClass;  // kNoClass: the pod cannot be planned (facts.invalid)
   const Gang* gang = nullptr;
   MemberState state = MemberState::kPending;
@@ -61,6 +61,8 @@ struct Pod {
   bool counted_gated = false;
   bool counted_plannable = false;
   bool counted_by_callers = false;
+
+  PodDescription facts;
 
   // Its facts name a node, and it is not over.
   [[nodiscard]] bool on_node() const {
@@ -106,6 +108,7 @@ struct GroupNews {
   uint64_t explains = 0;  // how far it is
 };
 
+// What a decision asks of most gangs stands together: rules, members, life.
 struct Gang {
   GangId id = -1;
   std::string key;  // "namespace/name"
@@ -114,43 +117,44 @@ struct Gang {
   int64_t created_ms = 0;
 
   // What was said about it.
-  absl::btree_map<GangDialect, GangObject> objects;
   std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
   std::string declared_by;                     // UID of that pod
   GangDialect declared_as = GangDialect::kKoordinator;
   std::string unreadable;             // what a pod said that could not be read (D-8)
   std::vector<std::string> warnings;  // repairs and contradictions, for the user
-  GangRules rules;                    // min_member -1: uninitialised
+  absl::btree_map<GangDialect, GangObject> objects;
+  GangRules rules;  // min_member -1: uninitialised
 
   // Its members.
-  std::array<MemberSet, kMemberStates> members;
   int32_t of_sigs_pods = 0;   // members that declare it by dialect D-2
   int32_t naming_object = 0;  // members that name a PodGroup (D-3)
   int32_t gated = 0;          // of the pending members: behind somebody else's gate
   int32_t plannable = 0;      // of the pending members: those that Muster may place, one priority aside
   int32_t by_callers = 0;     // of the pending and waiting members: placed pod by pod by a scheduler of their own
   int32_t turned = 0;         // of the pending and waiting members: had their turn in this cycle
-  mutable const Pod* first = nullptr;  // the member created first; nullptr: to be looked up by whoever asks
-  std::vector<Candidates> runs;        // the plannable members in order, in runs
-  bool runs_current = false;
+  std::array<MemberSet, kMemberStates> members;
 
   // Its life.
-  Kept kept;
-  Kept written;              // as the store has it
-  bool recorded = false;     // the store holds a record of it
-  bool cycles_used = false;  // some member had a turn
+  int64_t retry_at_ms = 0;   // back-off
   bool submitted = false;    // as a whole, and not confirmed yet (S-1)
   bool left_half = false;    // half bound, and nobody waits for it any more (K-13)
   bool evicting = false;     // its members are being evicted so that it can start anew (G-13)
-  int64_t retry_at_ms = 0;   // back-off
-  std::string root_cause;    // G-3: what kept a member off every node
+  bool cycles_used = false;  // some member had a turn
+  bool recorded = false;     // the store holds a record of it
+  bool touched = false;      // is to be settled at the end of the command
+  bool changed = false;      // readers have not been told yet
+  Kept kept;
+  Kept written;            // as the store has it
+  std::string root_cause;  // G-3: what kept a member off every node
+
+  mutable const Pod* first = nullptr;  // the member created first; nullptr: to be looked up by whoever asks
+  std::vector<Candidates> runs;        // the plannable members in order, in runs
+  bool runs_current = false;
 
   Reason reason;  // why it waits now, as last published
   int64_t reason_since_ms = 0;
   int64_t notify_at_ms = kNever;  // when its members are told
   GroupNews group_news;           // what its group was told of it last (D-10)
-  bool touched = false;           // is to be settled at the end of the command
-  bool changed = false;           // readers have not been told yet
 
   [[nodiscard]] const MemberSet& in(MemberState state) const { return members[static_cast<size_t>(state)]; }
   [[nodiscard]] int32_t count(MemberState state) const { return static_cast<int32_t>(in(state).size()); }

@@ -30,7 +30,7 @@ absl::string_view NameOf(const Cluster& cluster, NodeId node) {
 template <typename Names>
 void AddNames(const Names& names, StateHasher* hasher) {
   hasher->Add(static_cast<int64_t>(names.size()));
-  for (const std::string& name : names) hasher->Add(name);
+  for (const absl::string_view name : names) hasher->Add(name);
 }
 
 void AddResources(const ResourceList& list, StateHasher* hasher) {
@@ -284,7 +284,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   hasher.Add(planning_.Due());
   hasher.AddTime(kube_scheduler_.refusals_until_ms());
   AddNames(nominations_.uids(), &hasher);
-  AddNames(calls_.guarded(), &hasher);
+  AddNames(calls_.Guarded(), &hasher);
   hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));
   for (const auto& [turn, uid] : calls_.asked_early()) hasher.Add(uid);
   AddFinished(submissions_, &hasher);

@@ -145,8 +145,11 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
       return Broken(absl::StrCat("pod ", uid, " is held as nominated and is not"));
     }
   }
-  for (const std::string& uid : calls.guarded()) {
-    if (gangs.FindPod(uid) == nullptr) return Broken(absl::StrCat("pod ", uid, " was guarded and is gone"));
+  for (const absl::string_view uid : calls.Guarded()) {
+    const Pod* pod = gangs.FindPod(uid);
+    if (pod == nullptr || calls.Of(*pod).guarded != pod->cls) {
+      return Broken(absl::StrCat("pod ", uid, " was guarded and is gone, or is another"));
+    }
   }
   for (const auto& [turn, uid] : calls.asked_early()) {
     if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));

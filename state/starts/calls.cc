@@ -149,18 +149,29 @@ void Calls::CallExtras(const Gang& gang, Step* step) {
   }
 }
 
+std::vector<absl::string_view> Calls::Guarded() const {
+  std::vector<absl::string_view> uids;
+  for (const auto& [cls, alike] : guarded_) {
+    for (const PodId id : alike) {
+      const Pod* pod = gangs_->PodAt(id);
+      uids.push_back(pod == nullptr ? absl::string_view() : absl::string_view(pod->facts.uid));
+    }
+  }
+  std::sort(uids.begin(), uids.end());
+  return uids;
+}
+
 void Calls::NoteGuarded(const Pod& pod) {
   Unguard(pod);
-  guarded_.insert(pod.facts.uid);
-  guarded_classes_[pod.cls].insert(pod.id);
+  guarded_[pod.cls].insert(pod.id);
   states_[pod.id].guarded = pod.cls;
 }
 
 void Calls::Unguard(const Pod& pod) {
-  if (guarded_.erase(pod.facts.uid) == 0) return;
-  const auto alike = guarded_classes_.find(std::exchange(states_[pod.id].guarded, kNoClass));
+  if (Of(pod).guarded == kNoClass) return;
+  const auto alike = guarded_.find(std::exchange(states_[pod.id].guarded, kNoClass));
   alike->second.erase(pod.id);
-  if (alike->second.empty()) guarded_classes_.erase(alike);
+  if (alike->second.empty()) guarded_.erase(alike);
 }
 
 void Calls::CallGuarded(Step* step) {
@@ -181,17 +192,16 @@ void Calls::CallGuarded(Step* step) {
 
 void Calls::CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step) {
   std::vector<const Pod*> called;
-  for (auto alike = guarded_classes_.begin(); alike != guarded_classes_.end();) {
+  for (auto alike = guarded_.begin(); alike != guarded_.end();) {
     if (!fits(alike->first)) {
       ++alike;
       continue;
     }
     for (const PodId id : alike->second) called.push_back(&gangs_->pod(id));
-    alike = guarded_classes_.erase(alike);
+    alike = guarded_.erase(alike);
   }
   std::sort(called.begin(), called.end(), [](const Pod* a, const Pod* b) { return a->facts.uid < b->facts.uid; });
   for (const Pod* pod : called) {
-    guarded_.erase(pod->facts.uid);
     states_[pod->id].guarded = kNoClass;
     if (pod->state == MemberState::kPending) Call(*pod, kNoNode, 0, step);
   }

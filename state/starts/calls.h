@@ -47,7 +47,7 @@ class Calls {
     bool refused = false;        // kube-scheduler has parked it: it comes back only when called
     bool called = false;         // was called since
     bool by_gate = false;        // the last call took its gate away
-    ClassId guarded = kNoClass;  // the class of which it was guarded
+    ClassId guarded = kNoClass;  // refused because of a promise, then of this class
     int64_t plan = 0;            // for which it was called last
     int64_t doubted = 0;  // the plan for which it was called although its scheduler had said what stands in the way
     std::string called_before;  // its annotation then
@@ -62,8 +62,8 @@ class Calls {
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
 
-  // UIDs in order, of pods refused because of a promise.
-  [[nodiscard]] const absl::btree_set<std::string>& guarded() const { return guarded_; }
+  // UIDs in order, of pods refused because of a promise; "" for one that is gone, which may not be.
+  [[nodiscard]] std::vector<absl::string_view> Guarded() const;
   // UIDs of pods asked about before they were announced, by the turn in which that was.
   [[nodiscard]] const absl::btree_map<int64_t, std::string>& asked_early() const { return asked_early_; }
 
@@ -87,7 +87,7 @@ class Calls {
   [[nodiscard]] int64_t WhenToTell(const Pod& pod, const Word& word, int64_t now_ms) const;
   // An event tells the pod's owner.
   void Tell(const Pod& pod, bool warning, const Reason& reason, Step* step);
-  // Refused because of a promise.
+  // Refused because of a promise. REQUIRES: it has a class.
   void NoteGuarded(const Pod& pod);
   // Harmless when it was not.
   void Unguard(const Pod& pod);
@@ -115,9 +115,8 @@ class Calls {
   const Cluster* cluster_;
   bool nominate_;
   ById<State> states_;
-  absl::btree_set<std::string> guarded_;                              // UIDs
-  absl::btree_map<ClassId, absl::btree_set<PodId>> guarded_classes_;  // the same
-  int64_t gain_position_ = 0;                                         // in the cluster's log
+  absl::btree_map<ClassId, absl::btree_set<PodId>> guarded_;
+  int64_t gain_position_ = 0;  // in the cluster's log
   absl::btree_map<int64_t, std::string> asked_early_;
   absl::flat_hash_map<std::string, int64_t> early_turns_;  // the same, by UID
   int64_t next_turn_ = 0;

@@ -66,7 +66,7 @@ TEST_F(BindingsTest, TheLastOneCommitsThemAll) {
   EXPECT_EQ(gang.root_cause, "");
   EXPECT_FALSE(clock_.running(gang));
   EXPECT_FALSE(nominations_.Remove(PodAt("g-1")));
-  EXPECT_TRUE(calls_.guarded().empty()) << "g-2 waits for no promise of others any more";
+  EXPECT_TRUE(calls_.Guarded().empty()) << "g-2 waits for no promise of others any more";
   for (const char* uid : {"g-1", "g-2"}) {
     EXPECT_EQ(PodAt(uid).state, MemberState::kCommitted);
     EXPECT_EQ(BindingOf(uid).phase, BindingPhase::kPending);
@@ -393,7 +393,7 @@ TEST_F(Permits, EverybodyWhoWaitsIsPermittedInOneStep) {
   EXPECT_FALSE(clock_.running(gang));
   EXPECT_TRUE(Touched(gang));
   EXPECT_FALSE(nominations_.Remove(PodAt("v-1")));
-  EXPECT_TRUE(calls_.guarded().empty());
+  EXPECT_TRUE(calls_.Guarded().empty());
   EXPECT_TRUE(PodIsLookedAt("v-2"));
   for (const char* uid : {"v-1", "v-2"}) {
     EXPECT_EQ(PodAt(uid).state, MemberState::kCommitted);

@@ -4,10 +4,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/placement/packing_state.h"
 
 namespace muster {
 namespace {
@@ -124,6 +128,172 @@ TEST(PackingSearch, AgreesWithTryingEverything) {
   }
   EXPECT_GT(fitting, kSeeds / 5);
   EXPECT_LT(fitting, kSeeds * 4 / 5);
+}
+
+// The rule of Hopeless as it is written down, counted anew each time.
+class HopelessTwin {
+ public:
+  HopelessTwin(const Packing& packing, const PackingState& state, const std::vector<int64_t>& free)
+      : p_(packing), state_(state), free_(free) {}
+
+  [[nodiscard]] bool Hopeless() const {
+    for (size_t i = 0; i < p_.items.size(); ++i) {
+      if (p_.items[i].choice == kMandatory && Room(i) < state_.left(i)) return true;
+    }
+    for (size_t c = 0; c < p_.needed.size(); ++c) {
+      int64_t room = 0;
+      for (size_t i = 0; i < p_.items.size(); ++i) {
+        if (In(i, c)) room += std::min<int64_t>(Room(i), state_.left(i));
+      }
+      if (room < state_.choice_left(c)) return true;
+    }
+    for (size_t r = 0; r < static_cast<size_t>(p_.resources); ++r) {
+      if (Usable(r) < Wanted(r)) return true;
+    }
+    return false;
+  }
+
+ private:
+  [[nodiscard]] bool In(size_t item, size_t choice) const {
+    return p_.items[item].choice == static_cast<int32_t>(choice);
+  }
+  [[nodiscard]] int64_t Room(size_t item) const {
+    int64_t room = 0;
+    for (size_t n = 0; n < static_cast<size_t>(p_.nodes); ++n) room += state_.room(n, item);
+    return room;
+  }
+  // What the mandatory items ask for, and of each choice the pods that ask for least.
+  [[nodiscard]] int64_t Wanted(size_t r) const {
+    int64_t wanted = 0;
+    for (size_t i = 0; i < p_.items.size(); ++i) {
+      if (p_.items[i].choice == kMandatory) wanted += state_.left(i) * p_.items[i].request[r];
+    }
+    for (size_t c = 0; c < p_.needed.size(); ++c) {
+      std::vector<int64_t> pods;
+      for (size_t i = 0; i < p_.items.size(); ++i) {
+        if (In(i, c)) pods.insert(pods.end(), static_cast<size_t>(state_.left(i)), p_.items[i].request[r]);
+      }
+      std::sort(pods.begin(), pods.end());
+      wanted += std::accumulate(pods.begin(), pods.begin() + state_.choice_left(c), int64_t{0});
+    }
+    return wanted;
+  }
+  // What may still be placed comes in multiples of a unit, and no more of it than there is room for.
+  [[nodiscard]] int64_t Usable(size_t r) const {
+    int64_t unit = 0;
+    for (size_t i = 0; i < p_.items.size(); ++i) {
+      if (state_.Open(i) > 0) unit = std::gcd(unit, p_.items[i].request[r]);
+    }
+    int64_t usable = 0;
+    for (size_t n = 0; n < static_cast<size_t>(p_.nodes); ++n) {
+      int64_t could = 0;
+      for (size_t i = 0; i < p_.items.size(); ++i) {
+        could += std::min(state_.room(n, i), state_.Open(i)) * p_.items[i].request[r];
+      }
+      const int64_t free = free_[n * static_cast<size_t>(p_.resources) + r];
+      usable += std::min(could, unit > 1 ? free / unit * unit : free);
+    }
+    return usable;
+  }
+
+  const Packing& p_;
+  const PackingState& state_;
+  const std::vector<int64_t>& free_;
+};
+
+// Nodes alike to `node`: the same amounts free, the same room for all that may still be placed.
+std::vector<bool> Alike(const Packing& packing, const PackingState& state, const std::vector<int64_t>& free,
+                        size_t node) {
+  std::vector<bool> out;
+  const auto resources = static_cast<size_t>(packing.resources);
+  for (size_t n = 0; n < static_cast<size_t>(packing.nodes); ++n) {
+    bool alike = true;
+    for (size_t r = 0; r < resources; ++r) alike = alike && free[n * resources + r] == free[node * resources + r];
+    for (size_t i = 0; i < packing.items.size(); ++i) {
+      alike = alike && (state.Open(i) == 0 || state.room(n, i) == state.room(node, i));
+    }
+    out.push_back(alike);
+  }
+  return out;
+}
+
+// Pods are placed and rooms capped at random, and taken back: at each step the state says what its rules say.
+TEST(PackingState, KeepsItsRulesOnTheWay) {
+  int hopeless = 0;
+  int hopeful = 0;
+  int alike_nodes = 0;
+  for (uint64_t seed = 1; seed <= 20'000; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937_64 random(seed);
+    const Packing packing = RandomPacking(seed);
+    PackingState state(packing);
+    std::vector<int64_t> free = packing.free;
+    const auto resources = static_cast<size_t>(packing.resources);
+    for (int step = 0; step < 6; ++step) {
+      const bool says = state.Hopeless();
+      ASSERT_EQ(says, HopelessTwin(packing, state, free).Hopeless()) << "step " << step;
+      ++(says ? hopeless : hopeful);
+      const size_t node = random() % static_cast<size_t>(packing.nodes);
+      const size_t item = random() % packing.items.size();
+      const int32_t room = std::min(state.room(node, item), state.Open(item));
+      if (room == 0) continue;
+      if (random() % 2 == 0) {
+        const PackingState::Mark mark = state.mark();
+        state.Put(node, item, room);
+        const bool keeps = random() % 4 != 0;
+        if (!keeps) state.TakeBack(node, item, room, mark);
+        for (size_t r = 0; keeps && r < resources; ++r) {
+          free[node * resources + r] -= room * packing.items[item].request[r];
+        }
+        continue;
+      }
+      const std::vector<bool> alike = Alike(packing, state, free, node);
+      std::vector<int32_t> expected;
+      for (size_t n = 0; n < alike.size(); ++n) {
+        expected.push_back(alike[n] ? std::min(room - 1, state.room(n, item)) : state.room(n, item));
+        alike_nodes += alike[n] && n != node ? 1 : 0;
+      }
+      state.Cap(node, item, room - 1);
+      for (size_t n = 0; n < alike.size(); ++n) ASSERT_EQ(state.room(n, item), expected[n]) << "node " << n;
+    }
+  }
+  EXPECT_GT(hopeless, 10'000);
+  EXPECT_GT(hopeful, 10'000);
+  EXPECT_GT(alike_nodes, 1'000);
+}
+
+TEST(PackingState, SharesAreOfTheMostThatIsFree) {
+  Packing packing;
+  packing.resources = 2;
+  packing.nodes = 2;
+  packing.items = {{{3, 0}, 1, kMandatory}, {{100, 10}, 1, kMandatory}};
+  packing.conflicts = {0, 0, 0, 0};
+  packing.free = {4, 10, 8, 5};
+  packing.most = {1, 1, 1, 1};
+  const PackingState state(packing);
+  const auto shares = [&](size_t node) { return std::pair(state.share(node, 0), state.share(node, 1)); };
+  EXPECT_EQ(shares(0), std::pair(500, 1000));
+  EXPECT_EQ(shares(1), std::pair(1000, 500));
+  EXPECT_EQ(state.size(0), 375);
+  EXPECT_EQ(state.size(1), 2000) << "more than any node has counts as all of it";
+}
+
+TEST(PackingSearch, FullestOrEmptiestNodeFirst) {
+  Packing packing;
+  packing.resources = 1;
+  packing.nodes = 3;
+  packing.items = {{{1}, 1, kMandatory}};
+  packing.conflicts = {0};
+  packing.free = {3, 2, 4};
+  packing.most = {1, 1, 1};
+  const auto first = [&](bool spread) {
+    int64_t steps = 1000;
+    std::vector<PackingPlace> places;
+    EXPECT_EQ(SearchPacking(packing, {.spread = spread}, &steps, &places), PackingOutcome::kPlaced);
+    return places.at(0).node;
+  };
+  EXPECT_EQ(first(false), 1);
+  EXPECT_EQ(first(true), 2);
 }
 
 }  // namespace
