@@ -226,6 +226,18 @@ TEST_F(BindingsTest, AMemberThatCannotBeBoundKeepsItsPlace) {
   ExpectNothingPromised();
 }
 
+TEST_F(BindingsTest, AGangThatIsWholeStartsAnew) {
+  gangs_.SetRequeues(GangAt("g"), 3);
+  Start();
+  gangs_.SetRequeues(GangAt("g"), 2);
+  Report("g-1", "n", BindingResult::kBound);
+  EXPECT_EQ(GangAt("g").kept.requeues, 2) << "not all of it is bound";
+  repair_.Begin(GangAt("g"), kT0);
+  Report("g-2", "n", BindingResult::kBound);
+  EXPECT_EQ(GangAt("g").kept.requeues, 0);
+  EXPECT_EQ(repair_.Deadline(GangAt("g")), kNever);
+}
+
 TEST_F(BindingsTest, APlaceThatCannotBeUsedAnyMoreIsNotKept) {
   Start();
   ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });

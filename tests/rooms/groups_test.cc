@@ -207,6 +207,16 @@ TEST_F(GroupsTest, APlanNeedsTheMembersOfEveryMate) {
   EXPECT_TRUE(eligibility_.PlanReason(a, 99).none()) << "b has its places";
 }
 
+// Of whom nobody is left to be planned is not placed as a whole.
+TEST_F(GroupsTest, WhoWaitsAlreadyIsOfNoKind) {
+  const Gang& a = With("a", 1, 1, MemberState::kWaiting, both_);
+  With("b", 1, 1, MemberState::kPending, both_);
+  PodDescription foreign = Facts("b-0", "b");
+  foreign.scheduler_name = "volcano";
+  gangs_.SetFacts(*gangs_.FindPod("b-0"), foreign, 1);
+  EXPECT_TRUE(Says(eligibility_.PlanReason(a, 0), ReasonCode::kNotServed, "gang d/b of its group: 0 of 1"));
+}
+
 // G-4, G-5: every gang of the group has its quorum, or had it.
 TEST_F(GroupsTest, TheQuorumOfAGroup) {
   const Gang& a = With("a", 1, 1, MemberState::kWaiting, both_);

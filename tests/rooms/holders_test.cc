@@ -91,6 +91,25 @@ TEST_F(WhoHolds, WhatTheMembersWithoutRoomNeed) {
   EXPECT_EQ(Holders("mate"), Lines{" gpu=2 2+0"});
 }
 
+// What most of the nodes that it may use are short of.
+TEST_F(WhoHolds, TheResourceThatMostNodesLack) {
+  for (const char* name : {"a", "b", "c"}) {
+    NodeDescription node = Node(name, 4);
+    node.allocatable["gpu"] = 4;
+    Apply(UpsertNode{node});
+  }
+  const auto with = [](PodDescription pod, int64_t cpu, int64_t gpu) {
+    pod.shape.requests = {{"cpu", cpu}, {"gpu", gpu}};
+    return pod;
+  };
+  PutOn("a", with(Lone("x", 1), 1, 3));
+  PutOn("b", with(Lone("y", 1), 1, 3));
+  PutOn("c", with(Lone("z", 1), 3, 1));
+  Apply(UpsertPod{with(Member("g-1", "g", 1), 2, 2)});
+  EXPECT_EQ(View("g").reason.code, ReasonCode::kNoRoom) << View("g").reason.text;
+  EXPECT_EQ(Holders("g"), Lines{" gpu=7 3+0"});
+}
+
 // SPEC section 1: a sum never wraps.
 TEST_F(WhoHolds, MoreThanCanBeCounted) {
   Apply(UpsertNode{Node("n", 4)});

@@ -189,6 +189,33 @@ TEST_F(MachineRules, WhyAGangWaitsIsToldOnce) {
   EXPECT_EQ(Until(kT0 + 2'000 + 4'000), (Lines{})) << "it was told";
 }
 
+// K-5: who did not come although it was called, and had said before what stands in the way, is named; the others wait
+// on.
+TEST_F(MachineRules, OnlyWhoWasDoubtedIsTakenForUnplaceable) {
+  Apply(UpsertNode{Node("n", 4)});
+  Apply(UpsertPod{Member("h-1", "h", 2)});
+  PodDescription bound_elsewhere = Member("h-2", "h", 2);
+  bound_elsewhere.unschedulable = "0/1 nodes are available: 1 node(s) had volume node affinity conflict.";
+  EXPECT_EQ(Apply(UpsertPod{bound_elsewhere}), Lines{"call h-2"});
+  bound_elsewhere.called = "1";
+  Apply(UpsertPod{bound_elsewhere});
+  Until(kT0 + 1'100);
+  EXPECT_NE(GangAt("h").root_cause.find("member h-2: 0/1 nodes"), std::string::npos) << GangAt("h").root_cause;
+  EXPECT_FALSE(PodAt("h-1").stuck);
+}
+
+TEST_F(MachineRules, WhoIsRefusedForReasonsOfItsOwnIsStuck) {
+  PodDescription pod = Member("h-1", "h", 2);
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(PodAt("h-1").stuck);
+  pod.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(PodAt("h-1").stuck) << "Muster judges that itself";
+  pod.unschedulable = "0/1 nodes are available: 1 node(s) had volume node affinity conflict.";
+  Apply(UpsertPod{pod});
+  EXPECT_TRUE(PodAt("h-1").stuck);
+}
+
 TEST_F(MachineRules, WhoseConditionSaysItIsNotTold) {
   Apply(UpsertPod{Member("h-1", "h", 2)});
   EXPECT_EQ(Ask("h-1").reason.code, ReasonCode::kNotEnoughPods);
@@ -378,6 +405,25 @@ TEST_F(MachineRules, APodHasOneIdentity) {
 }
 
 // K-14: on start-up every pod that waits for us is woken.
+// The state's hash knows what users are shown: what they are warned of, too.
+TEST(MachineHash, KnowsWarnings) {
+  const auto hash = [](std::vector<std::string> warnings) {
+    Machine machine{MachineSettings()};
+    Outcome out;
+    PodDescription pod;
+    pod.uid = pod.name = "g-1";
+    pod.name_space = "d";
+    pod.gang.name = "g";
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = 2;
+    pod.gang.declaration.warnings = std::move(warnings);
+    machine.Apply(UpsertPod{pod}, kT0, &out);
+    return machine.Hash();
+  };
+  EXPECT_EQ(hash({}), hash({}));
+  EXPECT_NE(hash({}), hash({"nobody acts on this key"}));
+}
+
 TEST(MachineStart, EverybodyWhoWaitsIsCalled) {
   Machine machine{MachineSettings()};
   const auto apply = [&](const Command& command) {

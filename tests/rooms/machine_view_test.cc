@@ -87,6 +87,20 @@ TEST_F(MachineView, AMemberAndWhereItGoes) {
   EXPECT_EQ(machine_.ViewGang(GangAt("w"), false).members.size(), 0U);
 }
 
+// S-5: read in steps, a member each; what tells two of them apart may be the UID alone.
+TEST_F(MachineView, MembersAreReadOnceEach) {
+  for (const char* uid : {"u-1", "u-2", "u-3"}) {
+    PodDescription pod = Member("same-name", "g", 3);
+    pod.uid = uid;
+    Apply(UpsertPod{pod});
+  }
+  ASSERT_EQ(GangAt("g").children(), 3);
+  MembersRead read;
+  std::vector<MemberView> members;
+  for (int step = 0; step < 5 && !machine_.ViewMembers(GangAt("g"), 1, &read, &members);) ++step;
+  EXPECT_EQ(members.size(), 3U);
+}
+
 TEST_F(MachineView, WhatWouldHelp) {
   const auto help = [&](const PodDescription& pod) {
     Apply(UpsertPod{pod});

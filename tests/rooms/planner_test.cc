@@ -311,6 +311,8 @@ TEST_F(PlannerTest, SaysWhatCanNeverFit) {
   Put(gpus);
   EXPECT_EQ(why({{"cpu", 1}, {"nvidia.com/gpus", 1}}),
             "3 nodes: insufficient nvidia.com/gpus; no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?");
+  EXPECT_EQ(why({{"cpu", 1}, {"x-nvidia.com/gpu", 1}}),
+            "3 nodes: insufficient x-nvidia.com/gpu; no node offers x-nvidia.com/gpu; did you mean nvidia.com/gpu?");
   EXPECT_EQ(why({{"cpu", 1}, {"example.com/fpga", 1}}),
             "3 nodes: insufficient example.com/fpga; no node offers example.com/fpga");
   // What is only taken now is not impossible.

@@ -108,6 +108,23 @@ TEST_F(PlanningTest, AFailedTryChangesNothing) {
 }
 
 // P-9: an identical gang is not tried either, and the next of its kind is once one went through.
+// The largest first, each on the fullest node, is 5+4 and 4+3+2; two orders are too few to find 5+3+2 and 4+4+2.
+TEST_F(PlanningTest, GivingUpIsCounted) {
+  AddNode("n1", 10'010);
+  AddNode("n2", 10'010);
+  int64_t at = 0;
+  for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) {
+    Put(Facts(absl::StrCat("g-", ++at), cpu, "g", 6));
+  }
+  Queue("g");
+  Planning hasty({&cluster_, &index_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &nominations_, &claims_},
+                 {100, 2});
+  hasty.Round(64, &*step_);
+  EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
+  EXPECT_EQ(hasty.stats().given_up, 1);
+  EXPECT_EQ(hasty.stats().placed, 0);
+}
+
 TEST_F(PlanningTest, AnIdenticalGangWaitsWithTheOther) {
   AddNode("n", 1);
   for (const char* name : {"a", "b"}) {

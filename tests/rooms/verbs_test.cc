@@ -31,6 +31,26 @@ TEST_F(VerbsTest, EveryMemberHasOneTurnInACycle) {
   EXPECT_EQ(PreFilter("g-1"), ReasonCode::kNone);
 }
 
+TEST_F(VerbsTest, AMinimumOfOneHasCyclesToo) {
+  PutGang("g", 2);
+  for (const char* uid : {"g-1", "g-2"}) PutMember(uid, 1, "g", 1);
+  EXPECT_EQ(PreFilter("g-1"), ReasonCode::kNone);
+  EXPECT_EQ(PreFilter("g-1"), ReasonCode::kScheduleCycle);
+  PostFilter("g-1");
+  EXPECT_EQ(GangAt("g").root_cause, "no node was found for member g-1");
+  EXPECT_FALSE(GangAt("g").kept.cycle_valid);
+}
+
+// Only in a cycle that counts does a turn end because its caller was lost.
+TEST_F(VerbsTest, InAnInvalidCycleALostCallerHasNoOtherTurn) {
+  PutGang("g", 3);
+  EXPECT_EQ(PreFilter("g-1"), ReasonCode::kNone);
+  PostFilter("g-2");
+  gangs_.NotePassed(PodAt("g-1"), kT0);
+  At(kT0 + 30'000);
+  EXPECT_EQ(PreFilter("g-1"), ReasonCode::kScheduleCycle);
+}
+
 TEST_F(VerbsTest, InAnInvalidCycleWhoIsRefusedHadItsTurn) {
   PutGang("g", 2);
   gangs_.InvalidateCycle(GangAt("g"));
@@ -278,6 +298,15 @@ TEST_F(VerbsTest, NobodyGivesWayWhileThereIsRoom) {
   EXPECT_EQ(PodAt("b-1").state, MemberState::kWaiting) << "a could not start anyway";
   gangs_.SetTimedOut(GangAt("a"), false);
   EXPECT_EQ(verbs_.FindNodes(PodAt("a-1"), {"n"}, &*step_).nodes.size(), 1U) << "b, which comes later, gives way on n";
+  EXPECT_EQ(PodAt("b-1").state, MemberState::kPending);
+}
+
+TEST_F(VerbsTest, WhoFindsNoNodeSendsThoseBackThatComeLater) {
+  for (const char* uid : {"a-1", "a-2", "a-3", "b-1", "b-2", "b-3"}) PutNonStrict(uid, std::string(1, uid[0]), 3);
+  for (const char* uid : {"b-1", "b-2"}) EXPECT_EQ(AskPermit(uid, "n", 1).kind, PermitReply::Kind::kWait);
+  const Pod& full = PutLone("full", 2);
+  ledger_.ChargePod(full.id, cluster_.FindNode("n"), full.cls, ChargeKind::kUsed);
+  PostFilter("a-1");
   EXPECT_EQ(PodAt("b-1").state, MemberState::kPending);
 }
 

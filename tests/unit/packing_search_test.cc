@@ -278,6 +278,38 @@ TEST(PackingState, SharesAreOfTheMostThatIsFree) {
   EXPECT_EQ(state.size(1), 2000) << "more than any node has counts as all of it";
 }
 
+// Of a choice, what has the most room is easiest to place.
+TEST(PackingState, TheEasiestOfAChoice) {
+  Packing packing;
+  packing.resources = 2;
+  packing.nodes = 2;
+  packing.items = {{{1, 3}, 4, 0}, {{3, 1}, 4, 0}};
+  packing.needed = {1};
+  packing.conflicts = {0, 0, 0, 0};
+  packing.free = {9, 3, 9, 3};
+  packing.most = {4, 4, 4, 4};
+  const PackingState state(packing);
+  EXPECT_EQ(state.total_room(0), 2);
+  EXPECT_EQ(state.total_room(1), 6);
+  EXPECT_EQ(state.EasiestOf(0), 1U);
+}
+
+// A node that few others could use goes first.
+TEST(PackingSearch, LeavesNodesToThoseWhoNeedThem) {
+  Packing packing;
+  packing.resources = 1;
+  packing.nodes = 4;
+  packing.items = {{{1}, 1, kMandatory}, {{1}, 1, kMandatory}};
+  packing.conflicts = {0, 0, 0, 0};
+  packing.free = {9, 9, 9, 9};
+  packing.most = {1, 1, 1, 0, 0, 1, 0, 1};  // node x item: the second one not on the second node
+  int64_t steps = 1000;
+  std::vector<PackingPlace> places;
+  EXPECT_EQ(SearchPacking(packing, {}, &steps, &places), PackingOutcome::kPlaced);
+  EXPECT_EQ(places.at(0).item, 0) << "it has less room";
+  EXPECT_EQ(places.at(0).node, 1);
+}
+
 TEST(PackingSearch, FullestOrEmptiestNodeFirst) {
   Packing packing;
   packing.resources = 1;

@@ -152,6 +152,30 @@ TEST_F(PlaceTogetherTest, ScarceClassesOfALargeGangAreSearched) {
   EXPECT_FALSE(result_.out_of_tries) << "the zone does not hold them, whatever becomes of the others";
 }
 
+// The second level needs only what the first one leaves open.
+TEST_F(PlaceTogetherTest, NoMoreThanIsNeeded) {
+  AddNode("n1", 2000);
+  AddNode("n2", 3000);
+  EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 3}}, 2}}), "n1:1 n2:1");
+}
+
+// Who must be placed goes before those of whom there is a choice, however much room these have.
+TEST_F(PlaceTogetherTest, TheMandatoryBeforeAChoice) {
+  AddNode("n1", 1000, {{"zone", "b"}});
+  for (const char* name : {"n2", "n3", "n4"}) AddNode(name, 1001);
+  const Demand gang{{{Class(1000), 5, 1}, {Class(1000, {{"zone", "b"}}), 5, 1}, {Class(999), 0, 2}, {Class(998), 0, 2}},
+                    4};
+  EXPECT_EQ(Place({gang}, 2), "n1:1 n2:1 n3:1 n4:1");
+}
+
+// Too large to be searched, and nobody is bound to few nodes: it is given up, not taken for impossible.
+TEST_F(PlaceTogetherTest, ALargeChoiceIsGivenUp) {
+  for (int i = 0; i < 3000; ++i) AddNode(absl::StrCat("n", i), 3000);
+  EXPECT_EQ(Place({{{{Class(2000), 0, 3000}, {Class(1500), 0, 6000}}, 6500}}), "");
+  EXPECT_TRUE(result_.out_of_tries);
+  EXPECT_EQ(result_.tries, 2);
+}
+
 TEST_F(PlaceTogetherTest, HostPortsKeepPodsApart) {
   AddNode("n1", 4000);
   AddNode("n2", 1000);
