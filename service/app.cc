@@ -13,6 +13,7 @@
 #include "k8s-extender/dialects/dialects.h"
 #include "service/http/admin.h"
 #include "service/rpc/rpc_server.h"
+#include "service/store/sqlite_store.h"
 
 namespace muster {
 namespace {
@@ -27,10 +28,30 @@ HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connect
 
 }  // namespace
 
-App::App(Config config, EffectSink* effects) : config_(std::move(config)), effects_(effects) {}
+App::App(Config config, EffectSink* effects, std::function<void()> end)
+    : config_(std::move(config)), effects_(effects), end_(std::move(end)) {}
 App::~App() { Stop(); }
 
 int App::grpc_port() const { return rpc_->port(); }
+
+absl::Status App::StartStore() {
+  if (config_.store_path == kInMemory) {
+    store_ = std::make_unique<MemoryStore>();
+    return absl::OkStatus();
+  }
+  const bool named = !config_.store_path.empty();
+  const std::string path = named ? config_.store_path : kDefaultStore;
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, ""});
+  // Nobody asked for a file: where none can be had, Muster serves as it did before there were any.
+  if (!named && SqliteStore::CannotBeHad(store.status(), path)) {
+    spdlog::warn("nothing is kept over a restart: {}; set store.path", std::string(store.status().message()));
+    store_ = std::make_unique<MemoryStore>();
+    return absl::OkStatus();
+  }
+  if (!store.ok()) return store.status();
+  store_ = *std::move(store);
+  return absl::OkStatus();
+}
 
 absl::Status App::StartKubernetes() {
   absl::StatusOr<KubeConfig> kube =
@@ -109,6 +130,7 @@ absl::Status App::StartRpc() {
 }
 
 absl::Status App::Start() {
+  if (absl::Status started = StartStore(); !started.ok()) return started;
   if (config_.kubernetes) {
     if (absl::Status started = StartKubernetes(); !started.ok()) return started;
   }
@@ -116,9 +138,10 @@ absl::Status App::Start() {
   events_ = std::make_unique<EventLog>(effects_);
   EngineOptions engine_options;
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
+  engine_options.on_fenced = end_;
   MachineSettings machine = config_.machine;
   if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
-  engine_ = std::make_unique<Engine>(machine, engine_options, &store_, events_.get());
+  engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
   if (absl::Status started = StartHttp(); !started.ok()) return started;
   if (absl::Status started = StartRpc(); !started.ok()) return started;
@@ -162,7 +185,9 @@ void App::Stop() {
 }
 
 std::string App::NotReady() const {
-  if (engine_->stats().store_failing) return "the store refuses commits";
+  if (const std::string trouble = engine_->stats().store_trouble; !trouble.empty()) {
+    return absl::StrCat("the store takes no commit: ", trouble);
+  }
   if (feed_ != nullptr && !feed_->synced()) return "the cluster has not been read yet";
   return "";
 }
@@ -187,7 +212,9 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));
   set("muster_commands_total", "", "", static_cast<double>(engine.commands));
   set("muster_overloaded_total", "", "", static_cast<double>(engine.rejected));
-  set("muster_store_failing", "", "", engine.store_failing ? 1 : 0);
+  set("muster_store_failing", "", "", engine.store_trouble.empty() ? 0 : 1);
+  set("muster_store_waiting", "", "", static_cast<double>(engine.store_waiting));
+  set("muster_store_commits_total", "", "", static_cast<double>(engine.commits));
   if (actuator_ != nullptr) {
     const ActuatorStats stats = actuator_->stats();
     set("muster_bindings_total", "result", "bound", static_cast<double>(stats.bound));

@@ -2,6 +2,7 @@
 #ifndef MUSTER_SERVICE_APP_H_
 #define MUSTER_SERVICE_APP_H_
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -28,7 +29,8 @@ class RpcServer;
 class App {
  public:
   // `effects`: where effects go when Kubernetes is not configured (the built-in cluster); nullptr otherwise.
-  App(Config config, EffectSink* effects);
+  // `end`: called when this process must end by itself, as another one has taken its store over; must not block.
+  App(Config config, EffectSink* effects, std::function<void()> end);
   ~App();
 
   // Starts everything. The error says which part could not start and why; what had started is stopped again.
@@ -43,6 +45,7 @@ class App {
   [[nodiscard]] int grpc_port() const;
 
  private:
+  [[nodiscard]] absl::Status StartStore();
   [[nodiscard]] absl::Status StartKubernetes();
   [[nodiscard]] absl::Status StartAccess();
   [[nodiscard]] absl::Status StartHttp();
@@ -53,11 +56,12 @@ class App {
 
   const Config config_;
   Metrics metrics_;
-  MemoryStore store_;
+  std::unique_ptr<Store> store_;
   std::unique_ptr<KubeClient> watch_client_;
   std::unique_ptr<KubeClient> write_client_;
   std::unique_ptr<Actuator> actuator_;
   EffectSink* effects_;
+  const std::function<void()> end_;
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<Access> access_;
   std::shared_ptr<TlsContext> tls_;

@@ -2,8 +2,11 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <atomic>
+#include <cstdlib>
 #include <iostream>
 
 #include "k8s-extender/dialects/dialects.h"
@@ -41,7 +44,11 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
   muster::StartLogging(config.log_level, config.log_format);
 
   muster::DemoCluster cluster(&muster::ReadManifest);
-  muster::App app(config, demo ? &cluster : nullptr);
+  std::atomic<bool> fenced{false};
+  muster::App app(config, demo ? &cluster : nullptr, [&] {
+    fenced = true;
+    kill(getpid(), SIGTERM);
+  });
   const absl::Status status = app.Start();
   if (!status.ok()) {
     spdlog::error("musterd cannot start: {}", std::string(status.message()));
@@ -58,10 +65,14 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
     }
   }
   const int signal = WaitForSignal(signals);
-  spdlog::info("signal {}: answering held calls and stopping", signal);
+  if (fenced) {
+    spdlog::error("another musterd has taken the store over: stopping, nothing more is decided here");
+  } else {
+    spdlog::info("signal {}: answering held calls and stopping", signal);
+  }
   app.Stop();
   spdlog::info("stopped");
-  return 0;
+  return fenced ? 1 : 0;
 }
 
 }  // namespace
@@ -73,6 +84,7 @@ int main(int argc, char** argv) {
   std::string kubeconfig;
   std::string context;
   std::string check_path;
+  std::string store;
   bool standalone = false;
   bool demo = false;
   bool demo_once = false;
@@ -80,6 +92,7 @@ int main(int argc, char** argv) {
   cli.add_option("--config", config_path, "YAML configuration file");
   cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
   cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
+  cli.add_option("--store", store, "file of what was promised (overrides store.path); :memory: keeps nothing");
   cli.add_flag("--standalone", standalone, "without Kubernetes (sets kubernetes.enabled: false)");
   cli.add_flag("--demo", demo, "serve a built-in cluster and play a gang through it");
   cli.add_flag("--demo-once", demo_once, "as --demo, but stop when it has been played");
@@ -113,13 +126,18 @@ int main(int argc, char** argv) {
     config = *std::move(loaded);
   }
   demo = demo || demo_once;
+  const bool named_store = !store.empty();
   if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
   if (!context.empty()) config.kube_context = context;
+  if (!store.empty()) config.store_path = store;
   if (standalone) config.kubernetes = false;
   if (demo) {
     config.kubernetes = false;
     config.log_format = "text";
     config.log_level = "warn";
+    // The built-in cluster forgets everything; what was promised to it is not for the next one.
+    std::string folder = "/tmp/muster-demo-XXXXXX";
+    if (!named_store && mkdtemp(folder.data()) != nullptr) config.store_path = folder + "/muster.db";
   }
   return Serve(config, demo, demo_once);
 }

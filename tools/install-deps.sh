@@ -9,7 +9,7 @@ packages=(
   g++ make cmake ninja-build ccache mold git ca-certificates
   libgrpc++-dev libprotobuf-dev protobuf-compiler protobuf-compiler-grpc
   libcpp-httplib-dev nlohmann-json3-dev libabsl-dev libssl-dev zlib1g-dev libbrotli-dev
-  libyaml-cpp-dev libspdlog-dev prometheus-cpp-dev libcli11-dev libgoogle-perftools-dev
+  libyaml-cpp-dev libsqlite3-dev libspdlog-dev prometheus-cpp-dev libcli11-dev libgoogle-perftools-dev
   libgtest-dev libgmock-dev
   clang clang-format clang-tidy lld libclang-rt-14-dev
   python3 python3-venv curl openssl

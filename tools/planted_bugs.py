@@ -331,12 +331,32 @@ BUGS = {
     # --- the process ---
     "commit-record-late": (
         "service/engine/engine.cc",
-        "  if (!CommitRecords()) TakeBack();\n"
-        "  Publish();\n"
-        "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n",
-        "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"
-        "  if (!CommitRecords()) TakeBack();\n"
-        "  Publish();\n"),
+        "  delivery->effects = std::exchange(batch_effects_, {});\n",
+        "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"),
+    "reply-before-the-store": (
+        "service/engine/committer.cc",
+        "    const Stored stored = Commit(records);\n    waiting_records_ -= records.size();\n"
+        "    for (Batch& batch : taken) {\n      batch.deliver(stored);\n      ++delivered_;\n    }\n",
+        "    waiting_records_ -= records.size();\n"
+        "    for (Batch& batch : taken) {\n      batch.deliver(Stored::kYes);\n      ++delivered_;\n    }\n"
+        "    static_cast<void>(Commit(records));\n"),
+    "later-kept-without-earlier": (
+        "service/engine/committer.cc",
+        "!records.empty() && stored_ == Stored::kYes;",
+        "!records.empty();"),
+    "store-not-synced": (
+        "service/store/sqlite_store.cc", "PRAGMA synchronous = FULL", "PRAGMA synchronous = OFF"),
+    "store-synced-at-checkpoints": (
+        "service/store/sqlite_store.cc", "PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"),
+    "store-not-fenced": ("service/store/sqlite_store.cc", "*owner != epoch", "*owner < epoch"),
+    "store-half-a-commit": (
+        "service/store/sqlite_store.cc",
+        '  absl::Status done = db_->Run("BEGIN IMMEDIATE");\n',
+        "  absl::Status done;\n"),
+    "store-damage-not-seen": (
+        "service/store/sqlite_store.cc",
+        "if (Checksum(record) == read->Number(5)) {",
+        "if (Checksum(record) != 0) {"),
     "filter-waits-for-the-disk": (
         "service/engine/engine.cc",
         "(outcome.reply_promises ? replies_ : told_)",

@@ -42,6 +42,7 @@ func startMusterd(t *testing.T) string {
 	}
 	command := exec.Command(path, "--config", config)
 	command.Stdout, command.Stderr = log, log
+	command.Dir = folder // where its store will be
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}

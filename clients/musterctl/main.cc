@@ -17,6 +17,7 @@
 #include "clients/musterctl/contexts.h"
 #include "clients/musterctl/manifests.h"
 #include "clients/musterctl/output.h"
+#include "clients/musterctl/store_commands.h"
 
 namespace {
 
@@ -33,6 +34,7 @@ constexpr char kAbout[] =
     "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes' own YAML\n"
     "  musterctl submit -f job.yaml --wait place a gang as a whole, then: musterctl confirm ID\n"
     "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
+    "  musterctl store verify muster.db    the file in which musterd keeps what it promised\n"
     "  source <(musterctl completion bash)";
 
 // Everything the command line sets.
@@ -472,6 +474,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   const Commands commands = Define(&cli, &options);
   ConfigCommands config(&cli, &options);
+  const muster::StoreCommands store(&cli);
   CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()
@@ -483,6 +486,7 @@ int main(int argc, char** argv) {
     return 0;
   }
   if (config.parsed()) return config.Run();
+  if (store.parsed()) return store.Run();
   absl::StatusOr<ContextSettings> settings = Effective(options);
   if (!settings.ok()) return Fail(settings.status());
   options.name_space = (*settings)["namespace"];

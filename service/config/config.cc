@@ -158,6 +158,11 @@ const std::vector<Field>& Fields() {
        ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
       {"kubernetes.callsPerSecond", "1000", "wake-ups a second at most",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
+      {"store.path", "\"\"",
+       "SQLite file of what was promised, on a local disk; :memory: keeps nothing over a restart. Empty: muster.db in "
+       "the "
+       "working directory, or memory with a warning where that cannot be written",
+       ReadText([](Config* c) -> std::string& { return c->store_path; })},
       {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.gang.wait_time_ms; })},
       {"gangs.matchPolicy", "once-satisfied", "what counts towards the minimum", ReadPolicy},

@@ -13,6 +13,11 @@
 
 namespace muster {
 
+// store.path: nothing is kept over a restart.
+inline constexpr char kInMemory[] = ":memory:";
+// In the working directory.
+inline constexpr char kDefaultStore[] = "muster.db";
+
 struct ListenAddress {
   std::string host = "127.0.0.1";
   int port = 0;
@@ -40,6 +45,8 @@ struct Config {
   std::string kube_context;
   int actuator_workers = 16;
   double calls_per_s = 1000;
+  // store
+  std::string store_path;  // empty: kDefaultStore where it can be made, else nothing is kept
   // gangs, queueing and holds
   MachineSettings machine;
   int mailbox_capacity = 16'384;

@@ -8,17 +8,29 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "service/support/sync.h"
 
 namespace muster {
+namespace {
+
+// What it asks for may need a record, so that it is not taken while too many wait for the store.
+bool MayKeep(const Command& command) {
+  return !std::holds_alternative<Filter>(command) && !std::holds_alternative<Preempt>(command) &&
+         !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command);
+}
+
+constexpr absl::Duration kStoreLook = absl::Milliseconds(20);
+
+}  // namespace
+
 Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects)
-    : options_(options),
-      store_(store),
+    : options_(std::move(options)),
       effects_(effects),
       machine_(settings),
       started_(std::chrono::steady_clock::now()),
       started_ms_(absl::ToUnixMillis(absl::Now())),
-      view_(std::make_shared<ReadView>()) {}
+      committer_(store, options.store_grace),
+      pictured_(std::make_shared<ReadView>()),
+      view_(pictured_) {}
 
 Engine::~Engine() { Stop(); }
 
@@ -30,9 +42,12 @@ int64_t Engine::NowMs() const {
 }
 
 absl::Status Engine::Start() {
-  absl::StatusOr<std::vector<Record>> records = store_->Load();
+  absl::StatusOr<std::vector<Record>> records = committer_.Start();
   if (!records.ok()) return records.status();
-  if (absl::Status loaded = machine_.Load(*records); !loaded.ok()) return loaded;
+  if (absl::Status loaded = machine_.Load(*records); !loaded.ok()) {
+    committer_.Stop();
+    return loaded;
+  }
   MutexLock lock(&mutex_);
   running_ = true;
   thread_ = std::thread([this] { Run(); });
@@ -47,20 +62,31 @@ void Engine::Stop() {
     filled_.SignalAll();
     drained_.SignalAll();
   }
+  committer_.Hurry();
   if (thread_.joinable()) thread_.join();
+  committer_.Stop();
   MutexLock lock(&mutex_);
   running_ = false;
 }
 
 absl::Status Engine::Submit(Item* item, WhenFull when_full) {
+  if (committer_.fenced()) return absl::UnavailableError(FencedError().message());
+  const bool may_keep = when_full != WhenFull::kExceed && item->read == nullptr && MayKeep(item->command);
   MutexLock lock(&mutex_);
-  while (running_ && !stopping_ && mailbox_.size() >= options_.mailbox_capacity && when_full != WhenFull::kExceed) {
+  while (running_ && !stopping_ && when_full != WhenFull::kExceed) {
+    const bool behind = may_keep && committer_.full();
+    if (mailbox_.size() < options_.mailbox_capacity && !behind) break;
     if (when_full == WhenFull::kRefuse) {
       ++rejected_;
       return absl::ResourceExhaustedError(
-          absl::StrCat("overloaded: ", mailbox_.size(), " commands wait; try again in a moment"));
+          behind ? absl::StrCat("overloaded: the store does not keep up; ", committer_.trouble())
+                 : absl::StrCat("overloaded: ", mailbox_.size(), " commands wait; try again in a moment"));
     }
-    drained_.Wait(&mutex_);
+    if (behind) {
+      drained_.WaitWithTimeout(&mutex_, kStoreLook);
+    } else {
+      drained_.Wait(&mutex_);
+    }
   }
   if (!running_ || stopping_) return absl::UnavailableError("Muster is stopping");
   mailbox_.push_back(std::move(*item));
@@ -264,79 +290,68 @@ void Engine::PlanForAWhile() {
 
 void Engine::Deliver() {
   ++batches_;
-  if (!CommitRecords()) TakeBack();
-  Publish();
-  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));
-  for (auto& [done, reply] : replies_) done(std::move(reply));
-  replies_.clear();
-  for (const HoldAnswer& answer : answers_) {
-    const auto hold = holds_.find(answer.token);
-    if (hold == holds_.end()) continue;
-    hold->second(answer);
-    holds_.erase(hold);
+  auto delivery = std::make_shared<Delivery>();
+  Picture(delivery.get());
+  delivery->effects = std::exchange(batch_effects_, {});
+  delivery->replies = std::exchange(replies_, {});
+  for (HoldAnswer& answer : answers_) {
+    auto hold = holds_.extract(answer.token);
+    if (!hold.empty()) delivery->answers.emplace_back(std::move(hold.mapped()), std::move(answer));
   }
   answers_.clear();
+  if (records_.empty() && delivery->empty()) return;
+  committer_.Add(std::exchange(records_, {}), [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
 }
 
-// Nothing leaves before the records are durable: a store that fails stops the answers, not the promise.
-bool Engine::CommitRecords() {
-  if (records_.empty()) return true;
-  absl::Duration pause = absl::Milliseconds(50);
-  // By the steady clock: the wall clock may jump.
-  const auto now = [] { return std::chrono::steady_clock::now(); };
-  constexpr auto kNotYet = std::chrono::steady_clock::time_point::max();
-  auto give_up = kNotYet;
-  while (!store_->Commit(records_).ok()) {
-    store_failing_ = true;
-    MutexLock lock(&mutex_);
-    if (stopping_ && give_up == kNotYet) give_up = now() + absl::ToChronoNanoseconds(options_.store_grace);
-    if (now() >= give_up) return false;
-    const auto again = now() + absl::ToChronoNanoseconds(pause);
-    while (now() < again && !(stopping_ && give_up == kNotYet)) {
-      filled_.WaitWithTimeout(&mutex_, absl::FromChrono(again - now()));  // woken by commands and by Stop
+// Nothing leaves before the records are durable: a store that fails stops the answers, not the promise. What will never
+// be durable is taken back: nobody is told that it happened.
+void Engine::LetGo(Delivery* delivery, Stored stored) {
+  if (stored != Stored::kYes) {
+    const std::string why = stored == Stored::kFenced
+                                ? std::string(FencedError().message())
+                                : "Muster is stopping and its store takes nothing; this did not happen, try again";
+    for (auto& [done, reply] : delivery->replies) done(absl::UnavailableError(why));
+    for (auto& [answered, answer] : delivery->answers) {
+      answered({answer.token, false, {ReasonCode::kShuttingDown, why}});
     }
-    pause = std::min(pause * 2, stopping_ ? absl::Milliseconds(200) : absl::Seconds(2));
+    if (stored == Stored::kFenced && !told_fenced_.exchange(true) && options_.on_fenced) options_.on_fenced();
+    return;
   }
-  store_failing_ = false;
-  records_.clear();
-  return true;
+  if (delivery->view != nullptr) {
+    {
+      MutexLock lock(&view_mutex_);
+      view_ = std::move(delivery->view);
+    }
+    MutexLock lock(&listeners_mutex_);
+    for (auto& [id, listener] : listeners_) listener(delivery->change);
+  }
+  if (!delivery->effects.empty()) effects_->Carry(std::move(delivery->effects));
+  for (auto& [done, reply] : delivery->replies) done(std::move(reply));
+  for (auto& [answered, answer] : delivery->answers) answered(answer);
 }
 
-// The process ends without having kept what it was about to promise: nobody is told that it did.
-void Engine::TakeBack() {
-  constexpr char kWhy[] = "Muster is stopping and its store takes nothing; this did not happen, try again";
-  records_.clear();
-  batch_effects_.clear();
-  for (auto& [done, reply] : replies_) reply = absl::UnavailableError(kWhy);
-  for (HoldAnswer& answer : answers_) answer = {answer.token, false, {ReasonCode::kShuttingDown, kWhy}};
-}
-
-void Engine::Publish() {
+// What readers will be shown, if something changed.
+void Engine::Picture(Delivery* delivery) {
   std::vector<std::string> gangs;
   std::vector<std::string> nodes;
   machine_.TakeChanged(&gangs, &nodes);
-  const std::shared_ptr<const ReadView> before = view();
+  const ReadView& before = *pictured_;
   const bool counts_alike =
-      before->held_binds == machine_.held_binds() && before->promised_holds == machine_.promised_holds() &&
-      before->pods == static_cast<int64_t>(machine_.pod_count()) && before->planning == machine_.planning_stats() &&
-      before->refused == machine_.refused_facts().counts();
+      before.held_binds == machine_.held_binds() && before.promised_holds == machine_.promised_holds() &&
+      before.pods == static_cast<int64_t>(machine_.pod_count()) && before.planning == machine_.planning_stats() &&
+      before.refused == machine_.refused_facts().counts();
   if (gangs.empty() && nodes.empty() && counts_alike) return;
-  auto next = std::make_shared<ReadView>(*before);
-  ViewChange change;
-  change.version = ++next->version;
-  change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
-  change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
+  auto next = std::make_shared<ReadView>(before);
+  delivery->change.version = ++next->version;
+  delivery->change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
+  delivery->change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
   next->held_binds = machine_.held_binds();
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());
   next->planning = machine_.planning_stats();
   next->refused = machine_.refused_facts().counts();
-  {
-    MutexLock lock(&view_mutex_);
-    view_ = std::move(next);
-  }
-  MutexLock lock(&listeners_mutex_);
-  for (auto& [id, listener] : listeners_) listener(change);
+  pictured_ = next;
+  delivery->view = std::move(next);
 }
 
 GangChanges Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const {
@@ -394,7 +409,9 @@ EngineStats Engine::stats() const {
   EngineStats stats;
   stats.commands = commands_;
   stats.batches = batches_;
-  stats.store_failing = store_failing_;
+  stats.store_trouble = committer_.trouble();
+  stats.store_waiting = committer_.added() - committer_.delivered();
+  stats.commits = committer_.commits();
   MutexLock lock(&mutex_);
   stats.mailbox_depth = mailbox_.size();
   stats.rejected = rejected_;

@@ -1,5 +1,6 @@
 // The single writer around the machine: a bounded mailbox, one thread, and the order that keeps promises -
-// apply in memory -> the batch's records durable -> publish the read view -> reply and act.
+// apply in memory -> the batch's records durable -> publish the read view -> reply and act. While one batch becomes
+// durable the next ones are applied (see Committer).
 #ifndef MUSTER_SERVICE_ENGINE_ENGINE_H_
 #define MUSTER_SERVICE_ENGINE_ENGINE_H_
 
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "service/engine/committer.h"
 #include "service/engine/read_view.h"
 #include "service/engine/refused_log.h"
 #include "service/store/store.h"
@@ -28,17 +30,21 @@ struct EngineOptions {
   int32_t gangs_per_round = 32;                           // planned between two batches, at most
   absl::Duration planning_slice = absl::Milliseconds(1);  // and for how long; the last one is planned to its end
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
+  std::function<void()> on_fenced;  // another process has the store: this one must end. Called once, must not block
 };
 
 struct EngineStats {
   size_t mailbox_depth = 0;
   uint64_t commands = 0;
   uint64_t batches = 0;
-  uint64_t rejected = 0;       // told "overloaded"
-  bool store_failing = false;  // the last commit failed; answers wait for it
+  uint64_t rejected = 0;      // told "overloaded"
+  std::string store_trouble;  // why the store takes nothing, and answers wait; empty: it does
+  int64_t store_waiting = 0;  // batches that wait for it
+  int64_t commits = 0;
 };
 
-// Thread-safe. Stop (or destroy) it before the store and the effect sink.
+// Thread-safe. Stop (or destroy) it before the store and the effect sink. Callbacks come from a thread of the engine's,
+// those of one call in order, and must not block.
 class Engine : public DecisionPort {
  public:
   using Listener = std::function<void(const ViewChange&)>;
@@ -56,7 +62,7 @@ class Engine : public DecisionPort {
   absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) override;
 
   using ReplyCallback = std::function<void(absl::StatusOr<Reply>)>;
-  // As Ask, without waiting: `done` is called once, from the engine's thread or, when nothing was submitted, at once.
+  // As Ask, without waiting: `done` is called once; when nothing was submitted, at once.
   // DeadlineExceeded: `deadline` passed while the command waited for its turn; nothing happened.
   void AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done);
   // A Permit: `done` gets the reply; when that is WAIT, `answered` is called once later. EndPermit ends the wait early.
@@ -74,7 +80,7 @@ class Engine : public DecisionPort {
   [[nodiscard]] absl::Status Query(const std::function<void(const Machine&)>& read);
 
   [[nodiscard]] std::shared_ptr<const ReadView> view() const;
-  // `listener` is called from the engine's thread after each publication; must not block. Returns an id for Unlisten.
+  // `listener` is called after each publication, in their order; must not block. Returns an id for Unlisten.
   int Listen(const Listener& listener);
   void Unlisten(int id);
 
@@ -89,6 +95,19 @@ class Engine : public DecisionPort {
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
   };
   enum class WhenFull : uint8_t { kRefuse, kWait, kExceed };
+  using Answered = std::pair<std::function<void(absl::StatusOr<Reply>)>, absl::StatusOr<Reply>>;
+  // What leaves once the records that it depends on are durable.
+  struct Delivery {
+    std::shared_ptr<const ReadView> view;  // nullptr: as it was
+    ViewChange change;
+    std::vector<Effect> effects;
+    std::vector<Answered> replies;
+    std::vector<std::pair<HoldCallback, HoldAnswer>> answers;
+
+    [[nodiscard]] bool empty() const {
+      return view == nullptr && effects.empty() && replies.empty() && answers.empty();
+    }
+  };
 
   // Moves from `item` only when it returns OK.
   [[nodiscard]] absl::Status Submit(Item* item, WhenFull when_full);
@@ -99,16 +118,13 @@ class Engine : public DecisionPort {
   void Tell();
   void PlanForAWhile();
   void Deliver();
-  // False: the process is stopping and the store takes nothing; what depends on the records must not leave.
-  [[nodiscard]] bool CommitRecords();
-  void TakeBack();
-  void Publish();
+  void LetGo(Delivery* delivery, Stored stored);
+  void Picture(Delivery* delivery);
   [[nodiscard]] GangChanges ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const;
   [[nodiscard]] NodeChanges ViewNodes(const std::vector<std::string>& nodes, ReadView* next) const;
   [[nodiscard]] int64_t NowMs() const;
 
   const EngineOptions options_;
-  Store* const store_;
   EffectSink* const effects_;
   Machine machine_;  // touched by the engine's thread only
   const std::chrono::steady_clock::time_point started_;
@@ -122,6 +138,10 @@ class Engine : public DecisionPort {
   CondVar filled_;
   CondVar drained_;
 
+  Committer committer_;
+  std::shared_ptr<const ReadView> pictured_;  // the last one taken; published when its batch is durable
+  std::atomic<bool> told_fenced_{false};
+
   mutable Mutex view_mutex_;
   std::shared_ptr<const ReadView> view_ ABSL_GUARDED_BY(view_mutex_);
   Mutex listeners_mutex_;
@@ -132,7 +152,6 @@ class Engine : public DecisionPort {
   std::vector<Record> records_;
   std::vector<Effect> batch_effects_;
   std::vector<HoldAnswer> answers_;
-  using Answered = std::pair<std::function<void(absl::StatusOr<Reply>)>, absl::StatusOr<Reply>>;
   std::vector<Answered> told_;     // replies that promise nothing
   std::vector<Answered> replies_;  // and those that wait for the records
   absl::flat_hash_map<HoldToken, HoldCallback> holds_;
@@ -142,7 +161,6 @@ class Engine : public DecisionPort {
   std::atomic<HoldToken> next_token_{1};
   std::atomic<uint64_t> commands_{0};
   std::atomic<uint64_t> batches_{0};
-  std::atomic<bool> store_failing_{false};
   std::thread thread_;
 };
 

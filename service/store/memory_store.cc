@@ -2,22 +2,30 @@
 
 namespace muster {
 
-absl::Status MemoryStore::Commit(const std::vector<Record>& records) {
+StoreTrouble TroubleOf(const absl::Status& status) {
+  if (status.ok()) return StoreTrouble::kNone;
+  if (absl::IsAborted(status)) return StoreTrouble::kFenced;
+  return absl::IsResourceExhausted(status) ? StoreTrouble::kFull : StoreTrouble::kTryAgain;
+}
+
+absl::Status MemoryStore::Commit(int64_t epoch, const std::vector<Record>& records) {
   MutexLock lock(&mutex_);
+  if (epoch != epoch_) return FencedError();
   for (const Record& record : records) {
     if (record.value.empty()) {
-      records_.erase(RecordName(record));
+      records_.erase({record.kind, record.key});
     } else {
-      records_[RecordName(record)] = record;
+      records_[{record.kind, record.key}] = record;
     }
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<Record>> MemoryStore::Load() {
+absl::StatusOr<Store::Contents> MemoryStore::TakeOver() {
   MutexLock lock(&mutex_);
-  std::vector<Record> out;
-  for (const auto& [name, record] : records_) out.push_back(record);
+  Contents out;
+  out.epoch = ++epoch_;
+  for (const auto& [name, record] : records_) out.records.push_back(record);
   return out;
 }
 

@@ -1,7 +1,8 @@
-// Where what Muster promised is kept (SPEC S-2).
+// Where what Muster promised is kept (SPEC S-2, S-3).
 #ifndef MUSTER_SERVICE_STORE_STORE_H_
 #define MUSTER_SERVICE_STORE_STORE_H_
 
+#include <cstdint>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -12,26 +13,49 @@
 
 namespace muster {
 
-// Thread-safe. A store holds the current records, not their history.
+// What an error of Commit means to whoever wanted something kept.
+enum class StoreTrouble : uint8_t {
+  kNone,
+  kTryAgain,  // whether the records are durable is not known: try the same ones again
+  kFull,      // the same, and it will not work before somebody makes room
+  kFenced,    // another process has taken the store over: stop acting, nothing will be kept any more
+};
+[[nodiscard]] StoreTrouble TroubleOf(const absl::Status& status);
+[[nodiscard]] inline absl::Status FencedError() {
+  return absl::AbortedError("another musterd has taken this store over; this one must not act any more");
+}
+
+// Thread-safe. A store holds the current records, not their history. It has one owner at a time, known by an epoch that
+// goes with every write.
 class Store {
  public:
+  struct Contents {
+    int64_t epoch = 0;            // the caller's, for Commit
+    std::vector<Record> records;  // in order of kinds and keys
+  };
+
   virtual ~Store() = default;
-  // Makes all of `records` durable, or none. On an error nothing may be answered that depends on them; the caller tries
-  // again.
-  [[nodiscard]] virtual absl::Status Commit(const std::vector<Record>& records) = 0;
-  // Every record, in order of kinds and keys.
-  [[nodiscard]] virtual absl::StatusOr<std::vector<Record>> Load() = 0;
+  // Takes the store over: from now on the epochs given before are fenced. The error says what cannot be read, and what
+  // to do about it.
+  [[nodiscard]] virtual absl::StatusOr<Contents> TakeOver() = 0;
+  // Makes all of `records` durable, or none; see TroubleOf for errors. The caller commits in the order in which things
+  // happened, and tries what failed again before anything later.
+  [[nodiscard]] virtual absl::Status Commit(int64_t epoch, const std::vector<Record>& records) = 0;
+  // False: Commit returns at once, it does not wait for a disk.
+  [[nodiscard]] virtual bool slow() const { return true; }
 };
 
-// Keeps records for the life of the process: the twin that tests and single-process installations use.
+// Keeps records for the life of the process: the twin that tests use, and whoever wants nothing kept.
 class MemoryStore : public Store {
  public:
-  absl::Status Commit(const std::vector<Record>& records) override;
-  absl::StatusOr<std::vector<Record>> Load() override;
+  absl::StatusOr<Contents> TakeOver() override;
+  absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override;
+  [[nodiscard]] bool slow() const override { return false; }
 
  private:
   Mutex mutex_;
-  absl::btree_map<std::string, Record> records_ ABSL_GUARDED_BY(mutex_);
+  int64_t epoch_ ABSL_GUARDED_BY(mutex_) = 0;
+  absl::btree_map<std::pair<std::string, std::string>, Record> records_ ABSL_GUARDED_BY(mutex_);  // by kind and key
 };
 
 }  // namespace muster

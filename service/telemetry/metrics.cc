@@ -26,6 +26,8 @@ const std::map<std::string, std::string>& GaugeHelp() {
       {"muster_planner_given_up", "How often it gave up without a proof that nothing fits (gangs.planTries)"},
       {"muster_promised_holds", "Held binds that plans may still bring"},
       {"muster_store_failing", "1 while the store refuses commits and answers wait"},
+      {"muster_store_waiting", "Batches of commands that wait for the store"},
+      {"muster_store_commits_total", "Commits of the store since the start"},
       {"muster_informer_synced", "1 when the informer has listed its objects"},
       {"muster_informer_objects", "Objects the informer knows"},
       {"muster_informer_lag_seconds", "Time since the API server was last heard of"},

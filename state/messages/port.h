@@ -13,7 +13,7 @@
 
 namespace muster {
 
-// Carries out effects. Called by the engine's thread: must not block.
+// Carries out effects. Called by a thread of the engine's, one at a time: must not block.
 class EffectSink {
  public:
   virtual ~EffectSink() = default;
@@ -34,7 +34,7 @@ class DecisionPort {
   // Announces a fact; waits while the mailbox is full, so that facts are never lost. Unavailable: stopping.
   virtual absl::Status Announce(Command command) = 0;
 
-  // Starts a held call. `answered` is called exactly once, from the engine's thread, when it ends (also when this
+  // Starts a held call. `answered` is called exactly once, from a thread of the engine's, when it ends (also when this
   // returns OK and the process stops). Returns the token with which EndHold can end it early. ResourceExhausted or
   // Unavailable: nothing started and `answered` will not be called.
   [[nodiscard]] virtual absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) = 0;

@@ -34,7 +34,7 @@ done
 
 # 2. The doors that kube-scheduler's configurations name.
 local_names "$kept/config/tests.yaml"
-"$musterd" --config "$work/tests.yaml" >"$work/log" 2>&1 &
+(cd "$work" && exec "$musterd" --config "$work/tests.yaml") >"$work/log" 2>&1 &
 pid=$!
 serves=
 for _ in $(seq 500); do

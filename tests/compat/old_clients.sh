@@ -21,6 +21,12 @@ part() { # WHAT COMMAND...
 }
 
 [ -x "$MUSTERD" ] || { failed "musterd: $1 cannot be run"; exit 1; }
+# The tests of then know no store: each musterd gets a directory of its own for it.
+rm -rf "$work/runs"
+mkdir -p "$work/runs"
+printf '#!/bin/sh\ncd "$(mktemp -d "%s/XXXXXX")" && exec "%s" "$@"\n' "$work/runs" "$MUSTERD" >"$work/musterd"
+chmod +x "$work/musterd"
+MUSTERD=$work/musterd
 if ! said=$(git cat-file -e "$commit^{commit}" 2>&1); then
   failed "history: this repository has no commit $commit, whose clients are tested: $said"
   echo "Fetch it: git fetch --unshallow, or git fetch origin $commit; a copy of the tree without git's history is not enough."

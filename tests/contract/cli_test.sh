@@ -10,7 +10,7 @@ kubernetes: {enabled: false}
 listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
 YAML
 : >"$work/log"  # it is looked at before musterd may have run
-"$musterd" --config "$work/musterd.yaml" >"$work/log" 2>&1 &
+(cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
 pid=$!
 for _ in $(seq 500); do
   port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")

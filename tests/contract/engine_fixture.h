@@ -52,11 +52,11 @@ inline PodDescription SomePod(const std::string& name, const std::string& gang, 
 // Records what happened around the engine, in order.
 class Witness : public Store, public EffectSink {
  public:
-  absl::Status Commit(const std::vector<Record>& records) override {
+  absl::Status Commit(int64_t, const std::vector<Record>& records) override {
     Note(absl::StrCat("stored ", records.size()));
     return absl::OkStatus();
   }
-  absl::StatusOr<std::vector<Record>> Load() override { return std::vector<Record>(); }
+  absl::StatusOr<Contents> TakeOver() override { return Contents(); }
   void Carry(std::vector<Effect> effects) override { Note(absl::StrCat("carried ", effects.size())); }
   void Note(const std::string& what) {
     MutexLock lock(&mutex_);

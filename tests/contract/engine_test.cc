@@ -11,6 +11,9 @@
 #include <thread>
 #include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "service/support/sync.h"
 #include "tests/contract/engine_fixture.h"
@@ -21,7 +24,7 @@ namespace {
 // A store whose commits wait for the test, and fail as often as it likes.
 class GatedStore : public Store {
  public:
-  absl::Status Commit(const std::vector<Record>& records) override {
+  absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
     MutexLock lock(&mutex_);
     ++tries_;
     changed_.SignalAll();
@@ -30,9 +33,9 @@ class GatedStore : public Store {
       --failures_;
       return absl::UnavailableError("disk full");
     }
-    return inner_.Commit(records);
+    return inner_.Commit(epoch, records);
   }
-  absl::StatusOr<std::vector<Record>> Load() override { return inner_.Load(); }
+  absl::StatusOr<Contents> TakeOver() override { return inner_.TakeOver(); }
 
   void Close() {
     MutexLock lock(&mutex_);
@@ -88,16 +91,16 @@ TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
   asker.join();
   EXPECT_EQ(sink.bindings, 1);
   EXPECT_EQ(store.tries(), 3) << "two refused commits are tried again, nothing is lost";
-  EXPECT_FALSE(engine.stats().store_failing);
-  const absl::StatusOr<std::vector<Record>> kept = store.Load();
+  EXPECT_EQ(engine.stats().store_trouble, "");
+  const absl::StatusOr<Store::Contents> kept = store.TakeOver();
   ASSERT_TRUE(kept.ok());
-  ASSERT_EQ(kept->size(), 1U);
-  EXPECT_EQ(RecordName(kept->front()), "commit/u-a");
+  ASSERT_EQ(kept->records.size(), 1U);
+  EXPECT_EQ(RecordName(kept->records.front()), "commit/u-a");
 }
 
 TEST(Engine, AnUnreadableStoreIsNamed) {
   MemoryStore store;
-  ASSERT_TRUE(store.Commit({{.kind = "gang", .key = "d/g", .value = "\xff\xff"}}).ok());
+  ASSERT_TRUE(store.Commit(store.TakeOver()->epoch, {{.kind = "gang", .key = "d/g", .value = "\xff\xff"}}).ok());
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
   const absl::Status started = engine.Start();
@@ -135,6 +138,39 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
   Put(SomePod("b", "", 0));
   Flush();
   EXPECT_EQ(witness_.Take(), std::vector<std::string>{}) << "nobody listens, nothing is to be kept or done";
+}
+
+// Gangs that are planned in one batch: each pod is called once.
+TEST_F(RunningEngine, EveryEffectLeavesOnce) {
+  NodeDescription node = SomeNode();
+  node.allocatable = {{"cpu", 9}, {"pods", 9}};
+  ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  Flush();
+  witness_.Take();
+  {
+    Busy busy(&engine_);
+    for (int i = 0; i < 3; ++i) {
+      PodDescription pod = SomePod(absl::StrCat("p-", i), absl::StrCat("g-", i), 1);
+      pod.our_gate = true;
+      Put(pod);
+    }
+  }
+  int planned = 0;
+  for (int tries = 0; tries < 100 && planned < 3; ++tries) {
+    Flush();
+    planned = 0;
+    for (int i = 0; i < 3; ++i) {
+      const auto gang = engine_.view()->gangs.Find(absl::StrCat("d/g-", i));
+      if (gang != nullptr && gang->reason.code == ReasonCode::kPlanned) ++planned;
+    }
+  }
+  EXPECT_EQ(planned, 3);
+  int carried = 0;
+  for (const std::string& note : witness_.Take()) {
+    int effects = 0;
+    if (absl::SimpleAtoi(absl::StripPrefix(note, "carried "), &effects)) carried += effects;
+  }
+  EXPECT_EQ(carried, 3);
 }
 
 TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
@@ -199,12 +235,12 @@ TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
   while (store.tries() < 3) absl::SleepFor(absl::Milliseconds(1));
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(145)) << "50 + 100 ms";
-  EXPECT_TRUE(engine.stats().store_failing);
+  EXPECT_EQ(engine.stats().store_trouble, "disk full");
   EXPECT_EQ(sink.bindings, 0);
   store.Open(/*failures=*/0);
   ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
   EXPECT_GE(SteadyNow() - before, absl::Milliseconds(345)) << "and 200 more";
-  EXPECT_FALSE(engine.stats().store_failing);
+  EXPECT_EQ(engine.stats().store_trouble, "");
   EXPECT_EQ(sink.bindings, 1);
 }
 
@@ -314,11 +350,71 @@ TEST(Engine, StartsFromItsStore) {
   }
   class Unreadable : public MemoryStore {
    public:
-    absl::StatusOr<std::vector<Record>> Load() override { return absl::DataLossError("torn"); }
+    absl::StatusOr<Contents> TakeOver() override { return absl::DataLossError("torn"); }
   };
   Unreadable torn;
   Engine engine(MachineSettings(), EngineOptions(), &torn, &sink);
   EXPECT_TRUE(absl::IsDataLoss(engine.Start()));
+}
+
+// While one batch waits for its disk the next are applied, and leave together once their turn has come.
+TEST(Engine, CommandsAreAppliedWhileTheStoreIsBusy) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  NodeDescription node = SomeNode();
+  node.allocatable = {{"cpu", 100}, {"pods", 110}};
+  ASSERT_TRUE(engine.Announce(UpsertNode{node}).ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
+  }
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  ASSERT_TRUE(engine.Hold(Bind{"u-p-0", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  for (int i = 1; i < 20; ++i) {
+    ASSERT_TRUE(engine.Hold(Bind{absl::StrCat("u-p-", i), "n", 0}, [](const HoldAnswer&) {}).ok());
+  }
+  // A question that promises nothing is answered, whatever the disk does, and knows what was applied meanwhile.
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+  EXPECT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
+  EXPECT_EQ(engine.stats().mailbox_depth, 0U);
+  EXPECT_GT(engine.stats().store_waiting, 0);
+  EXPECT_EQ(sink.bindings, 0);
+  store.Open(/*failures=*/0);
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  EXPECT_EQ(sink.bindings, 20);
+  EXPECT_LE(store.tries(), 3) << "what gathered was one commit";
+  EXPECT_LE(engine.stats().store_waiting, 1) << "the one that answered just now";
+}
+
+// Another process has taken the store over: nothing is done or promised any more, and whoever asks is told so.
+TEST(Engine, AFencedEngineActsNoMore) {
+  MemoryStore store;
+  CountingSink sink;
+  std::atomic<int> fenced{0};
+  EngineOptions options;
+  options.on_fenced = [&] { ++fenced; };
+  Engine engine(MachineSettings(), options, &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  ASSERT_TRUE(store.TakeOver().ok());
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  const absl::Time end = SteadyNow() + absl::Seconds(10);
+  while (fenced == 0 && SteadyNow() < end) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(fenced, 1);
+  EXPECT_EQ(sink.bindings, 0);
+  const absl::Status asked = engine.Ask(Tick{}).status();
+  EXPECT_TRUE(absl::IsUnavailable(asked));
+  EXPECT_NE(asked.message().find("another musterd"), absl::string_view::npos) << asked;
+  engine.Stop();
+  EXPECT_EQ(fenced, 1) << "said once";
+  EXPECT_TRUE(store.TakeOver()->records.empty());
 }
 
 }  // namespace

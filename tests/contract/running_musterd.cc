@@ -31,6 +31,7 @@ RunningMusterd::RunningMusterd(const std::string& yaml) {
     const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
     dup2(out, STDOUT_FILENO);
     dup2(out, STDERR_FILENO);
+    if (chdir(folder_.c_str()) != 0) _exit(127);  // where its store will be
     execl(MUSTERD_PATH, "musterd", "--config", config.c_str(), static_cast<char*>(nullptr));
     _exit(127);
   }

@@ -296,7 +296,8 @@ func (c *cluster) addresses(text string) string {
 	return strings.NewReplacer("0.0.0.0:9090", fmt.Sprintf("127.0.0.1:%d", c.adminPort),
 		"127.0.0.1:9091", fmt.Sprintf("127.0.0.1:%d", c.grpcPort),
 		"127.0.0.1:8888", fmt.Sprintf("127.0.0.1:%d", c.extenderPort),
-		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort)).Replace(text)
+		"127.0.0.1:8889", fmt.Sprintf("127.0.0.1:%d", c.bindPort),
+		"/var/lib/muster/muster.db", c.path("muster.db")).Replace(text)
 }
 
 func (c *cluster) kubeconfig(name, token string) (string, error) {

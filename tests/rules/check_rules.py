@@ -38,6 +38,7 @@ MAY_INCLUDE = {
     "service/app": ["state", "service", "k8s-extender"],
     "service/main": ["service", "k8s-extender"],
     "tools": [],
+    "clients/musterctl/store_commands": ["clients", "service/store", "state/messages", "proto/muster/store"],
     "clients": ["clients", "proto/muster/v1", "proto/google/rpc"],
 }
 # (pattern, where, why). The core has no clock, randomness, threads or I/O.

@@ -20,7 +20,8 @@ class Musterd:
                           f"listen: {{admin: 127.0.0.1:0, grpc: '127.0.0.1:{port}', extender: 127.0.0.1:0, bind: 127.0.0.1:0}}\n")
         self._log = folder / "log"
         with open(self._log, "w") as log:
-            self.process = subprocess.Popen([os.environ["MUSTERD"], "--config", str(config)], stdout=log, stderr=log)
+            self.process = subprocess.Popen([os.environ["MUSTERD"], "--config", str(config)], stdout=log, stderr=log,
+                                            cwd=folder)
         for _ in range(500):
             found = re.search(r"gRPC (\d+)", self._log.read_text())
             if found:

@@ -1,0 +1,38 @@
+// `musterctl store ...`: looks at, checks, copies and moves the file in which musterd keeps what it promised (SPEC
+// S-3). Works on the file itself, whether musterd runs or not.
+#ifndef MUSTER_CLIENTS_MUSTERCTL_STORE_COMMANDS_H_
+#define MUSTER_CLIENTS_MUSTERCTL_STORE_COMMANDS_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace muster {
+
+class StoreCommands {
+ public:
+  explicit StoreCommands(CLI::App* cli);
+  [[nodiscard]] bool parsed() const { return store_->parsed(); }
+  // The process's exit code: 0, or 1 with what is wrong on standard error.
+  int Run() const;
+
+ private:
+  [[nodiscard]] int Inspect() const;
+  [[nodiscard]] int Verify() const;
+  [[nodiscard]] int Export() const;
+  [[nodiscard]] int Import() const;
+  [[nodiscard]] int BackUp() const;
+
+  std::string file_;
+  std::string to_;
+  std::string kind_;
+  CLI::App* store_;
+  CLI::App* inspect_;
+  CLI::App* verify_;
+  CLI::App* export_;
+  CLI::App* import_;
+  CLI::App* backup_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_CLIENTS_MUSTERCTL_STORE_COMMANDS_H_

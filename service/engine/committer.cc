@@ -1,0 +1,135 @@
+#include "service/engine/committer.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <utility>
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
+constexpr absl::Duration kLongestPause = absl::Seconds(2);
+constexpr absl::Duration kHurriedPause = absl::Milliseconds(200);
+
+}  // namespace
+
+absl::StatusOr<std::vector<Record>> Committer::Start() {
+  absl::StatusOr<Store::Contents> contents = store_->TakeOver();
+  if (!contents.ok()) return contents.status();
+  epoch_ = contents->epoch;
+  MutexLock lock(&mutex_);
+  running_ = true;
+  thread_ = std::thread([this] { Run(); });
+  return std::move(contents->records);
+}
+
+void Committer::Hurry() {
+  MutexLock lock(&mutex_);
+  give_up_ = std::min(give_up_, SteadyNow() + grace_);
+  changed_.SignalAll();
+}
+
+void Committer::Stop() {
+  Hurry();
+  {
+    MutexLock lock(&mutex_);
+    if (!running_) return;
+    stopping_ = true;
+    changed_.SignalAll();
+  }
+  if (thread_.joinable()) thread_.join();
+  MutexLock lock(&mutex_);
+  running_ = false;
+}
+
+void Committer::Add(std::vector<Record> records, Deliver deliver) {
+  ++added_;
+  bool at_once = false;
+  {
+    MutexLock lock(&mutex_);
+    at_once = queue_.empty() && !busy_ && (records.empty() || !store_->slow());
+    if (!at_once || !running_) {
+      waiting_records_ += records.size();
+      queue_.push_back({std::move(records), std::move(deliver)});
+      changed_.Signal();
+      return;
+    }
+  }
+  deliver(Commit(records));  // nothing is under way, and only this thread adds
+  ++delivered_;
+}
+
+void Committer::Run() {
+  std::deque<Batch> taken;
+  while (true) {
+    {
+      MutexLock lock(&mutex_);
+      busy_ = false;
+      while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
+      if (queue_.empty()) return;
+      taken = std::exchange(queue_, {});
+      busy_ = true;
+    }
+    std::vector<Record> records;
+    for (Batch& batch : taken) {
+      std::move(batch.records.begin(), batch.records.end(), std::back_inserter(records));
+    }
+    const Stored stored = Commit(records);
+    waiting_records_ -= records.size();
+    for (Batch& batch : taken) {
+      batch.deliver(stored);
+      ++delivered_;
+    }
+    taken.clear();
+  }
+}
+
+Stored Committer::Commit(const std::vector<Record>& records) {
+  for (absl::Duration pause = kFirstPause; !records.empty() && stored_ == Stored::kYes;
+       pause = std::min(pause * 2, kLongestPause)) {
+    const absl::Status status = store_->Commit(epoch_, records);
+    Note(status);
+    if (status.ok()) {
+      ++commits_;
+      break;
+    }
+    if (TroubleOf(status) == StoreTrouble::kFenced) {
+      stored_ = Stored::kFenced;
+    } else if (!Pause(pause)) {
+      stored_ = Stored::kStopping;
+    }
+  }
+  return stored_;
+}
+
+bool Committer::Pause(absl::Duration pause) {
+  MutexLock lock(&mutex_);
+  const absl::Time begun = SteadyNow();
+  while (true) {
+    const absl::Time now = SteadyNow();
+    if (now >= give_up_) return false;
+    const bool hurried = give_up_ != absl::InfiniteFuture();
+    const absl::Time again = begun + (hurried ? std::min(pause, kHurriedPause) : pause);
+    if (now >= again) return true;
+    changed_.WaitWithTimeout(&mutex_, std::min(again, give_up_) - now);  // woken by Add and by Hurry
+  }
+}
+
+void Committer::Note(const absl::Status& status) {
+  MutexLock lock(&mutex_);
+  if (status.ok() && !trouble_.empty()) spdlog::info("the store takes commits again");
+  if (!status.ok() && trouble_ != status.message()) {
+    spdlog::error("the store takes no commit, answers wait for it: {}", std::string(status.message()));
+  }
+  trouble_ = std::string(status.message());
+}
+
+std::string Committer::trouble() const {
+  MutexLock lock(&mutex_);
+  return trouble_;
+}
+
+}  // namespace muster

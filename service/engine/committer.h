@@ -1,0 +1,94 @@
+// Between the engine and the store: makes what was decided durable, in order and off the engine's thread, and lets go
+// of what depends on it - answers, effects, the published picture - once that is so (SPEC S-2).
+//
+// Deliveries are numbered in the order of Add. A thread takes all that have gathered, commits their records at once and
+// delivers them in order; meanwhile the next ones gather. A store that fails is tried again, with the same records:
+// what depends on them waits, nothing else does. Where the store does not wait for a disk, and for what has no records
+// while nothing is under way, Add delivers at once, on the caller's thread.
+#ifndef MUSTER_SERVICE_ENGINE_COMMITTER_H_
+#define MUSTER_SERVICE_ENGINE_COMMITTER_H_
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "service/store/store.h"
+#include "service/support/sync.h"
+
+namespace muster {
+
+// What became of the records that a delivery depends on.
+enum class Stored : uint8_t { kYes, kStopping, kFenced };
+
+// Add from one thread; everything else is thread-safe.
+class Committer {
+ public:
+  using Deliver = std::function<void(Stored)>;
+
+  // Records that wait for the store, at most, before the engine takes nothing that may need more of them.
+  static constexpr size_t kMaxWaiting = 200'000;
+
+  Committer(Store* store, absl::Duration grace) : store_(store), grace_(grace) {}
+  ~Committer() { Stop(); }
+
+  // Takes the store over; returns what is in it.
+  [[nodiscard]] absl::StatusOr<std::vector<Record>> Start();
+  // From now on a store that takes nothing for the grace time is given up: the rest is delivered as not kept.
+  void Hurry();
+  // Hurries, delivers what was added, and ends the thread. Nothing is added any more.
+  void Stop();
+
+  void Add(std::vector<Record> records, Deliver deliver);
+
+  [[nodiscard]] bool full() const { return waiting_records_ >= kMaxWaiting; }
+  // Another process has the store: nothing will be kept any more.
+  [[nodiscard]] bool fenced() const { return stored_ == Stored::kFenced; }
+  // Why the store takes nothing now; empty: it does.
+  [[nodiscard]] std::string trouble() const;
+  // Numbers of the last delivery added and of the last one delivered.
+  [[nodiscard]] int64_t added() const { return added_; }
+  [[nodiscard]] int64_t delivered() const { return delivered_; }
+  [[nodiscard]] int64_t commits() const { return commits_; }
+
+ private:
+  struct Batch {
+    std::vector<Record> records;
+    Deliver deliver;
+  };
+
+  void Run();
+  // Until it is done, or given up.
+  [[nodiscard]] Stored Commit(const std::vector<Record>& records);
+  // False: given up.
+  [[nodiscard]] bool Pause(absl::Duration pause);
+  void Note(const absl::Status& status);
+
+  Store* const store_;
+  const absl::Duration grace_;
+  int64_t epoch_ = 0;
+
+  mutable Mutex mutex_;
+  CondVar changed_;
+  std::deque<Batch> queue_ ABSL_GUARDED_BY(mutex_);
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the thread commits or delivers
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock
+  std::string trouble_ ABSL_GUARDED_BY(mutex_);
+
+  std::atomic<Stored> stored_{Stored::kYes};  // once something was not kept, nothing later is
+  std::atomic<size_t> waiting_records_{0};
+  std::atomic<int64_t> added_{0};
+  std::atomic<int64_t> delivered_{0};
+  std::atomic<int64_t> commits_{0};
+  std::thread thread_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_ENGINE_COMMITTER_H_

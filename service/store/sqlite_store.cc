@@ -1,0 +1,312 @@
+#include "service/store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kApplication = 0x4d737472;  // "Mstr": what PRAGMA application_id says of a store of Muster's
+constexpr char kSchema[] =
+    "CREATE TABLE owner(id INTEGER PRIMARY KEY CHECK(id = 1), epoch INTEGER NOT NULL) STRICT;"
+    "INSERT INTO owner VALUES(1, 0);"
+    "CREATE TABLE record(kind TEXT NOT NULL, key TEXT NOT NULL, incarnation TEXT NOT NULL, format INTEGER NOT NULL, "
+    "value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(kind, key)) STRICT, WITHOUT ROWID;";
+
+// CRC-32 of a record, its fields behind their lengths.
+int64_t Checksum(const Record& record) {
+  uLong sum = crc32(0, nullptr, 0);
+  const auto add = [&](absl::string_view bytes) {
+    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+  };
+  const std::string format = absl::StrCat(record.format);
+  for (const absl::string_view field :
+       {absl::string_view(record.kind), absl::string_view(record.key), absl::string_view(record.incarnation),
+        absl::string_view(format), absl::string_view(record.value)}) {
+    add(absl::StrCat(field.size(), ":"));
+    add(field);
+  }
+  return static_cast<int64_t>(sum);
+}
+
+// Locks FILE.lock; the descriptor holds the lock until it is closed.
+absl::StatusOr<int> Lock(const std::string& path) {
+  const std::string name = absl::StrCat(path, ".lock");
+  const int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("store ", path, ": cannot make ", name, "; its directory must exist and be writable"));
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    char pid[24] = {};
+    const ssize_t size = read(fd, pid, sizeof(pid) - 1);
+    const std::string who =
+        size > 0 ? absl::StrCat(" (pid ", absl::string_view(pid, static_cast<size_t>(size)), ")") : "";
+    close(fd);
+    return absl::AlreadyExistsError(
+        absl::StrCat("store ", path, ": another musterd", who, " has it open; stop that one, or name another file"));
+  }
+  const std::string pid = absl::StrCat(getpid());
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) {
+    // The lock holds all the same; only who has it is not told.
+  }
+  return fd;
+}
+
+// Where there is none, an empty file that nobody else may read; SQLite gives its other files the same mode.
+absl::Status MakeFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) return close(fd), absl::OkStatus();
+  // A file that may only be read is opened below, and said to be so when something is to be written.
+  if (errno == EACCES && access(path.c_str(), R_OK) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
+}
+
+// False: an empty file. The error: it is no store that this version can read.
+absl::StatusOr<bool> CheckFormat(SqliteDb* db) {
+  const absl::StatusOr<int64_t> tables = db->Number("SELECT count(*) FROM sqlite_schema");
+  if (!tables.ok()) return tables.status();
+  if (*tables == 0) return false;
+  const absl::StatusOr<int64_t> application = db->Number("PRAGMA application_id");
+  const absl::StatusOr<int64_t> format = db->Number("PRAGMA user_version");
+  if (!application.ok() || !format.ok()) return application.ok() ? format.status() : application.status();
+  if (*application != kApplication) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("store ", db->path(), ": an SQLite file of something else; name another one"));
+  }
+  if (*format > SqliteStore::kFormat) {
+    return absl::FailedPreconditionError(absl::StrCat("store ", db->path(), ": written in format ", *format,
+                                                      ", this Muster reads up to ", SqliteStore::kFormat,
+                                                      "; run the version that wrote it, or a newer one"));
+  }
+  return true;
+}
+
+absl::Status MakeSchema(SqliteDb* db) {
+  const std::string sql = absl::StrCat("BEGIN IMMEDIATE;", kSchema, "PRAGMA application_id = ", kApplication,
+                                       ";PRAGMA user_version = ", SqliteStore::kFormat, ";COMMIT;");
+  absl::Status made = db->Run(sql.c_str());
+  if (!made.ok()) db->Run("ROLLBACK").IgnoreError();
+  return made;
+}
+
+absl::Status Upsert(const SqliteDb& db, const std::vector<Record>& records) {
+  auto put = SqliteStatement::Prepare(db, "INSERT OR REPLACE INTO record VALUES(?1, ?2, ?3, ?4, ?5, ?6)");
+  if (!put.ok()) return put.status();
+  auto remove = SqliteStatement::Prepare(db, "DELETE FROM record WHERE kind = ?1 AND key = ?2");
+  if (!remove.ok()) return remove.status();
+  for (const Record& record : records) {
+    SqliteStatement& statement = record.value.empty() ? *remove : *put;
+    statement.Bind(1, absl::string_view(record.kind));
+    statement.Bind(2, absl::string_view(record.key));
+    if (!record.value.empty()) {
+      statement.Bind(3, absl::string_view(record.incarnation));
+      statement.Bind(4, int64_t{record.format});
+      statement.BindBlob(5, record.value);
+      statement.Bind(6, Checksum(record));
+    }
+    if (const absl::StatusOr<bool> done = statement.Step(); !done.ok()) return done.status();
+  }
+  return absl::OkStatus();
+}
+
+// Every record of which the checksum holds; what is wrong with the others, and with the file's pages, in `problems`.
+absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std::string>* problems) {
+  auto check = SqliteStatement::Prepare(*db, "PRAGMA quick_check(10)");
+  if (!check.ok()) return check.status();
+  while (true) {
+    const absl::StatusOr<bool> row = check->Step();
+    if (!row.ok()) return row.status();
+    if (!*row) break;
+    if (std::string said = check->Bytes(0); said != "ok") problems->push_back(std::move(said));
+  }
+  auto read = SqliteStatement::Prepare(
+      *db, "SELECT kind, key, incarnation, format, value, checksum FROM record ORDER BY kind, key");
+  if (!read.ok()) return read.status();
+  while (true) {
+    const absl::StatusOr<bool> row = read->Step();
+    if (!row.ok()) return row.status();
+    if (!*row) return absl::OkStatus();
+    Record record{read->Bytes(0), read->Bytes(1), read->Bytes(2), static_cast<int32_t>(read->Number(3)),
+                  read->Bytes(4)};
+    if (Checksum(record) == read->Number(5)) {
+      records->push_back(std::move(record));
+    } else {
+      problems->push_back(absl::StrCat("record \"", RecordName(record), "\": its checksum is wrong"));
+    }
+  }
+}
+
+absl::Status NotThere(const std::string& path) {
+  if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(path, " is there already; name a file that is not"));
+}
+
+absl::StatusOr<SqliteDb> OpenStore(const std::string& path, SqliteDb::Mode mode) {
+  if (access(path.c_str(), F_OK) != 0)
+    return absl::NotFoundError(absl::StrCat("store ", path, ": there is no such file"));
+  absl::StatusOr<SqliteDb> db = SqliteDb::Open(path, mode, "");
+  if (!db.ok()) return db;
+  const absl::StatusOr<bool> known = CheckFormat(&*db);
+  if (!known.ok()) return known.status();
+  if (!*known)
+    return absl::FailedPreconditionError(absl::StrCat("store ", path, ": empty, nothing was ever kept in it"));
+  return db;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(Options options) {
+  const absl::StatusOr<int> lock = Lock(options.path);
+  if (!lock.ok()) return lock.status();
+  std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(options), *lock));
+  if (absl::Status made = MakeFile(store->options_.path); !made.ok()) return made;
+  MutexLock hold(&store->mutex_);
+  if (absl::Status opened = store->OpenDb(/*may_create=*/true); !opened.ok()) return opened;
+  return store;
+}
+
+bool SqliteStore::CannotBeHad(const absl::Status& opened, const std::string& path) {
+  if (absl::IsAlreadyExists(opened)) return true;
+  return (absl::IsPermissionDenied(opened) || absl::IsNotFound(opened)) && access(path.c_str(), F_OK) != 0;
+}
+
+SqliteStore::~SqliteStore() {
+  {
+    MutexLock lock(&mutex_);
+    db_.reset();
+  }
+  close(lock_fd_);
+}
+
+absl::Status SqliteStore::OpenDb(bool may_create) {
+  absl::StatusOr<SqliteDb> db = SqliteDb::Open(options_.path, SqliteDb::Mode::kWrite, options_.vfs);
+  if (!db.ok()) return db.status();
+  const absl::StatusOr<bool> known = CheckFormat(&*db);
+  if (!known.ok()) return known.status();
+  if (!*known && !may_create) {
+    return absl::UnavailableError(absl::StrCat("store ", options_.path, ": emptied while Muster runs; put it back"));
+  }
+  const absl::StatusOr<std::string> journal = db->Text("PRAGMA journal_mode = WAL");
+  if (!journal.ok()) return journal.status();
+  if (*journal != "wal") {
+    return absl::UnavailableError(absl::StrCat("store ", options_.path, ": its file system has no write-ahead log (",
+                                               *journal, "); use a local one"));
+  }
+  if (absl::Status set = db->Run("PRAGMA synchronous = FULL"); !set.ok()) return set;
+  if (!*known) {
+    if (absl::Status made = MakeSchema(&*db); !made.ok()) return made;
+  }
+  db_ = *std::move(db);
+  return absl::OkStatus();
+}
+
+absl::Status SqliteStore::Transact(const std::function<absl::Status()>& write) {
+  if (!db_.has_value()) {
+    if (absl::Status opened = OpenDb(/*may_create=*/false); !opened.ok()) return opened;
+  }
+  absl::Status done = db_->Run("BEGIN IMMEDIATE");
+  if (done.ok()) done = write();
+  if (done.ok()) done = db_->Run("COMMIT");
+  if (done.ok()) return done;
+  // What became of the pages is not known after an error of the disk: they are read again.
+  db_->Run("ROLLBACK").IgnoreError();
+  if (TroubleOf(done) == StoreTrouble::kTryAgain) db_.reset();
+  return done;
+}
+
+absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
+  MutexLock lock(&mutex_);
+  Contents out;
+  std::vector<std::string> problems;
+  absl::Status taken = Transact([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    if (absl::Status read = ReadAll(&*db_, &out.records, &problems); !read.ok()) return read;
+    if (!problems.empty()) {
+      return absl::DataLossError(
+          absl::StrCat("store ", options_.path, ": damaged: ", problems.front(),
+                       problems.size() > 1 ? absl::StrCat(" and ", problems.size() - 1, " more") : "",
+                       "; put a backup in its place, or see `musterctl store verify`"));
+    }
+    if (absl::Status next = db_->Run("UPDATE owner SET epoch = epoch + 1"); !next.ok()) return next;
+    const absl::StatusOr<int64_t> epoch = db_->Number("SELECT epoch FROM owner");
+    if (!epoch.ok()) return epoch.status();
+    out.epoch = *epoch;
+    return absl::OkStatus();
+  });
+  if (!taken.ok()) return taken;
+  return out;
+}
+
+absl::Status SqliteStore::Write(int64_t epoch, const std::vector<Record>& records) {
+  const absl::StatusOr<int64_t> owner = db_->Number("SELECT epoch FROM owner");
+  if (!owner.ok()) return owner.status();
+  if (*owner != epoch) return FencedError();
+  return Upsert(*db_, records);
+}
+
+absl::Status SqliteStore::Commit(int64_t epoch, const std::vector<Record>& records) {
+  MutexLock lock(&mutex_);
+  if (db_.has_value() && db_->Moved()) {
+    return absl::UnavailableError(
+        absl::StrCat("store ", options_.path, ": removed or replaced while Muster has it open; put it back"));
+  }
+  return Transact([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Write(epoch, records); });
+}
+
+absl::StatusOr<StoreReport> ReadStore(const std::string& path) {
+  absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kRead);
+  if (!db.ok()) return db.status();
+  StoreReport report;
+  // One picture, whatever is written meanwhile.
+  if (absl::Status begun = db->Run("BEGIN"); !begun.ok()) return begun;
+  if (absl::Status read = ReadAll(&*db, &report.records, &report.problems); !read.ok()) return read;
+  const absl::StatusOr<int64_t> format = db->Number("PRAGMA user_version");
+  const absl::StatusOr<int64_t> epoch = db->Number("SELECT epoch FROM owner");
+  if (!format.ok() || !epoch.ok()) return format.ok() ? epoch.status() : format.status();
+  report.format = static_cast<int>(*format);
+  report.epoch = *epoch;
+  return report;
+}
+
+absl::Status BackUpStore(const std::string& from, const std::string& to) {
+  if (absl::Status free = NotThere(to); !free.ok()) return free;
+  absl::StatusOr<SqliteDb> source = OpenStore(from, SqliteDb::Mode::kRead);
+  if (!source.ok()) return source.status();
+  if (absl::Status made = MakeFile(to); !made.ok()) return made;
+  absl::Status copied;
+  {
+    absl::StatusOr<SqliteDb> target = SqliteDb::Open(to, SqliteDb::Mode::kWrite, "");
+    if (!target.ok()) return target.status();
+    sqlite3_backup* backup = sqlite3_backup_init(target->get(), "main", source->get(), "main");
+    if (backup == nullptr) return target->Error(sqlite3_errcode(target->get()));
+    const int code = sqlite3_backup_step(backup, -1);  // all pages at once: one moment
+    sqlite3_backup_finish(backup);
+    if (code != SQLITE_DONE) copied = target->Error(code);
+  }
+  if (!copied.ok()) unlink(to.c_str());
+  return copied;
+}
+
+absl::Status MakeStore(const std::string& path, const std::vector<Record>& records) {
+  if (absl::Status free = NotThere(path); !free.ok()) return free;
+  absl::Status made;
+  {
+    absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, ""});
+    if (!store.ok()) return store.status();
+    const absl::StatusOr<Store::Contents> mine = (*store)->TakeOver();
+    made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
+  }
+  unlink(absl::StrCat(path, ".lock").c_str());
+  if (!made.ok()) unlink(path.c_str());
+  return made;
+}
+
+}  // namespace muster

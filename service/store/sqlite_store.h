@@ -1,0 +1,76 @@
+// The embedded store: one SQLite file (SPEC S-2, S-3). Write-ahead log, synchronous=FULL: what Commit answered survives
+// the loss of power. One commit for many commands: the caller brings what has gathered.
+//
+// Files, all readable by their owner alone: FILE, FILE-wal and FILE-shm while it is open, FILE.lock. The lock keeps a
+// second musterd of this machine from opening the file; the epoch in it fences whoever got past that.
+#ifndef MUSTER_SERVICE_STORE_SQLITE_STORE_H_
+#define MUSTER_SERVICE_STORE_SQLITE_STORE_H_
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "service/store/sqlite_db.h"
+#include "service/store/store.h"
+
+namespace muster {
+
+class SqliteStore : public Store {
+ public:
+  // Of the file as a whole; records have formats of their own. Format N is read by versions that know N.
+  static constexpr int kFormat = 1;
+
+  struct Options {
+    std::string path;
+    std::string vfs;  // name of a registered SQLite VFS; empty: the operating system's. For tests.
+  };
+
+  // Opens the file; makes one where there is none. Errors say what to do:
+  //   AlreadyExists       another musterd has it open
+  //   FailedPrecondition  it was written by a newer Muster; it is something else's
+  //   DataLoss            damaged, or no SQLite file at all
+  //   PermissionDenied, NotFound, Unavailable   it cannot be opened or written
+  [[nodiscard]] static absl::StatusOr<std::unique_ptr<SqliteStore>> Open(Options options);
+  ~SqliteStore() override;
+  // An error of Open: there is no file and none can be made here, or another process has it. Nothing is wrong with what
+  // is in it.
+  [[nodiscard]] static bool CannotBeHad(const absl::Status& opened, const std::string& path);
+
+  absl::StatusOr<Contents> TakeOver() override;
+  absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override;
+
+ private:
+  SqliteStore(Options options, int lock_fd) : options_(std::move(options)), lock_fd_(lock_fd) {}
+  [[nodiscard]] absl::Status OpenDb(bool may_create) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // In one transaction; leaves none behind.
+  [[nodiscard]] absl::Status Transact(const std::function<absl::Status()>& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] absl::Status Write(int64_t epoch, const std::vector<Record>& records)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const Options options_;
+  const int lock_fd_;
+  Mutex mutex_;
+  std::optional<SqliteDb> db_ ABSL_GUARDED_BY(mutex_);  // empty: closed after an error; the next Commit opens it again
+};
+
+// What is in a store's file, read without taking it over; musterd may be running.
+struct StoreReport {
+  int format = 0;
+  int64_t epoch = 0;
+  std::vector<Record> records;
+  std::vector<std::string> problems;  // damaged pages and records, which are not among `records`; empty: none
+};
+[[nodiscard]] absl::StatusOr<StoreReport> ReadStore(const std::string& path);
+
+// A copy of the file as it is at one moment, while musterd goes on writing. AlreadyExists: `to` is there.
+[[nodiscard]] absl::Status BackUpStore(const std::string& from, const std::string& to);
+
+// A new file with these records. AlreadyExists: `path` is there.
+[[nodiscard]] absl::Status MakeStore(const std::string& path, const std::vector<Record>& records);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_STORE_SQLITE_STORE_H_

@@ -1,0 +1,471 @@
+// SPEC S-2, S-3: what a store promises, over every kind of store; and what the SQLite one says when its disk fails.
+#include "service/store/store.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "service/store/sqlite_store.h"
+#include "tests/contract/faulty_disk.h"
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+
+class Folder {
+ public:
+  Folder() {
+    path_ = "/tmp/muster-store-XXXXXX";
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+  }
+  ~Folder() {
+    std::error_code error;
+    std::filesystem::permissions(path_, std::filesystem::perms::owner_all, error);
+    std::filesystem::remove_all(path_, error);
+  }
+  Folder(const Folder&) = delete;
+  Folder& operator=(const Folder&) = delete;
+  [[nodiscard]] std::string operator/(const std::string& name) const { return absl::StrCat(path_, "/", name); }
+
+ private:
+  std::string path_;
+};
+
+// "kind/key=value", in the order in which the store gives them.
+std::vector<std::string> Lines(const std::vector<Record>& records) {
+  std::vector<std::string> lines;
+  for (const Record& record : records) lines.push_back(absl::StrCat(RecordName(record), "=", record.value));
+  return lines;
+}
+
+std::unique_ptr<SqliteStore> OpenSqlite(const std::string& path, const std::string& vfs = "") {
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, vfs});
+  EXPECT_TRUE(store.ok()) << store.status();
+  return store.ok() ? *std::move(store) : nullptr;
+}
+
+// --- the contract ---
+
+class StoreContract : public testing::TestWithParam<const char*> {
+ protected:
+  StoreContract() { Reopen(); }
+  // As a process does that starts again. What is kept in memory alone has no other process.
+  void Reopen() {
+    if (std::string(GetParam()) == "memory") {
+      if (store_ == nullptr) store_ = std::make_unique<MemoryStore>();
+    } else {
+      store_.reset();
+      store_ = OpenSqlite(folder_ / "store.db");
+    }
+  }
+
+  Folder folder_;
+  std::unique_ptr<Store> store_;
+};
+
+TEST_P(StoreContract, KeepsTheLastOfEachKey) {
+  const int64_t epoch = store_->TakeOver()->epoch;
+  ASSERT_TRUE(store_->Commit(epoch, {{"gang", "d/b", "u-1", 1, "one"}, {"gang", "d/a", "", 2, "two"}}).ok());
+  ASSERT_TRUE(store_->Commit(epoch, {{"gang", "d/b", "u-2", 3, "three"}, {"commit", "d/b", "", 1, "four"}}).ok());
+  ASSERT_TRUE(store_->Commit(epoch, {{"gang", "d/a", "", 1, ""}, {"gang", "nobody", "", 1, ""}}).ok());
+  ASSERT_TRUE(store_->Commit(epoch, {}).ok());
+  Reopen();
+  const absl::StatusOr<Store::Contents> contents = store_->TakeOver();
+  ASSERT_TRUE(contents.ok()) << contents.status();
+  EXPECT_EQ(Lines(contents->records), (std::vector<std::string>{"commit/d/b=four", "gang/d/b=three"}));
+  EXPECT_EQ(contents->records[1].incarnation, "u-2");
+  EXPECT_EQ(contents->records[1].format, 3);
+}
+
+TEST_P(StoreContract, WithinACommitTheLastOneCounts) {
+  const int64_t epoch = store_->TakeOver()->epoch;
+  ASSERT_TRUE(store_->Commit(epoch, {{"a", "x", "", 1, "1"}, {"a", "x", "", 1, ""}, {"a", "x", "", 1, "2"}}).ok());
+  ASSERT_TRUE(store_->Commit(epoch, {{"a", "y", "", 1, "1"}, {"a", "y", "", 1, ""}}).ok());
+  Reopen();
+  EXPECT_EQ(Lines(store_->TakeOver()->records), std::vector<std::string>{"a/x=2"});
+}
+
+TEST_P(StoreContract, TakesAnyBytes) {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all.push_back(static_cast<char>(byte));
+  const std::string large(3 << 20, 'x');
+  const int64_t epoch = store_->TakeOver()->epoch;
+  ASSERT_TRUE(store_->Commit(epoch, {{"k", "a/'\"; DROP TABLE record", "ü", 1, all}, {"k", "", "", 1, large}}).ok());
+  Reopen();
+  const std::vector<Record> records = store_->TakeOver()->records;
+  ASSERT_EQ(records.size(), 2U);
+  EXPECT_EQ(records[0].value, large);
+  EXPECT_EQ(records[1].key, "a/'\"; DROP TABLE record");
+  EXPECT_EQ(records[1].incarnation, "ü");
+  EXPECT_EQ(records[1].value, all);
+}
+
+TEST_P(StoreContract, WhoTookOverLastOwnsIt) {
+  const int64_t first = store_->TakeOver()->epoch;
+  ASSERT_TRUE(store_->Commit(first, {{"a", "x", "", 1, "1"}}).ok());
+  const int64_t second = store_->TakeOver()->epoch;
+  EXPECT_GT(second, first);
+  const absl::Status fenced = store_->Commit(first, {{"a", "x", "", 1, "2"}});
+  EXPECT_EQ(TroubleOf(fenced), StoreTrouble::kFenced) << fenced;
+  ASSERT_TRUE(store_->Commit(second, {{"a", "y", "", 1, "3"}}).ok());
+  Reopen();
+  const absl::StatusOr<Store::Contents> contents = store_->TakeOver();
+  EXPECT_EQ(Lines(contents->records), (std::vector<std::string>{"a/x=1", "a/y=3"}));
+  EXPECT_GT(contents->epoch, second);
+  EXPECT_EQ(TroubleOf(store_->Commit(second, {{"a", "y", "", 1, "4"}})), StoreTrouble::kFenced);
+}
+
+INSTANTIATE_TEST_SUITE_P(Stores, StoreContract, testing::Values("memory", "sqlite"),
+                         [](const auto& info) { return std::string(info.param); });
+
+// --- the loss of power ---
+
+using Model = std::map<std::string, std::string>;  // value by key
+
+std::vector<Record> RandomCommit(int number, std::mt19937_64* random) {
+  std::vector<Record> records;
+  const size_t count = 1 + (*random)() % 6;
+  for (size_t i = 0; i < count; ++i) {
+    const std::string key = absl::StrCat("key-", (*random)() % 12);
+    // Some of more than a page.
+    const size_t size = (*random)() % 8 == 0 ? 6'000 : (*random)() % 90;
+    std::string value = (*random)() % 4 == 0 ? "" : absl::StrCat(number, ":", std::string(size, 'v'));
+    records.push_back({"gang", key, absl::StrCat("u-", number), 1, std::move(value)});
+  }
+  return records;
+}
+
+void Keep(const std::vector<Record>& records, Model* model) {
+  for (const Record& record : records) {
+    if (record.value.empty()) {
+      model->erase(record.key);
+    } else {
+      (*model)[record.key] = record.value;
+    }
+  }
+}
+
+// What a store says it holds.
+Model Held(const Store::Contents& contents) {
+  Model model;
+  for (const Record& record : contents.records) model[record.key] = record.value;
+  return model;
+}
+
+struct Lives {
+  int64_t lost = 0;        // acknowledged, and not there after the power came back
+  int64_t unreadable = 0;  // starts that failed
+  int64_t commits = 0;
+  int64_t failures = 0;       // of power
+  int64_t in_doubt_kept = 0;  // commits that got no answer and were there
+};
+
+// Lives of a store until `failures` losses of power at random moments, one after the other on one disk.
+Lives Live(uint64_t seed, int failures, FaultyDisk* disk, const std::string& path) {
+  Lives out;
+  std::mt19937_64 random(seed);
+  Model acknowledged;
+  int number = 0;
+  while (out.failures < failures) {
+    // Early ones hit the start, late ones the checkpoints of the log.
+    disk->PowerFailsAfter(static_cast<int64_t>(random() % (random() % 8 == 0 ? 4'000 : 120)) + 1);
+    Model doubtful = acknowledged;
+    {
+      const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, disk->name()});
+      absl::StatusOr<Store::Contents> contents = store.ok() ? (*store)->TakeOver() : store.status();
+      if (contents.ok() && Held(*contents) != acknowledged) ++out.lost;
+      if (!contents.ok() && disk->power()) {
+        ADD_FAILURE() << contents.status();
+        ++out.unreadable;
+        return out;
+      }
+      while (contents.ok()) {
+        const std::vector<Record> records = RandomCommit(++number, &random);
+        doubtful = acknowledged;
+        Keep(records, &doubtful);
+        if (!(*store)->Commit(contents->epoch, records).ok()) break;
+        acknowledged = doubtful;
+        ++out.commits;
+      }
+    }
+    ++out.failures;
+    disk->PowerBack(&random);
+    const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, disk->name()});
+    const absl::StatusOr<Store::Contents> contents = store.ok() ? (*store)->TakeOver() : store.status();
+    if (!contents.ok()) {
+      ADD_FAILURE() << contents.status();
+      ++out.unreadable;
+      return out;
+    }
+    // What was under way is there whole, or not at all.
+    const Model held = Held(*contents);
+    if (held == doubtful) {
+      out.in_doubt_kept += held == acknowledged ? 0 : 1;
+      acknowledged = doubtful;
+    } else if (held != acknowledged) {
+      ++out.lost;
+      acknowledged = held;
+    }
+  }
+  return out;
+}
+
+TEST(PowerLoss, NothingAcknowledgedIsLost) {
+  Folder folder;
+  Lives all;
+  // Fewer under sanitizers, where MUSTER_STEPS is set.
+  const int seeds = std::getenv("MUSTER_STEPS") == nullptr ? 100 : 10;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    FaultyDisk disk("faulty");
+    const Lives lives = Live(static_cast<uint64_t>(seed), /*failures=*/100, &disk, folder / absl::StrCat("s-", seed));
+    ASSERT_EQ(lives.lost + lives.unreadable, 0) << "seed " << seed;
+    all.commits += lives.commits;
+    all.failures += lives.failures;
+    all.in_doubt_kept += lives.in_doubt_kept;
+  }
+  std::cout << "FIGURE power losses " << all.failures << ", commits " << all.commits << ", kept without an answer "
+            << all.in_doubt_kept << "\n";
+  EXPECT_EQ(all.failures, seeds * 100);
+  EXPECT_GT(all.commits, seeds * 500);
+  EXPECT_GT(all.in_doubt_kept, seeds) << "the moments between the disk and the answer are met";
+}
+
+// The test itself: with a disk that lies about its syncs, it must find losses.
+TEST(PowerLoss, ALyingDiskIsFoundOut) {
+  Folder folder;
+  Lives all;
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    FaultyDisk disk("liar");
+    disk.LieAboutSyncs(true);
+    std::mt19937_64 random(seed);
+    {
+      const auto store = OpenSqlite(folder / "liar.db", "liar");
+      const int64_t epoch = store->TakeOver()->epoch;
+      for (int i = 0; i < 20; ++i) ASSERT_TRUE(store->Commit(epoch, RandomCommit(i, &random)).ok());
+      disk.PowerFailsAfter(0);
+    }
+    disk.PowerBack(&random);
+    const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({folder / "liar.db", "liar"});
+    const absl::StatusOr<Store::Contents> contents = store.ok() ? (*store)->TakeOver() : store.status();
+    all.lost += !contents.ok() || contents->records.size() < 9 ? 1 : 0;
+  }
+  EXPECT_GT(all.lost, 0);
+}
+
+// --- what the SQLite store says ---
+
+class SqliteTrouble : public testing::Test {
+ protected:
+  [[nodiscard]] absl::Status Opening() const {
+    const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path_, ""});
+    if (!store.ok()) return store.status();
+    return (*store)->TakeOver().status();
+  }
+  void Make() const {
+    const auto store = OpenSqlite(path_);
+    ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {{"gang", "d/g", "u", 1, "value"}}).ok());
+  }
+  void Sql(const std::string& sql) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+
+  Folder folder_;
+  const std::string path_ = folder_ / "muster.db";
+};
+
+TEST_F(SqliteTrouble, OneProcessAtATime) {
+  const auto mine = OpenSqlite(path_);
+  const absl::Status second = Opening();
+  EXPECT_TRUE(absl::IsAlreadyExists(second));
+  EXPECT_THAT(std::string(second.message()), HasSubstr(absl::StrCat("another musterd (pid ", getpid(), ")")));
+  EXPECT_TRUE(SqliteStore::CannotBeHad(second, path_));
+}
+
+TEST_F(SqliteTrouble, NobodyElseReadsIt) {
+  const mode_t before = umask(0);
+  Make();
+  const auto store = OpenSqlite(path_);
+  ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {{"gang", "d/h", "", 1, "x"}}).ok());
+  umask(before);
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    struct stat said {};
+    ASSERT_EQ(stat((path_ + suffix).c_str(), &said), 0) << suffix;
+    EXPECT_EQ(said.st_mode & 0777, 0600U) << suffix;
+  }
+}
+
+TEST_F(SqliteTrouble, ANewerFormatIsLeftAlone) {
+  Make();
+  Sql("PRAGMA user_version = 99");
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened));
+  EXPECT_THAT(std::string(opened.message()),
+              HasSubstr("written in format 99, this Muster reads up to 1; run the version"));
+  EXPECT_FALSE(SqliteStore::CannotBeHad(opened, path_));
+}
+
+TEST_F(SqliteTrouble, SomebodyElsesFileIsLeftAlone) {
+  Sql("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(1)");
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("an SQLite file of something else"));
+  Sql("SELECT * FROM theirs");
+}
+
+TEST_F(SqliteTrouble, NoStoreAtAll) {
+  std::ofstream(path_) << std::string(5'000, 'n');
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("no SQLite file"));
+}
+
+TEST_F(SqliteTrouble, NoDirectory) {
+  const absl::StatusOr<std::unique_ptr<SqliteStore>> opened = SqliteStore::Open({folder_ / "no/such/dir.db", ""});
+  EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("its directory must exist and be writable"));
+  EXPECT_TRUE(SqliteStore::CannotBeHad(opened.status(), folder_ / "no/such/dir.db"));
+}
+
+TEST_F(SqliteTrouble, ADamagedRecordIsNamed) {
+  Make();
+  Sql("UPDATE record SET value = CAST('walue' AS BLOB)");
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("record \"gang/d/g\": its checksum is wrong; put a backup"));
+  const absl::StatusOr<StoreReport> report = ReadStore(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->problems, testing::ElementsAre("record \"gang/d/g\": its checksum is wrong"));
+  EXPECT_TRUE(report->records.empty());
+}
+
+// A bit turned anywhere in the file is found, or was in a place that means nothing.
+TEST_F(SqliteTrouble, NoDamageIsTakenForARecord) {
+  FaultyDisk disk("bits");
+  std::vector<std::string> before;
+  {
+    const auto store = OpenSqlite(path_, "bits");
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_TRUE(store->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(300, 'v')}}).ok());
+    }
+    before = Lines(store->TakeOver()->records);
+  }
+  int found = 0;
+  const int64_t size = disk.SizeOf(path_);
+  for (int64_t offset = 0; offset < size; offset += 37) {
+    disk.Damage(path_, offset);
+    const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path_, "bits"});
+    const absl::StatusOr<Store::Contents> contents = store.ok() ? (*store)->TakeOver() : store.status();
+    if (contents.ok()) {
+      ASSERT_EQ(Lines(contents->records), before) << "offset " << offset;
+    } else {
+      ++found;
+    }
+    // A take-over writes: put the bit back only where it failed, else what was written counts.
+    disk.Damage(path_, offset);
+    if (contents.ok()) break;
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
+  FaultyDisk disk("full");
+  const auto store = OpenSqlite(path_, "full");
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  disk.FailWrites(SQLITE_FULL);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status full = store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
+    EXPECT_EQ(TroubleOf(full), StoreTrouble::kFull) << full;
+    EXPECT_THAT(std::string(full.message()), HasSubstr("no room on its disk; Muster goes on by itself"));
+  }
+  disk.FailWrites(SQLITE_OK);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok());
+  EXPECT_EQ(Lines(store->TakeOver()->records), (std::vector<std::string>{"a/x=2", "a/y=2"}));
+}
+
+TEST_F(SqliteTrouble, ABrokenDiskIsTriedAgain) {
+  FaultyDisk disk("broken");
+  const auto store = OpenSqlite(path_, "broken");
+  const int64_t epoch = store->TakeOver()->epoch;
+  for (const bool sync : {false, true}) {
+    if (sync) {
+      disk.FailSyncs(SQLITE_IOERR_FSYNC);
+    } else {
+      disk.FailWrites(SQLITE_IOERR_WRITE);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const absl::Status failed = store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}});
+      EXPECT_EQ(TroubleOf(failed), StoreTrouble::kTryAgain) << failed;
+    }
+    disk.FailWrites(SQLITE_OK);
+    disk.FailSyncs(SQLITE_OK);
+    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}}).ok());
+    EXPECT_EQ(Lines(store->TakeOver()->records).size(), 1U);
+    return;  // the take-over has fenced this epoch
+  }
+}
+
+TEST_F(SqliteTrouble, AFileThatIsTakenAwayIsMissed) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
+  const absl::Status missed = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
+  EXPECT_EQ(TroubleOf(missed), StoreTrouble::kTryAgain);
+  EXPECT_THAT(std::string(missed.message()), HasSubstr("removed or replaced while Muster has it open; put it back"));
+  ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
+// --- files: backup, export, import ---
+
+TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const std::string copy = folder_ / "copy.db";
+  ASSERT_TRUE(BackUpStore(path_, copy).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(BackUpStore(path_, copy))) << "nothing is overwritten";
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok()) << "the backup did not take it over";
+  const absl::StatusOr<StoreReport> report = ReadStore(copy);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(Lines(report->records), std::vector<std::string>{"a/x=1"});
+  EXPECT_EQ(report->epoch, epoch);
+  EXPECT_EQ(Lines(ReadStore(path_)->records), std::vector<std::string>{"a/x=2"}) << "and may be read meanwhile";
+  const auto restored = OpenSqlite(copy);
+  EXPECT_EQ(Lines(restored->TakeOver()->records), std::vector<std::string>{"a/x=1"});
+}
+
+TEST_F(SqliteTrouble, AStoreIsMadeOfRecords) {
+  const std::vector<Record> records = {{"a", "x", "u", 1, "1"}, {"b", "y", "", 2, std::string("\0z", 2)}};
+  ASSERT_TRUE(MakeStore(path_, records).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeStore(path_, records)));
+  const absl::StatusOr<StoreReport> report = ReadStore(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(Lines(report->records), Lines(records));
+  EXPECT_EQ(report->format, SqliteStore::kFormat);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+  EXPECT_TRUE(absl::IsNotFound(ReadStore(folder_ / "nothing").status()));
+}
+
+}  // namespace
+}  // namespace muster
