@@ -18,6 +18,10 @@
 namespace muster {
 namespace {
 
+// How long what is committed may take to be bound when the process is told to stop. With what else takes time - a
+// connection that is being made, a store that fails, the doors - it is below the 30 s after which Kubernetes kills.
+constexpr std::chrono::seconds kDrain{10};
+
 HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
   HttpListenerOptions options;
   options.host = address.host;
@@ -172,11 +176,16 @@ void App::StartFeed() {
 void App::Stop() {
   if (stopping_.HasBeenNotified()) return;
   stopping_.Notify();
+  if (watch_client_ != nullptr) watch_client_->Stop();
   if (feed_starter_.joinable()) feed_starter_.join();
   if (feed_ != nullptr) feed_->Stop();
-  if (engine_ != nullptr) engine_->Stop();  // answers every held call first
-  if (actuator_ != nullptr) actuator_->Stop();
+  // What is committed is bound and its callers are told so (K-4). What the API server does not take in time is not sent
+  // any more: its record is there, and the next musterd finishes it (K-13).
+  if (engine_ != nullptr) engine_->Drain(std::chrono::steady_clock::now() + kDrain);
+  if (actuator_ != nullptr) actuator_->Halt();
   if (write_client_ != nullptr) write_client_->Stop();
+  if (actuator_ != nullptr) actuator_->Stop();
+  if (engine_ != nullptr) engine_->Stop();
   if (access_ != nullptr) access_->Stop();
   if (rpc_ != nullptr) rpc_->Stop();
   for (HttpListener* listener : {bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
@@ -185,6 +194,7 @@ void App::Stop() {
 }
 
 std::string App::NotReady() const {
+  if (stopping_.HasBeenNotified()) return "stopping";
   if (const std::string trouble = engine_->stats().store_trouble; !trouble.empty()) {
     return absl::StrCat("the store takes no commit: ", trouble);
   }

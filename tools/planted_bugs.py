@@ -340,6 +340,18 @@ BUGS = {
         "    waiting_records_ -= records.size();\n"
         "    for (Batch& batch : taken) {\n      batch.deliver(Stored::kYes);\n      ++delivered_;\n    }\n"
         "    static_cast<void>(Commit(records));\n"),
+    "deadline-by-the-wall-clock": (
+        "k8s-extender/actuator/actuator.cc", "options_.clock->NowMs()", "absl::ToUnixMillis(WallNow())"),
+    "dead-connections-kept": ("k8s-extender/apiserver/client.cc", "    idle_.clear();  // what broke", "    // what broke"),
+    "not-read-back-at-the-deadline": (
+        "k8s-extender/actuator/actuator.cc",
+        "const bool bound = ReadBack(bind, &outcome.message) == Found::kBound;",
+        "const bool bound = false;"),
+    "drained-too-early": (
+        "service/engine/engine.cc", "|| holds_left_ > 0 ||", "||"),
+    "a-hanging-request-is-not-ended": (
+        "k8s-extender/apiserver/client.cc",
+        "  for (const Connection& connection : in_use) connection->stop();\n", ""),
     "later-kept-without-earlier": (
         "service/engine/committer.cc",
         "!records.empty() && stored_ == Stored::kYes;",

@@ -38,19 +38,28 @@ void Actuator::Start(DecisionPort* port) {
   for (int i = 0; i < options_.background_workers; ++i) threads_.emplace_back([this] { RunBackground(); });
 }
 
+void Actuator::Halt() {
+  MutexLock lock(&mutex_);
+  stopping_ = true;
+  bindings_.clear();
+  calls_.clear();
+  called_.clear();
+  later_.clear();
+  events_.clear();
+  status_.clear();
+  work_.SignalAll();
+  background_.SignalAll();
+}
+
 void Actuator::Stop() {
-  {
-    MutexLock lock(&mutex_);
-    stopping_ = true;
-    work_.SignalAll();
-    background_.SignalAll();
-  }
+  Halt();
   for (std::thread& thread : threads_) thread.join();
   threads_.clear();
 }
 
 void Actuator::Carry(std::vector<Effect> effects) {
   MutexLock lock(&mutex_);
+  if (stopping_) return;
   for (Effect& effect : effects) {
     if (std::holds_alternative<BindPod>(effect)) {
       bindings_.push_back({std::move(effect)});
@@ -92,7 +101,7 @@ void Actuator::RunWorker() {
     {
       MutexLock lock(&mutex_);
       while (true) {
-        while (!later_.empty() && later_.begin()->first <= absl::Now()) {
+        while (!later_.empty() && later_.begin()->first <= SteadyNow()) {
           calls_.push_back(std::move(later_.begin()->second));
           later_.erase(later_.begin());
         }
@@ -101,7 +110,7 @@ void Actuator::RunWorker() {
         if (later_.empty()) {
           work_.Wait(&mutex_);
         } else {
-          work_.WaitWithTimeout(&mutex_, later_.begin()->first - absl::Now());
+          work_.WaitWithTimeout(&mutex_, later_.begin()->first - SteadyNow());
         }
       }
       std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
@@ -118,11 +127,11 @@ void Actuator::Pace(absl::Time* next, double per_s) {
   absl::Time turn;
   {
     MutexLock lock(&pace_mutex_);
-    const absl::Time now = absl::Now();
+    const absl::Time now = SteadyNow();
     turn = std::max(*next, now - absl::Milliseconds(100));  // a small burst is free
     *next = turn + absl::Seconds(1) / per_s;
   }
-  absl::SleepFor(turn - absl::Now());
+  absl::SleepFor(turn - SteadyNow());
 }
 
 void Actuator::Do(Work work) {
@@ -143,37 +152,13 @@ void Actuator::Do(Work work) {
     ++stats_.failed;
     return;
   }
-  work.not_before = absl::Now() + absl::Milliseconds(100 << work.attempts);
-  later_.emplace(work.not_before, std::move(work));
+  const absl::Time again = SteadyNow() + absl::Milliseconds(100 << work.attempts);
+  later_.emplace(again, std::move(work));
   work_.Signal();  // somebody must wait for its time, not for ever
 }
 
 void Actuator::DoBind(const BindPod& bind) {
-  BindingOutcome outcome{bind.pod.uid, bind.node, BindingResult::kRetry, ""};
-  const absl::Duration left = absl::FromUnixMillis(bind.deadline_ms) - absl::Now();
-  if (left <= absl::ZeroDuration()) {
-    // The caller has given up: kube-scheduler may have given the room away. Nothing may be bound any more.
-    outcome.result = BindingResult::kRefused;
-    outcome.message = "the time in which the binding was safe has passed";
-  } else {
-    const Json body = {
-        {"apiVersion", "v1"},
-        {"kind", "Binding"},
-        {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.name_space}, {"uid", bind.pod.uid}}},
-        {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
-    const absl::StatusOr<KubeResponse> response =
-        client_->Send(KubeMethod::kPost, PodPath(bind.pod, "/binding"), body.dump(), std::min(kTimeout, left));
-    if (response.ok() && response->status / 100 == 2) {
-      outcome.result = BindingResult::kBound;
-    } else if (response.ok() && (response->status == 429 || response->status == 401)) {
-      outcome.message = StatusMessage(*response);
-    } else if (response.ok() && response->status / 100 == 4 && response->status != 409 && response->status != 408) {
-      outcome.result = BindingResult::kRefused;
-      outcome.message = StatusMessage(*response);
-    } else {
-      outcome = ReadBack(bind, response.ok() ? StatusMessage(*response) : std::string(response.status().message()));
-    }
-  }
+  BindingOutcome outcome = TryToBind(bind);
   {
     MutexLock lock(&mutex_);
     ++(outcome.result == BindingResult::kBound   ? stats_.bound
@@ -186,30 +171,59 @@ void Actuator::DoBind(const BindPod& bind) {
   port_->Announce(std::move(outcome)).IgnoreError();
 }
 
-// K-4: after a conflict or no answer, what the API server has is the truth.
-BindingOutcome Actuator::ReadBack(const BindPod& bind, const std::string& why) {
-  BindingOutcome outcome{bind.pod.uid, bind.node, BindingResult::kRetry, why};
-  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(bind.pod, ""), "", kTimeout);
-  if (!response.ok()) return outcome;
-  if (response->status == 404) {
-    outcome.result = BindingResult::kRefused;
-    outcome.message = "the pod is gone";
+BindingOutcome Actuator::TryToBind(const BindPod& bind) {
+  BindingOutcome outcome{bind.pod.uid, bind.node, BindingResult::kRetry, ""};
+  const absl::Duration left = absl::Milliseconds(bind.deadline_ms - options_.clock->NowMs());
+  if (left <= absl::ZeroDuration()) {
+    // The caller has given up: kube-scheduler may have given the room away. Nothing may be bound any more; what was
+    // sent before may have arrived all the same.
+    outcome.message = "the time in which the binding was safe has passed";
+    const bool bound = ReadBack(bind, &outcome.message) == Found::kBound;
+    outcome.result = bound ? BindingResult::kBound : BindingResult::kRefused;
     return outcome;
   }
-  if (response->status != 200) return outcome;
+  const Json body = {{"apiVersion", "v1"},
+                     {"kind", "Binding"},
+                     {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.name_space}, {"uid", bind.pod.uid}}},
+                     {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
+  const absl::StatusOr<KubeResponse> response =
+      client_->Send(KubeMethod::kPost, PodPath(bind.pod, "/binding"), body.dump(), std::min(kTimeout, left));
+  if (response.ok() && response->status / 100 == 2) {
+    outcome.result = BindingResult::kBound;
+    return outcome;
+  }
+  outcome.message = response.ok() ? StatusMessage(*response) : std::string(response.status().message());
+  if (response.ok() && (response->status == 429 || response->status == 401)) return outcome;
+  if (response.ok() && response->status / 100 == 4 && response->status != 409 && response->status != 408) {
+    outcome.result = BindingResult::kRefused;
+    return outcome;
+  }
+  const Found found = ReadBack(bind, &outcome.message);
+  if (found == Found::kBound) outcome.result = BindingResult::kBound;
+  if (found == Found::kElsewhere) outcome.result = BindingResult::kRefused;
+  return outcome;
+}
+
+// K-4: after a conflict or no answer, what the API server has is the truth.
+Actuator::Found Actuator::ReadBack(const BindPod& bind, std::string* why) {
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(bind.pod, ""), "", kTimeout);
+  if (!response.ok()) return Found::kUnknown;
+  if (response->status == 404) {
+    *why = "the pod is gone";
+    return Found::kElsewhere;
+  }
+  if (response->status != 200) return Found::kUnknown;
   const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
-  if (!pod.ok()) return outcome;
+  if (!pod.ok()) return Found::kUnknown;
   const std::string node = StringOrEmpty(Child(*pod, "spec"), "nodeName");
   if (StringOrEmpty(Child(*pod, "metadata"), "uid") != bind.pod.uid) {
-    outcome.result = BindingResult::kRefused;
-    outcome.message = "another pod has this name now";
-  } else if (node == bind.node) {
-    outcome.result = BindingResult::kBound;
-  } else if (!node.empty()) {
-    outcome.result = BindingResult::kRefused;
-    outcome.message = absl::StrCat("the pod is bound to node ", node, " already");
+    *why = "another pod has this name now";
+    return Found::kElsewhere;
   }
-  return outcome;
+  if (node == bind.node) return Found::kBound;
+  if (node.empty()) return Found::kUnbound;
+  *why = absl::StrCat("the pod is bound to node ", node, " already");
+  return Found::kElsewhere;
 }
 
 Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
@@ -234,7 +248,7 @@ Actuator::Verdict Actuator::DoCall(const CallPod& call) {
   }
   if (!call.remove_gate) {
     const Json patch = {
-        {"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(absl::Now()))}}}}}};
+        {"metadata", {{"annotations", {{keys::kCalled, absl::StrCat(absl::ToUnixMicros(WallNow()))}}}}}};
     if (!call.note.empty()) return CallWithNote(call, patch);
     return PatchPod(call.pod, KubeMethod::kPatchMerge, patch, "");
   }
@@ -325,7 +339,7 @@ void Actuator::DoTell(const TellPod& tell) {
     if (series_.size() > kMaxSeries) series_.clear();
     count = ++series_[name];
   }
-  const std::string now = MicroTime(absl::Now());
+  const std::string now = MicroTime(WallNow());
   const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", tell.pod.name_space, "/events");
   const Json event = {{"apiVersion", "events.k8s.io/v1"},
                       {"kind", "Event"},

@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "k8s-extender/apiserver/client.h"
+#include "service/support/clock.h"
 #include "service/support/json.h"
 #include "service/support/sync.h"
 #include "state/machine/view.h"
@@ -26,6 +27,7 @@ struct ActuatorOptions {
   size_t max_background = 4096;  // events that wait; past it the oldest is dropped
   double calls_per_s = 1000;     // K-7: wakes are rate-limited
   double events_per_s = 20;
+  const Clock* clock = &ProcessClock();  // by which the core makes the deadlines of bindings
 };
 
 struct ActuatorStats {
@@ -46,6 +48,9 @@ class Actuator : public EffectSink {
 
   // `port` receives the outcome of every binding.
   void Start(DecisionPort* port);
+  // Sends nothing more; what was not sent is dropped. What is under way goes on: see KubeClient::Stop.
+  void Halt();
+  // Halts, and waits for what is under way.
   void Stop();
   void Carry(std::vector<Effect> effects) override;
   // Writes the PodGroup's status soon; the latest view of a gang wins.
@@ -56,15 +61,18 @@ class Actuator : public EffectSink {
   struct Work {
     Effect effect;
     int attempts = 0;
-    absl::Time not_before = absl::InfinitePast();
   };
   enum class Verdict : uint8_t { kDone, kAgain, kGiveUp };
+  // Where the API server has a pod that was to be bound.
+  enum class Found : uint8_t { kBound, kElsewhere, kUnbound, kUnknown };
 
   void RunWorker();
   void RunBackground();
   void Do(Work work);
   void DoBind(const BindPod& bind);
-  [[nodiscard]] BindingOutcome ReadBack(const BindPod& bind, const std::string& why);
+  [[nodiscard]] BindingOutcome TryToBind(const BindPod& bind);
+  // `why`: what is said of it, where the API server does not know better.
+  [[nodiscard]] Found ReadBack(const BindPod& bind, std::string* why);
   [[nodiscard]] Verdict DoCall(const CallPod& call);
   [[nodiscard]] Verdict CallWithNote(const CallPod& call, Json patch);
   [[nodiscard]] Verdict DoMark(const MarkTimedOut& mark);
@@ -84,8 +92,8 @@ class Actuator : public EffectSink {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Work> bindings_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> calls_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<std::string> called_ ABSL_GUARDED_BY(mutex_);  // UIDs whose call is still in calls_
-  absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);
+  absl::flat_hash_set<std::string> called_ ABSL_GUARDED_BY(mutex_);       // UIDs whose call is still in calls_
+  absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);  // by when, on the steady clock
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);

@@ -9,7 +9,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "service/support/file.h"
 #include "service/support/json.h"
 #include "state/base/text.h"
@@ -18,6 +17,9 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kTokenAge = absl::Minutes(1);
+// Proxies and API servers drop connections that were idle for some minutes, often without a word.
+constexpr absl::Duration kIdle = absl::Minutes(1);
+constexpr size_t kMaxIdle = 64;
 constexpr size_t kMaxLine = 16 << 20;
 
 struct BioFree {
@@ -93,28 +95,40 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
   return connection;
 }
 
+// The connection used last, unless it was idle for so long that the other side may have dropped it.
 absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
+  absl::StatusOr<Connection> connection = nullptr;
   {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::UnavailableError("stopping");
+    if (!idle_.empty() && SteadyNow() - idle_.back().since > kIdle) idle_.clear();
     if (!idle_.empty()) {
-      Connection connection = std::move(idle_.back());
+      connection = std::move(idle_.back().connection);
       idle_.pop_back();
-      return connection;
     }
   }
-  return Connect();
+  if (*connection == nullptr) connection = Connect();
+  if (!connection.ok()) return connection;
+  MutexLock lock(&mutex_);
+  if (stopped_) return absl::UnavailableError("stopping");
+  in_use_.push_back(*connection);
+  return connection;
 }
 
-void KubeClient::GiveBack(Connection connection) {
+void KubeClient::GiveBack(const Connection& connection, bool fine) {
   MutexLock lock(&mutex_);
-  if (!stopped_ && idle_.size() < 64) idle_.push_back(std::move(connection));
+  in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), connection), in_use_.end());
+  if (!fine) {
+    idle_.clear();  // what broke this one has most likely broken those that were idle as long
+  } else if (!stopped_ && idle_.size() < kMaxIdle) {
+    idle_.push_back({connection, SteadyNow()});
+  }
 }
 
 std::string KubeClient::Token() {
   if (config_.token_file.empty()) return config_.token;
   MutexLock lock(&mutex_);
-  const absl::Time now = absl::Now();
+  const absl::Time now = SteadyNow();
   if (now - token_read_ > kTokenAge) {
     const absl::StatusOr<std::string> text = ReadFile(config_.token_file);
     const absl::string_view token = absl::StripAsciiWhitespace(text.ok() ? *text : absl::string_view());
@@ -147,8 +161,8 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
     }
     return (*connection)->Get(path, headers);
   }();
+  GiveBack(*connection, static_cast<bool>(result));
   if (!result) return TransportError(result.error());
-  GiveBack(*std::move(connection));
   KubeResponse response;
   response.status = result->status;
   if (response.status == 401) {
@@ -169,7 +183,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::UnavailableError("stopping");
-    watching_.push_back(connection);
+    in_use_.push_back(connection);
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
   httplib::Headers headers = CommonHeaders();
@@ -196,7 +210,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   const httplib::Result result = connection->Get(path, headers, head, body);
   {
     MutexLock lock(&mutex_);
-    watching_.erase(std::remove(watching_.begin(), watching_.end(), connection), watching_.end());
+    in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), connection), in_use_.end());
   }
   if (response.status == 0) return TransportError(result.error());
   if (response.status != 200) response.body = std::move(pending);
@@ -204,14 +218,14 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
 }
 
 void KubeClient::Stop() {
-  std::vector<Connection> watching;
+  std::vector<Connection> in_use;
   {
     MutexLock lock(&mutex_);
     stopped_ = true;
-    watching = watching_;
+    in_use = in_use_;
     idle_.clear();
   }
-  for (const Connection& connection : watching) connection->stop();
+  for (const Connection& connection : in_use) connection->stop();
 }
 
 std::string StatusMessage(const KubeResponse& response) {

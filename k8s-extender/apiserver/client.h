@@ -45,20 +45,25 @@ class KubeClient {
   [[nodiscard]] absl::StatusOr<KubeResponse> Watch(const std::string& path, absl::Duration silence,
                                                    const std::function<bool(absl::string_view)>& line,
                                                    const std::atomic<bool>& stop);
-  // Ends every watch that runs, and refuses new requests.
+  // Ends every watch and every request that is under way - these may have arrived all the same -, and refuses new ones.
   void Stop();
 
  private:
   using Connection = std::shared_ptr<httplib::ClientImpl>;
   [[nodiscard]] absl::StatusOr<Connection> Connect();
   [[nodiscard]] absl::StatusOr<Connection> Take();
-  void GiveBack(Connection connection);
+  // `fine`: it answered, and may be used again.
+  void GiveBack(const Connection& connection, bool fine);
   [[nodiscard]] std::string Token();
 
   const KubeConfig config_;
   Mutex mutex_;
-  std::vector<Connection> idle_ ABSL_GUARDED_BY(mutex_);
-  std::vector<Connection> watching_ ABSL_GUARDED_BY(mutex_);
+  struct Idle {
+    Connection connection;
+    absl::Time since;  // on the steady clock
+  };
+  std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);          // the one used last at the end
+  std::vector<Connection> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests that are under way
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string token_ ABSL_GUARDED_BY(mutex_);
   absl::Time token_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

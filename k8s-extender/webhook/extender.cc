@@ -6,7 +6,6 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "k8s-extender/webhook/extender_json.h"
 #include "service/support/sync.h"
 
@@ -68,11 +67,11 @@ void Extender::RegisterBind(httplib::Server* server) {
 }
 
 std::string Extender::Filter(const std::string& body, int* http_status) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   absl::StatusOr<ExtenderArgs> args = ParseExtenderArgs(body);
   if (!args.ok()) {
     *http_status = 400;
-    observer_("filter", "bad-request", absl::Now() - start);
+    observer_("filter", "bad-request", SteadyNow() - start);
     return FilterErrorJson(args.status().message());
   }
   const auto offer = std::make_shared<NodeOffer>(std::move(args->node_names));
@@ -80,7 +79,7 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
   for (size_t attempt = 0;; ++attempt) {
     absl::StatusOr<Reply> asked = port_->Ask(muster::Filter{args->pod_uid, offer});
     if (!asked.ok()) {
-      observer_("filter", "error", absl::Now() - start);
+      observer_("filter", "error", SteadyNow() - start);
       return FilterErrorJson(asked.status().message());
     }
     reply = std::get<FilterReply>(*std::move(asked));
@@ -88,46 +87,46 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
     absl::SleepFor(kUnknownPauses[attempt]);
   }
   std::string result = FilterResultJson(reply, *offer, args->whole_nodes, body);
-  observer_("filter", OutcomeOf(reply), absl::Now() - start);
+  observer_("filter", OutcomeOf(reply), SteadyNow() - start);
   return result;
 }
 
 std::string Extender::Prioritize(const std::string& body, int* http_status) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::StatusOr<ExtenderArgs> args = ParseExtenderArgs(body);
   if (!args.ok()) {
     *http_status = 400;
-    observer_("prioritize", "bad-request", absl::Now() - start);
+    observer_("prioritize", "bad-request", SteadyNow() - start);
     return "[]";
   }
   std::string result = PrioritiesJson(*args);
-  observer_("prioritize", "answered", absl::Now() - start);
+  observer_("prioritize", "answered", SteadyNow() - start);
   return result;
 }
 
 std::string Extender::Preempt(const std::string& body, int* http_status) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(body);
   PreemptReply reply;
   if (!args.ok()) {
     *http_status = 400;
-    observer_("preempt", "bad-request", absl::Now() - start);
+    observer_("preempt", "bad-request", SteadyNow() - start);
     return PreemptionResultJson(reply, {});
   }
   const absl::StatusOr<Reply> asked = port_->Ask(muster::Preempt{args->pod_uid, args->candidates, args->names_gang});
   // Without an answer of ours nothing is evicted: the safe side.
   if (asked.ok()) reply = std::get<PreemptReply>(*asked);
-  observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", absl::Now() - start);
+  observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", SteadyNow() - start);
   return PreemptionResultJson(reply, args->candidates);
 }
 
 void Extender::Bind(const httplib::Request& request, httplib::Response& response) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = SteadyNow();
   const absl::StatusOr<BindingArgs> args = ParseBindingArgs(request.body);
   if (!args.ok()) {
     response.status = 400;
     response.set_content(BindingResultJson(args.status().message()), kJson);
-    observer_("bind", "bad-request", absl::Now() - start);
+    observer_("bind", "bad-request", SteadyNow() - start);
     return;
   }
   // Counts the call for as long as anything of it lives.
@@ -145,7 +144,7 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
       });
   if (!token.ok()) {
     response.set_content(BindingResultJson(token.status().message()), kJson);
-    observer_("bind", "error", absl::Now() - start);
+    observer_("bind", "error", SteadyNow() - start);
     return;
   }
   // A handler cannot see that its client has left, a content provider's sink can. The status line leaves with the first
@@ -168,12 +167,12 @@ void Extender::Bind(const httplib::Request& request, httplib::Response& response
                                                                           : answer.reason.text);
         sink.write(body.data(), body.size());
         sink.done();
-        observer_("bind", answer.permitted ? "bound" : "refused", absl::Now() - start);
+        observer_("bind", answer.permitted ? "bound" : "refused", SteadyNow() - start);
         return true;
       }
       if (sink.is_writable()) continue;
       port_->Announce(EndHold{uid, token}).IgnoreError();
-      observer_("bind", "client-gone", absl::Now() - start);
+      observer_("bind", "client-gone", SteadyNow() - start);
       return false;
     }
   };

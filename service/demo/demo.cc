@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "service/engine/engine.h"
 #include "service/rpc/mapping.h"
 
@@ -55,7 +54,7 @@ void DemoCluster::AddPod(const std::string& name, const std::string& gang, int m
        {{"name", name},
         {"namespace", "default"},
         {"uid", absl::StrCat("uid-", name)},
-        {"creationTimestamp", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::Now(), absl::UTCTimeZone())},
+        {"creationTimestamp", absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", WallNow(), absl::UTCTimeZone())},
         {"annotations",
          {{"gang.scheduling.koordinator.sh/name", gang},
           {"gang.scheduling.koordinator.sh/min-available", absl::StrCat(min)}}}}},
@@ -77,7 +76,7 @@ void DemoCluster::DeletePod(const std::string& name) {
 
 void DemoCluster::Announce(const Json& object) {
   Facts facts;
-  read_(object.dump(), absl::ToUnixMillis(absl::Now()), &facts).IgnoreError();
+  read_(object.dump(), ProcessClock().NowMs(), &facts).IgnoreError();
   for (NodeDescription& node : facts.nodes) port_->Announce(UpsertNode{std::move(node)}).IgnoreError();
   for (PodDescription& pod : facts.pods) port_->Announce(UpsertPod{std::move(pod)}).IgnoreError();
 }
@@ -192,7 +191,7 @@ void Explain(Engine* engine, const std::string& gang) {
   engine
       ->Query([&](const Machine& machine) {
         const Gang* found = machine.FindGang("default/" + gang);
-        if (found != nullptr) text = ExplainText(machine.ViewGang(*found, false), absl::ToUnixMillis(absl::Now()));
+        if (found != nullptr) text = ExplainText(machine.ViewGang(*found, false), ProcessClock().NowMs());
       })
       .IgnoreError();
   std::printf("    why?   %s\n", text.c_str());

@@ -19,6 +19,7 @@ bool MayKeep(const Command& command) {
 }
 
 constexpr absl::Duration kStoreLook = absl::Milliseconds(20);
+constexpr absl::Duration kDrainLook = absl::Milliseconds(5);
 
 }  // namespace
 
@@ -26,20 +27,11 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
     : options_(std::move(options)),
       effects_(effects),
       machine_(settings),
-      started_(std::chrono::steady_clock::now()),
-      started_ms_(absl::ToUnixMillis(absl::Now())),
       committer_(store, options.store_grace),
       pictured_(std::make_shared<ReadView>()),
       view_(pictured_) {}
 
 Engine::~Engine() { Stop(); }
-
-// Milliseconds since 1970 as they were at the start, moved on by the steady clock: jumps of the wall clock move
-// nothing.
-int64_t Engine::NowMs() const {
-  return started_ms_ +
-         std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() - started_).count();
-}
 
 absl::Status Engine::Start() {
   absl::StatusOr<std::vector<Record>> records = committer_.Start();
@@ -52,6 +44,22 @@ absl::Status Engine::Start() {
   running_ = true;
   thread_ = std::thread([this] { Run(); });
   return absl::OkStatus();
+}
+
+void Engine::Drain(std::chrono::steady_clock::time_point end) {
+  {
+    MutexLock lock(&mutex_);
+    if (!running_ || stopping_ || draining_) return;
+    draining_ = true;
+    mailbox_.push_back({.command = Shutdown{}, .read = nullptr, .done = nullptr, .answered = nullptr});
+    filled_.SignalAll();
+    drained_.SignalAll();
+  }
+  const auto busy = [&] {
+    MutexLock lock(&mutex_);
+    return !mailbox_.empty() || !idle_ || holds_left_ > 0 || committer_.added() != committer_.delivered();
+  };
+  while (busy() && std::chrono::steady_clock::now() < end) absl::SleepFor(kDrainLook);
 }
 
 void Engine::Stop() {
@@ -73,7 +81,7 @@ absl::Status Engine::Submit(Item* item, WhenFull when_full) {
   if (committer_.fenced()) return absl::UnavailableError(FencedError().message());
   const bool may_keep = when_full != WhenFull::kExceed && item->read == nullptr && MayKeep(item->command);
   MutexLock lock(&mutex_);
-  while (running_ && !stopping_ && when_full != WhenFull::kExceed) {
+  while (running_ && !stopping_ && !draining_ && when_full != WhenFull::kExceed) {
     const bool behind = may_keep && committer_.full();
     if (mailbox_.size() < options_.mailbox_capacity && !behind) break;
     if (when_full == WhenFull::kRefuse) {
@@ -88,7 +96,8 @@ absl::Status Engine::Submit(Item* item, WhenFull when_full) {
       drained_.Wait(&mutex_);
     }
   }
-  if (!running_ || stopping_) return absl::UnavailableError("Muster is stopping");
+  const bool wanted = !draining_ || std::holds_alternative<BindingOutcome>(item->command);
+  if (!running_ || stopping_ || !wanted) return absl::UnavailableError("Muster is stopping");
   mailbox_.push_back(std::move(*item));
   if (mailbox_.size() == 1) filled_.Signal();
   return absl::OkStatus();
@@ -184,9 +193,11 @@ void Engine::Run() {
   std::vector<Item> batch;
   while (true) {
     bool stop = false;
+    bool plans = true;
     {
       MutexLock lock(&mutex_);
-      while (mailbox_.empty() && !stopping_ && !machine_.PlanningDue() && readings_.empty()) {
+      idle_ = true;
+      while (mailbox_.empty() && !stopping_ && (draining_ || !machine_.PlanningDue()) && readings_.empty()) {
         const int64_t due = machine_.NextDeadline();
         const int64_t now = NowMs();
         if (due <= now) break;
@@ -196,6 +207,8 @@ void Engine::Run() {
           filled_.WaitWithTimeout(&mutex_, absl::Milliseconds(std::min<int64_t>(due - now, 60'000)));
         }
       }
+      idle_ = false;
+      plans = !draining_;
       const size_t take = std::min(mailbox_.size(), options_.batch);
       batch.assign(std::make_move_iterator(mailbox_.begin()),
                    std::make_move_iterator(mailbox_.begin() + static_cast<std::ptrdiff_t>(take)));
@@ -213,7 +226,7 @@ void Engine::Run() {
     Outcome outcome;
     if (machine_.NextDeadline() <= NowMs()) Apply(Tick{}, &outcome);
     Tell();
-    PlanForAWhile();
+    if (plans) PlanForAWhile();
     if (stop) Apply(Shutdown{}, &outcome);
     Deliver();
     if (stop) break;
@@ -299,6 +312,7 @@ void Engine::Deliver() {
     if (!hold.empty()) delivery->answers.emplace_back(std::move(hold.mapped()), std::move(answer));
   }
   answers_.clear();
+  holds_left_ = holds_.size();
   if (records_.empty() && delivery->empty()) return;
   committer_.Add(std::exchange(records_, {}), [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
 }

@@ -18,6 +18,7 @@
 #include "service/engine/read_view.h"
 #include "service/engine/refused_log.h"
 #include "service/store/store.h"
+#include "service/support/clock.h"
 #include "service/support/sync.h"
 #include "state/machine/machine.h"
 #include "state/messages/port.h"
@@ -30,6 +31,7 @@ struct EngineOptions {
   int32_t gangs_per_round = 32;                           // planned between two batches, at most
   absl::Duration planning_slice = absl::Milliseconds(1);  // and for how long; the last one is planned to its end
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
+  const Clock* clock = &ProcessClock();
   std::function<void()> on_fenced;  // another process has the store: this one must end. Called once, must not block
 };
 
@@ -54,6 +56,9 @@ class Engine : public DecisionPort {
 
   // Loads the store and starts the thread. The error names what in the store cannot be read.
   [[nodiscard]] absl::Status Start();
+  // Answers every hold that is not committed, takes nothing new but the outcomes of bindings, and returns when what was
+  // committed is answered with the truth (K-4), or at `end`. Then stop whatever sends to the API server, and Stop.
+  void Drain(std::chrono::steady_clock::time_point end);
   // Answers every held call, finishes what was submitted, and ends the thread.
   void Stop();
 
@@ -122,16 +127,16 @@ class Engine : public DecisionPort {
   void Picture(Delivery* delivery);
   [[nodiscard]] GangChanges ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const;
   [[nodiscard]] NodeChanges ViewNodes(const std::vector<std::string>& nodes, ReadView* next) const;
-  [[nodiscard]] int64_t NowMs() const;
+  [[nodiscard]] int64_t NowMs() const { return options_.clock->NowMs(); }
 
   const EngineOptions options_;
   EffectSink* const effects_;
   Machine machine_;  // touched by the engine's thread only
-  const std::chrono::steady_clock::time_point started_;
-  const int64_t started_ms_;
 
   mutable Mutex mutex_;
   std::deque<Item> mailbox_ ABSL_GUARDED_BY(mutex_);
+  bool idle_ ABSL_GUARDED_BY(mutex_) = false;  // the thread waits for work
+  bool draining_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   uint64_t rejected_ ABSL_GUARDED_BY(mutex_) = 0;
@@ -158,6 +163,7 @@ class Engine : public DecisionPort {
   std::deque<Item> readings_;  // begun, and not done
   RefusedLog refused_log_;
 
+  std::atomic<size_t> holds_left_{0};  // calls that are held, when the last batch was done
   std::atomic<HoldToken> next_token_{1};
   std::atomic<uint64_t> commands_{0};
   std::atomic<uint64_t> batches_{0};

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "service/support/clock.h"
 
 namespace muster {
 namespace {
@@ -41,7 +41,7 @@ EventRecord Describe(const Effect& effect) {
 
 void EventLog::Carry(std::vector<Effect> effects) {
   {
-    const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+    const int64_t now_ms = absl::ToUnixMillis(WallNow());
     std::vector<std::shared_ptr<const EventRecord>> added;
     added.reserve(effects.size());
     MutexLock lock(&mutex_);

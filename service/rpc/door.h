@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "service/engine/engine.h"
 #include "service/rpc/errors.h"
 #include "service/rpc/request_log.h"
@@ -64,8 +63,8 @@ template <typename Work>
 grpc::ServerUnaryReactor* Serve(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
                                 Role role, Work work) {
   grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-  const FinishCall finish = [door, reactor, method, begun = absl::Now()](const grpc::Status& status) {
-    door->Observe(method, status, absl::Now() - begun);
+  const FinishCall finish = [door, reactor, method, begun = SteadyNow()](const grpc::Status& status) {
+    door->Observe(method, status, SteadyNow() - begun);
     reactor->Finish(status);
   };
   door->Admit(context, role, [finish, work = std::move(work)](const absl::StatusOr<std::string>& client) {

@@ -9,6 +9,7 @@
 #include "service/rpc/door.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
+#include "service/support/clock.h"
 #include "service/support/sync.h"
 
 namespace muster {
@@ -46,7 +47,7 @@ void ReadManifests(const RpcDoor& door, const google::protobuf::RepeatedPtrField
 
 template <typename Message>
 void ReadFacts(const RpcDoor& door, const Message& message, Violations* violations, Facts* facts) {
-  const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+  const int64_t now_ms = ProcessClock().NowMs();
   if (message.nodes_size() > kMaxObjects || message.pods_size() > kMaxObjects) {
     violations->Add(message.nodes_size() > kMaxObjects ? "nodes" : "pods",
                     absl::StrCat("has ", std::max(message.nodes_size(), message.pods_size()),

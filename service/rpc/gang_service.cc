@@ -14,6 +14,7 @@
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "service/rpc/watch.h"
+#include "service/support/clock.h"
 
 namespace muster {
 namespace {
@@ -161,7 +162,7 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
       const std::string what = uid_.empty() ? absl::StrCat(name_space_, "/", name_) : absl::StrCat("with uid ", uid_);
       return finish_(ToGrpc(absl::NotFoundError(absl::StrCat("there is no pod ", what))));
     }
-    response_->set_text(ExplainText(*view_, absl::ToUnixMillis(absl::Now())));
+    response_->set_text(ExplainText(*view_, ProcessClock().NowMs()));
     response_->set_namespace_(view_->name_space);
     *response_->mutable_pod() = ToMessage(view_->pod);
     if (view_->in_gang) *response_->mutable_gang() = ToMessage(view_->gang);
@@ -259,7 +260,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                  [=, this](const std::string&, const FinishCall& finish) {
                    ReadGang(&door_->engine(), request->namespace_(), request->name(), /*holders=*/true, finish,
                             [response](const GangView& view) {
-                              response->set_text(ExplainText(view, absl::ToUnixMillis(absl::Now())));
+                              response->set_text(ExplainText(view, ProcessClock().NowMs()));
                               *response->mutable_gang() = ToMessage(view);
                             });
                  });
@@ -301,7 +302,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     UpsertGangObject upsert;
     upsert.mode = mode;
     upsert.object.dialect = GangDialect::kApi;
-    upsert.object.created_ms = absl::ToUnixMillis(absl::Now());
+    upsert.object.created_ms = ProcessClock().NowMs();
     ReadGangName(gang, "gang", &violations, &upsert.object.name_space, &upsert.object.name);
     ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration);
     if (!violations.none()) return finish(violations.ToStatus());

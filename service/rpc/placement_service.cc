@@ -14,6 +14,7 @@
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
+#include "service/support/clock.h"
 
 namespace muster {
 namespace {
@@ -134,7 +135,7 @@ class SubmissionReactor final : public StreamReactor<v1::Submission> {
           submission.state != SubmissionReply::State::kWaiting && submission.state != SubmissionReply::State::kPlanned;
       if (over) return Close(grpc::Status::OK);
       Follow(submission.gang);
-      const int64_t left_ms = submission.expires_ms - absl::ToUnixMillis(absl::Now());
+      const int64_t left_ms = submission.expires_ms - ProcessClock().NowMs();
       pause = std::clamp(std::chrono::milliseconds(left_ms / 3), kShortestPause, kLongestPause);
     }
     alarm_ = std::make_unique<grpc::Alarm>();  // ends the one before
@@ -200,7 +201,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                      ReadGangName(request->gang(), "gang", &violations, &submit.name_space, &submit.name);
                      ReadDeclaration(request->gang(), "gang", &violations, &submit.declaration);
                    }
-                   const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+                   const int64_t now_ms = ProcessClock().NowMs();
                    if (!request->manifests().empty()) {
                      Facts facts;
                      for (int i = 0; i < request->manifests_size() && door_->options().manifests != nullptr; ++i) {

@@ -99,10 +99,10 @@ void DecisionFigures() {
     constexpr int kCalls = 100'000;
     std::vector<std::string> uids;
     for (int i = 0; i < kCalls; ++i) uids.push_back(absl::StrCat("w", (i * 7919) % 10'000, "-", i % 10));
-    Clock::time_point start = Clock::now();
+    Steady::time_point start = Steady::now();
     for (const std::string& uid : uids) world.Apply(PreFilter{uid});
     prefilter.push_back(Seconds(start) / kCalls * 1e6);
-    start = Clock::now();
+    start = Steady::now();
     for (int i = 0; i < 5'000; ++i) {
       const int gang = run * 1'000 + i / 5;  // half of a gang: everybody waits
       world.Apply(Permit{absl::StrCat("w", gang, "-", i % 5), absl::StrCat("node-", gang),

@@ -18,7 +18,7 @@ MachineSettings Settings() {
 
 }  // namespace
 
-double Seconds(Clock::time_point from) { return std::chrono::duration<double>(Clock::now() - from).count(); }
+double Seconds(Steady::time_point from) { return std::chrono::duration<double>(Steady::now() - from).count(); }
 
 void Report(const std::string& figure, std::vector<double> values, const char* unit) {
   std::sort(values.begin(), values.end());
@@ -29,7 +29,7 @@ void Report(const std::string& figure, std::vector<double> values, const char* u
 }
 
 void Repeat(int most, double seconds, const std::function<void(int)>& once) {
-  const Clock::time_point start = Clock::now();
+  const Steady::time_point start = Steady::now();
   for (int run = 0; run < most && (run == 0 || Seconds(start) < seconds); ++run) once(run);
 }
 
@@ -55,7 +55,7 @@ double World::ApplyMs(const Command& command) {
 }
 
 double World::ApplyMs(const Command& command, Outcome* outcome) {
-  const Clock::time_point start = Clock::now();
+  const Steady::time_point start = Steady::now();
   machine_.Apply(command, ++now_ms_, outcome);
   const double took = Ms(start);
   if (!outcome->status.ok()) std::abort();
@@ -83,7 +83,7 @@ World::Planning World::Plan() {
     const double took = ApplyMs(PlanRound{kGangsPerRound});
     out.total_ms += took;
     out.longest_ms = std::max(out.longest_ms, took);
-    const Clock::time_point start = Clock::now();
+    const Steady::time_point start = Steady::now();
     Publish();
     out.publish_ms += Ms(start);
   }

@@ -18,9 +18,9 @@ namespace muster {
 inline constexpr int kNodes = 10'000;
 inline constexpr int32_t kGangsPerRound = 32;  // as the engine plans (EngineOptions::gangs_per_round)
 
-using Clock = std::chrono::steady_clock;
-[[nodiscard]] double Seconds(Clock::time_point from);
-[[nodiscard]] inline double Ms(Clock::time_point from) { return Seconds(from) * 1e3; }
+using Steady = std::chrono::steady_clock;
+[[nodiscard]] double Seconds(Steady::time_point from);
+[[nodiscard]] inline double Ms(Steady::time_point from) { return Seconds(from) * 1e3; }
 
 // Prints one JSON object: {"figure":..., "median":..., "worst":..., "runs":..., "unit":...}.
 void Report(const std::string& figure, std::vector<double> values, const char* unit);

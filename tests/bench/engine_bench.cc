@@ -82,7 +82,7 @@ double SubmitAll(Engine* engine, std::vector<SubmitGang> gangs, size_t window) {
   auto run = std::make_shared<Run>();
   const size_t all = gangs.size();
   const auto never = std::chrono::steady_clock::time_point::max();
-  const Clock::time_point begun = Clock::now();
+  const Steady::time_point begun = Steady::now();
   for (SubmitGang& gang : gangs) {
     while (run->open >= window) std::this_thread::sleep_for(std::chrono::microseconds(50));
     ++run->open;
@@ -146,7 +146,7 @@ void PublishFigures() {
   Service service(10'000);
   Engine& engine = service.engine();
   std::atomic<bool> armed{false};
-  Clock::time_point applied;
+  Steady::time_point applied;
   std::vector<double> took;
   engine.Listen([&](const ViewChange& change) {
     if (armed && change.nodes->size() == kChanged) took.push_back(Ms(applied));
@@ -172,7 +172,7 @@ void PublishFigures() {
     if (!engine.Announce(std::move(facts)).ok()) std::abort();
     engine.Read(
         [&](const Machine&) {
-          applied = Clock::now();
+          applied = Steady::now();
           return true;
         },
         [](const absl::Status&) {});
@@ -207,7 +207,7 @@ void SnapshotFigures() {
   std::vector<double> waits;
   std::thread asking([&] {
     while (!over) {
-      const Clock::time_point asked = Clock::now();
+      const Steady::time_point asked = Steady::now();
       if (!engine.Ask(PreFilter{"nobody"}).ok()) std::abort();
       waits.push_back(Ms(asked));
       absl::SleepFor(absl::Milliseconds(1));
@@ -240,7 +240,7 @@ void FilterBesidePlanning() {
       if (!engine.Announce(UpsertPod{pod}).ok()) std::abort();
     }
     for (int i = 0; i < 50; ++i) {
-      const Clock::time_point asked = Clock::now();
+      const Steady::time_point asked = Steady::now();
       if (!engine.Ask(Filter{"plain", offer}).ok()) std::abort();
       waits.push_back(Ms(asked));
     }

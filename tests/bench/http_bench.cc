@@ -22,8 +22,8 @@
 namespace muster {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-double Ms(Clock::time_point from) { return std::chrono::duration<double, std::milli>(Clock::now() - from).count(); }
+using Steady = std::chrono::steady_clock;
+double Ms(Steady::time_point from) { return std::chrono::duration<double, std::milli>(Steady::now() - from).count(); }
 
 class BoundAtOnce : public EffectSink {
  public:
@@ -82,7 +82,7 @@ void FilterFigure(int port, int names, const std::string& what) {
   const std::string body = FilterBody("plain", names);
   std::vector<double> took;
   for (int i = 0; i < 1200; ++i) {
-    const Clock::time_point start = Clock::now();
+    const Steady::time_point start = Steady::now();
     const httplib::Result result = client.Post("/filter", body, "application/json");
     if (!result || result->status != 200) std::abort();
     if (i >= 200) took.push_back(Ms(start));
@@ -202,7 +202,7 @@ class Bench {
     WaitHeld(&engine_, 5000);
     std::printf("{\"figure\": \"a held bind, 5,000 at once\", \"median\": %.4g, \"unit\": \"KiB\"}\n",
                 (ResidentKiB() - before) / 5000);
-    const Clock::time_point start = Clock::now();
+    const Steady::time_point start = Steady::now();
     const int last = ConnectLoopback(binds_->port());
     if (last < 0) std::abort();
     SendBind(last, "many-5000");

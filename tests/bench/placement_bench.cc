@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kNodes = 10'000;
 constexpr int kRuns = 21;
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 
 class World {
  public:
@@ -48,7 +48,7 @@ class World {
       std::vector<double> ms;
       GroupPlacement result;
       for (int run = 0; run < kRuns + 1; ++run) {
-        const Clock::time_point start = Clock::now();
+        const Steady::time_point start = Steady::now();
         Statement statement(&cluster_);
         if (tries == 0) {
           for (const Demand& demand : demands) {
@@ -57,7 +57,7 @@ class World {
         } else {
           result = PlaceTogether(demands, tries, &index_, cluster_, &statement);
         }
-        if (run > 0) ms.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
+        if (run > 0) ms.push_back(std::chrono::duration<double, std::milli>(Steady::now() - start).count());
       }
       if (tries > 1 && result.placed != placed) std::abort();
       std::sort(ms.begin(), ms.end());

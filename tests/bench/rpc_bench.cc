@@ -29,7 +29,7 @@
 namespace muster {
 namespace {
 
-using Clock = std::chrono::steady_clock;
+using Steady = std::chrono::steady_clock;
 constexpr int kStreams = 10'000;
 constexpr int kChannels = 20;
 constexpr int kRounds = 5;
@@ -99,9 +99,10 @@ double Rate(int callers, Call call) {
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(200));
   const int64_t before = calls;
-  const auto begun = Clock::now();
+  const auto begun = Steady::now();
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  const double rate = static_cast<double>(calls - before) / std::chrono::duration<double>(Clock::now() - begun).count();
+  const double rate =
+      static_cast<double>(calls - before) / std::chrono::duration<double>(Steady::now() - begun).count();
   stop = true;
   for (std::thread& thread : threads) thread.join();
   return rate;
@@ -313,9 +314,9 @@ class RpcBench {
     std::thread asking([&] {
       const auto stub = v1::DecisionService::NewStub(NewChannel(musterd_.grpc()));
       while (!over) {
-        const auto begun = Clock::now();
+        const auto begun = Steady::now();
         if (!Ask(stub.get(), 1)) break;
-        waits.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+        waits.push_back(std::chrono::duration<double, std::milli>(Steady::now() - begun).count());
       }
     });
     struct Watch {
@@ -377,9 +378,9 @@ class RpcBench {
     const auto stub = v1::DecisionService::NewStub(NewChannel(musterd_.grpc()));
     std::vector<double> out;
     for (int i = 0; i < 3'000; ++i) {
-      const auto begun = Clock::now();
+      const auto begun = Steady::now();
       if (!Ask(stub.get(), i % 64)) break;
-      out.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begun).count());
+      out.push_back(std::chrono::duration<double, std::milli>(Steady::now() - begun).count());
     }
     return out;
   }
@@ -426,11 +427,11 @@ class RpcBench {
     v1::PermitRequest last;
     last.set_pod_uid(absl::StrCat("u", 100 + kStreams));
     last.set_node("n");
-    const auto begun = Clock::now();
+    const auto begun = Steady::now();
     std::thread permit_last([&] { client_->Permit(last, [](const v1::PermitEvent&) { return true; }).IgnoreError(); });
     const bool all = collect(v1::PermitEvent::PERMIT);
     Print("10,000 waiting Permits answered after the quorum",
-          {std::chrono::duration<double>(Clock::now() - begun).count()}, "s");
+          {std::chrono::duration<double>(Steady::now() - begun).count()}, "s");
     permit_last.join();
     queue.Shutdown();
     void* tag = nullptr;

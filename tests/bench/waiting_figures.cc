@@ -168,7 +168,7 @@ void Explained() {
   Repeat(51, 1, [&](int) {
     world.AddGangOf("large", 8, 0);
     tries.push_back(world.Plan().total_ms);
-    const Clock::time_point start = Clock::now();
+    const Steady::time_point start = Steady::now();
     const std::string why = world.View("d/large").reason.text;
     asked.push_back(tries.back() + Ms(start));
     if (why.find("taint") == std::string::npos || why.find("gpu") == std::string::npos) std::abort();

@@ -325,6 +325,27 @@ func TestKilled(t *testing.T) {
 	}
 }
 
+// A musterd that is told to stop finishes the burst that it has begun, and its store knows of none when it starts again.
+func TestStoppedInABurst(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(40, "4")
+	w.pods("burst", 40, "4", gang("burst", 40), withGate)
+	w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) {
+		bound := w.bound("burst")
+		return bound > 0, fmt.Sprint(bound)
+	}))
+	w.must(w.muster.stop())
+	if bound := w.bound("burst"); bound != 40 {
+		t.Errorf("%d of 40 are bound when musterd has ended", bound)
+	}
+	w.must(w.startMuster(""))
+	w.pods("next", 40, "4", gang("next", 40), withGate)
+	w.staysBound("next", 0, time.Second)
+	w.deletePods("burst-")
+	w.waitBound("next", 40, 60*time.Second)
+}
+
 // (i) Contention: 20 gangs of 8 with room for 10. Ten start promptly, ten wait and say why, and start as room appears.
 func TestContention(t *testing.T) {
 	shared.install(t, guard, "")

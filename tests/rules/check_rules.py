@@ -44,6 +44,8 @@ MAY_INCLUDE = {
 # (pattern, where, why). The core has no clock, randomness, threads or I/O.
 BANS = [
     (r"absl::Now\(|system_clock|steady_clock|time\(nullptr\)", "state/", "the core has no clock: time is an argument"),
+    *[(r"absl::Now\(|GetCurrentTimeNanos", side, "deadlines: Clock or SteadyNow(); what people are shown: WallNow() of service/support/clock.h")
+      for side in ("service/", "k8s-extender/")],
     (r"std::random|std::mt19937|\brand\(\)", "state/", "the core has no randomness"),
     (r"std::thread|std::mutex|sleep_for|SleepFor", "state/", "the core has no threads"),
     (r"std::ifstream|std::ofstream|std::cout|<iostream>|socket\(", "state/", "the core does no I/O"),

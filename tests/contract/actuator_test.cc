@@ -1,0 +1,290 @@
+// How what the core decided reaches the API server, and how it ends (SPEC K-4): deadlines by one clock, connections
+// that died unseen, and a stop in the middle of a burst.
+#include "k8s-extender/actuator/actuator.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/engine/engine.h"
+#include "tests/contract/certificates.h"
+#include "tests/contract/engine_fixture.h"
+
+namespace muster {
+namespace {
+
+// Takes bindings, as slowly as the test says, and tells where pods are. `Server`: httplib::Server or SSLServer.
+template <typename Server>
+class FakeApiServer {
+ public:
+  template <typename... Arguments>
+  explicit FakeApiServer(const Arguments&... arguments) : server_(arguments...) {
+    server_.set_keep_alive_timeout(1);
+    server_.Post(R"(/api/v1/namespaces/d/pods/([^/]+)/binding)",
+                 [this](const httplib::Request& request, httplib::Response& response) {
+                   ++posts;
+                   const absl::Time end = SteadyNow() + delay;
+                   while (SteadyNow() < end && !closing_) absl::SleepFor(absl::Milliseconds(1));
+                   MutexLock lock(&mutex_);
+                   bound_.insert(request.matches[1]);
+                   response.status = 201;
+                   response.set_content("{}", "application/json");
+                 });
+    server_.Get(R"(/api/v1/namespaces/d/pods/([^/]+))",
+                [this](const httplib::Request& request, httplib::Response& response) {
+                  ++gets;
+                  const std::string name = request.matches[1];
+                  MutexLock lock(&mutex_);
+                  const char* node = bound_.count(name) > 0 ? "n" : "";
+                  response.set_content(
+                      absl::StrCat(R"({"metadata":{"uid":"u-)", name, R"("},"spec":{"nodeName":")", node, R"("}})"),
+                      "application/json");
+                });
+    port = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  ~FakeApiServer() {
+    closing_ = true;
+    server_.stop();
+    thread_.join();
+  }
+  size_t bound() {
+    MutexLock lock(&mutex_);
+    return bound_.size();
+  }
+  void Bind(const std::string& pod) {
+    MutexLock lock(&mutex_);
+    bound_.insert(pod);
+  }
+
+  int port = 0;
+  absl::Duration delay = absl::ZeroDuration();  // before the burst only
+  std::atomic<int> posts{0};
+  std::atomic<int> gets{0};
+
+ private:
+  Server server_;
+  std::atomic<bool> closing_{false};
+  Mutex mutex_;
+  std::set<std::string> bound_ ABSL_GUARDED_BY(mutex_);
+  std::thread thread_;
+};
+
+KubeConfig At(int port) {
+  KubeConfig config;
+  config.tls = false;
+  config.host = "127.0.0.1";
+  config.port = port;
+  return config;
+}
+
+// A gang of forty that came to the barrier: its burst of bindings is under way, two at a time.
+class Burst : public testing::Test {
+ protected:
+  static constexpr int kPods = 40;
+
+  void Begin(absl::Duration delay) {
+    api_.delay = delay;
+    actuator_.Start(&engine_);
+    ASSERT_TRUE(engine_.Start().ok());
+    ASSERT_TRUE(engine_.Announce(UpsertNode{SomeNode()}).ok());
+    ASSERT_TRUE(engine_.Announce(FactsRead{}).ok());
+    for (int i = 0; i < kPods; ++i) {
+      ASSERT_TRUE(engine_.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "g", kPods)}).ok());
+    }
+    const auto offer = std::make_shared<NodeOffer>(NodeOffer::Every());
+    for (int i = 0; i < kPods; ++i) {
+      const std::string uid = absl::StrCat("u-p-", i);
+      for (int tries = 0; tries < 1000; ++tries) {  // until it is planned
+        const absl::StatusOr<Reply> reply = engine_.Ask(Filter{uid, offer});
+        ASSERT_TRUE(reply.ok());
+        if (std::get<FilterReply>(*reply).kind == FilterReply::Kind::kOneNode) break;
+      }
+      const auto answered = [this](const HoldAnswer& answer) { ++(answer.permitted ? permitted_ : refused_); };
+      ASSERT_TRUE(engine_.Hold(Bind{uid, "n", 0}, answered).ok());
+    }
+    while (api_.posts == 0) absl::SleepFor(absl::Milliseconds(1));
+  }
+  static ActuatorOptions Two() {
+    ActuatorOptions options;
+    options.workers = 2;
+    return options;
+  }
+  // As musterd does when it is told to stop.
+  void End(absl::Duration drain) {
+    engine_.Drain(In(drain));
+    actuator_.Halt();
+    client_.Stop();
+    actuator_.Stop();
+    engine_.Stop();
+  }
+
+  FakeApiServer<httplib::Server> api_;
+  KubeClient client_{At(api_.port)};
+  Actuator actuator_{&client_, Two()};
+  MemoryStore store_;
+  Engine engine_{MachineSettings(), EngineOptions(), &store_, &actuator_};
+  std::atomic<int> permitted_{0};
+  std::atomic<int> refused_{0};
+};
+
+// EDGES 3: what is committed is bound, and its callers are told so.
+TEST_F(Burst, AStopInTheMiddleFinishesIt) {
+  Begin(absl::Milliseconds(10));
+  EXPECT_LT(permitted_, kPods);
+  End(absl::Seconds(20));
+  EXPECT_EQ(permitted_, kPods);
+  EXPECT_EQ(refused_, 0);
+  EXPECT_EQ(api_.bound(), static_cast<size_t>(kPods));
+  EXPECT_TRUE(absl::IsUnavailable(engine_.Ask(Tick{}).status()));
+}
+
+TEST_F(Burst, WhileItEndsNothingNewIsTaken) {
+  Begin(absl::Milliseconds(10));
+  std::thread ending([this] { End(absl::Seconds(20)); });
+  absl::Status said;
+  while (said.ok()) said = engine_.Ask(Tick{}).status();
+  EXPECT_TRUE(absl::IsUnavailable(said)) << said;
+  EXPECT_LT(permitted_, kPods) << "it was said at once";
+  ending.join();
+  EXPECT_EQ(permitted_, kPods);
+}
+
+// EDGES 4: an API server that hangs does not keep it from stopping, and nothing is sent once that was said.
+TEST_F(Burst, AHangingApiServerIsLeft) {
+  Begin(absl::Hours(1));
+  const absl::Time begun = SteadyNow();
+  End(absl::Milliseconds(300));
+  EXPECT_LT(SteadyNow() - begun, absl::Seconds(5));
+  EXPECT_EQ(permitted_, 0);
+  EXPECT_EQ(refused_, kPods);
+  const int sent = api_.posts;
+  EXPECT_LE(sent, 2) << "two workers";
+  absl::SleepFor(absl::Milliseconds(200));
+  EXPECT_EQ(api_.posts, sent);
+  // The next process finds every promise, and finishes the start.
+  const absl::StatusOr<Store::Contents> kept = store_.TakeOver();
+  int commits = 0;
+  for (const Record& record : kept->records) commits += record.kind == "commit" ? 1 : 0;
+  EXPECT_EQ(commits, kPods);
+}
+
+// --- deadlines ---
+
+class ManualClock : public Clock {
+ public:
+  [[nodiscard]] int64_t NowMs() const override { return now_ms; }
+  std::atomic<int64_t> now_ms{1'000'000};
+};
+
+// Takes outcomes, as the engine would.
+class Outcomes : public DecisionPort {
+ public:
+  absl::StatusOr<Reply> Ask(Command) override { return absl::UnimplementedError("not asked"); }
+  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("not asked"); }
+  absl::Status Announce(Command command) override {
+    MutexLock lock(&mutex_);
+    outcomes_.push_back(std::get<BindingOutcome>(std::move(command)));
+    changed_.SignalAll();
+    return absl::OkStatus();
+  }
+  BindingOutcome Next() {
+    MutexLock lock(&mutex_);
+    while (outcomes_.empty()) changed_.Wait(&mutex_);
+    BindingOutcome first = std::move(outcomes_.front());
+    outcomes_.erase(outcomes_.begin());
+    return first;
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<BindingOutcome> outcomes_ ABSL_GUARDED_BY(mutex_);
+};
+
+// EDGES 1: a deadline is a time of the clock that made it, whatever the wall clock says.
+TEST(Deadlines, AreOfTheClockThatMadeThem) {
+  FakeApiServer<httplib::Server> api;
+  KubeClient client(At(api.port));
+  ManualClock clock;  // in 1970: by the wall clock every deadline of it has passed long ago
+  ActuatorOptions options;
+  options.clock = &clock;
+  Actuator actuator(&client, options);
+  Outcomes outcomes;
+  actuator.Start(&outcomes);
+  const auto bind = [&](const std::string& pod) {
+    actuator.Carry({BindPod{{"d", pod, absl::StrCat("u-", pod)}, "n", 1'045'000}});
+    return outcomes.Next().result;
+  };
+  EXPECT_EQ(bind("a"), BindingResult::kBound);
+  clock.now_ms = 1'044'999;
+  EXPECT_EQ(bind("b"), BindingResult::kBound);
+  clock.now_ms = 1'045'000;
+  EXPECT_EQ(api.posts, 2);
+  EXPECT_EQ(bind("c"), BindingResult::kRefused);
+  EXPECT_EQ(api.posts, 2) << "nothing is sent when the time is over";
+  // EDGES 11: what was sent before may have arrived.
+  api.Bind("d");
+  EXPECT_EQ(bind("d"), BindingResult::kBound);
+  EXPECT_EQ(api.posts, 2);
+  actuator.Stop();
+}
+
+// --- connections ---
+
+// EDGES 2: connections that the other side dropped while they were idle cost one try, not one each.
+TEST(Connections, ThatDiedUnseenAreLeftTogether) {
+  const TestFolder folder;
+  const TestAuthority authority(folder.path(), "kube");
+  authority.Issue("api", "api");
+  FakeApiServer<httplib::SSLServer> api(authority.cert_file("api").c_str(), authority.key_file("api").c_str());
+  KubeConfig config = At(api.port);
+  config.tls = true;
+  config.skip_verify = true;
+  KubeClient client(config);
+  const auto send = [&] { return client.Send(KubeMethod::kGet, "/api/v1/namespaces/d/pods/p", "", absl::Seconds(5)); };
+  {
+    api.delay = absl::Milliseconds(100);
+    std::vector<std::thread> together;
+    for (int i = 0; i < 8; ++i) {
+      together.emplace_back([&] {
+        client.Send(KubeMethod::kPost, "/api/v1/namespaces/d/pods/p/binding", "{}", absl::Seconds(5))
+            .status()
+            .IgnoreError();
+      });
+    }
+    for (std::thread& thread : together) thread.join();
+  }
+  EXPECT_EQ(api.posts, 8);
+  absl::SleepFor(absl::Milliseconds(1'500));  // the server keeps an idle connection for a second
+  int failures = 0;
+  while (!send().ok() && failures < 8) ++failures;
+  EXPECT_LE(failures, 1);
+}
+
+TEST(Connections, ARequestThatHangsEndsWithTheClient) {
+  FakeApiServer<httplib::Server> api;
+  api.delay = absl::Hours(1);
+  KubeClient client(At(api.port));
+  std::thread stopper([&] {
+    while (api.posts == 0) absl::SleepFor(absl::Milliseconds(1));
+    client.Stop();
+  });
+  const absl::Time begun = SteadyNow();
+  EXPECT_FALSE(client.Send(KubeMethod::kPost, "/api/v1/namespaces/d/pods/p/binding", "{}", absl::Minutes(5)).ok());
+  EXPECT_LT(SteadyNow() - begun, absl::Seconds(5));
+  stopper.join();
+  EXPECT_TRUE(absl::IsUnavailable(client.Send(KubeMethod::kGet, "/x", "", absl::Seconds(5)).status()));
+}
+
+}  // namespace
+}  // namespace muster
