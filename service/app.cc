@@ -145,6 +145,7 @@ absl::Status App::Start() {
   engine_options.on_fenced = end_;
   MachineSettings machine = config_.machine;
   if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
+  machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
   if (absl::Status started = StartHttp(); !started.ok()) return started;

@@ -340,6 +340,23 @@ BUGS = {
         "    waiting_records_ -= records.size();\n"
         "    for (Batch& batch : taken) {\n      batch.deliver(Stored::kYes);\n      ++delivered_;\n    }\n"
         "    static_cast<void>(Commit(records));\n"),
+    "kept-node-forgets-its-binding": (
+        "state/gangs/gangs.cc",
+        "  Mut(pod).facts.node_name = std::move(node_name);\n  NoteFacts(pod.id);\n",
+        "  Mut(pod).facts.node_name = std::move(node_name);\n"),
+    "kept-node-never-goes": (
+        "state/machine/announcements.cc", "  r_.facts->NodeGoes(name, step);\n", ""),
+    "kept-pod-never-goes": (
+        "state/machine/pod_announcements.cc", "  r_.facts->PodGoes(pod.facts.uid, step);\n", ""),
+    "kept-podgroup-never-goes": (
+        "state/machine/announcements.cc",
+        "  r_.facts->ObjectGoes(command.dialect, gang.name_space, gang.name, step);\n", ""),
+    "kept-submission-forgotten": (
+        "state/starts/submissions.cc", "  open_[id] = gang.id;\n  Note(id);\n", "  open_[id] = gang.id;\n"),
+    "kept-confirmed-pod-stays-submitted": (
+        "state/gangs/gangs.cc",
+        "      member.submitted = member.stranger = false;\n      NoteFacts(member.id);\n",
+        "      member.submitted = member.stranger = false;\n"),
     "deadline-by-the-wall-clock": (
         "k8s-extender/actuator/actuator.cc", "options_.clock->NowMs()", "absl::ToUnixMillis(WallNow())"),
     "dead-connections-kept": ("k8s-extender/apiserver/client.cc", "    idle_.clear();  // what broke", "    // what broke"),

@@ -39,6 +39,11 @@ std::string Readable(const Record& record) {
   if (record.kind == "start") text = AsJson<store::v1::StartRecord>(record.value);
   if (record.kind == "commit") text = AsJson<store::v1::CommitRecord>(record.value);
   if (record.kind == "plans") text = AsJson<store::v1::PlansRecord>(record.value);
+  if (record.kind == "node") text = AsJson<store::v1::NodeRecord>(record.value);
+  if (record.kind == "pod") text = AsJson<store::v1::PodRecord>(record.value);
+  if (record.kind == "podgroup") text = AsJson<store::v1::PodGroupRecord>(record.value);
+  if (record.kind == "announcer") text = AsJson<store::v1::AnnouncerRecord>(record.value);
+  if (record.kind == "submission") text = AsJson<store::v1::SubmissionRecord>(record.value);
   return text.empty() ? absl::StrCat("base64:", absl::Base64Escape(record.value)) : text;
 }
 
@@ -82,7 +87,9 @@ StoreCommands::StoreCommands(CLI::App* cli) {
   for (CLI::App* command : {inspect_, verify_, export_, import_, backup_}) {
     command->add_option("file", file_, "the store's file")->required();
   }
-  inspect_->add_option("--kind", kind_, "every record of this kind: gang, start, commit or plans");
+  inspect_->add_option(
+      "--kind", kind_,
+      "every record of this kind: gang, start, commit, plans; node, pod, podgroup, announcer, submission");
   backup_->add_option("to", to_, "the copy; must not be there")->required();
 }
 

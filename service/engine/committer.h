@@ -30,10 +30,8 @@ class Committer {
  public:
   using Deliver = std::function<void(Stored)>;
 
-  // Records that wait for the store, at most, before the engine takes nothing that may need more of them.
-  static constexpr size_t kMaxWaiting = 200'000;
-
-  Committer(Store* store, absl::Duration grace) : store_(store), grace_(grace) {}
+  // `backlog`: records that may wait for the store before the engine takes nothing that may need more of them.
+  Committer(Store* store, absl::Duration grace, size_t backlog) : store_(store), grace_(grace), backlog_(backlog) {}
   ~Committer() { Stop(); }
 
   // Takes the store over; returns what is in it.
@@ -45,7 +43,7 @@ class Committer {
 
   void Add(std::vector<Record> records, Deliver deliver);
 
-  [[nodiscard]] bool full() const { return waiting_records_ >= kMaxWaiting; }
+  [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
   // Another process has the store: nothing will be kept any more.
   [[nodiscard]] bool fenced() const { return stored_ == Stored::kFenced; }
   // Why the store takes nothing now; empty: it does.
@@ -70,6 +68,7 @@ class Committer {
 
   Store* const store_;
   const absl::Duration grace_;
+  const size_t backlog_;
   int64_t epoch_ = 0;
 
   mutable Mutex mutex_;

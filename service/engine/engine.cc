@@ -27,7 +27,7 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
     : options_(std::move(options)),
       effects_(effects),
       machine_(settings),
-      committer_(store, options.store_grace),
+      committer_(store, options_.store_grace, options_.store_backlog),
       pictured_(std::make_shared<ReadView>()),
       view_(pictured_) {}
 
@@ -191,6 +191,11 @@ absl::Status Engine::Query(const std::function<void(const Machine&)>& read) {
 
 void Engine::Run() {
   std::vector<Item> batch;
+  {
+    Outcome outcome;
+    Apply(TakeUpFacts{}, &outcome);
+    Deliver();
+  }
   while (true) {
     bool stop = false;
     bool plans = true;

@@ -31,6 +31,7 @@ struct EngineOptions {
   int32_t gangs_per_round = 32;                           // planned between two batches, at most
   absl::Duration planning_slice = absl::Milliseconds(1);  // and for how long; the last one is planned to its end
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
+  size_t store_backlog = 1'000'000;  // records that may wait for the store; one snapshot of a large cluster is as many
   const Clock* clock = &ProcessClock();
   std::function<void()> on_fenced;  // another process has the store: this one must end. Called once, must not block
 };

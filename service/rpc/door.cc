@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/hash/hash.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "state/base/hash.h"
 
 namespace muster {
 namespace {
@@ -82,7 +82,9 @@ uint64_t Fingerprint(const google::protobuf::Message& request) {
     out.SetSerializationDeterministic(true);
     request.SerializeToCodedStream(&out);
   }
-  return absl::Hash<std::string>()(bytes);
+  StateHasher hasher;  // the same in every process: what is kept is compared after a restart
+  hasher.Add(bytes);
+  return hasher.value();
 }
 
 std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context) {

@@ -50,7 +50,7 @@ class RpcDoor {
 // The call's deadline on the clock that no adjustment moves.
 [[nodiscard]] std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerContext& context);
 
-// Equal for equal requests, however their maps are ordered.
+// Equal for equal requests, however their maps are ordered, in every process.
 [[nodiscard]] uint64_t Fingerprint(const google::protobuf::Message& request);
 
 // Runs `work` on one of gRPC's threads, soon: what is long keeps the caller's free.

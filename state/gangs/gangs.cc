@@ -137,7 +137,17 @@ const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, b
   pod->submitted = submitted;
   pods_.emplace(pod->facts.uid, pod);
   Judge(pod);
+  NoteFacts(id);
   return *pod;
+}
+
+std::vector<PodId> Gangs::TakeChangedFacts() {
+  std::vector<PodId> changed = std::exchange(facts_changed_, {});
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  changed.erase(std::remove_if(changed.begin(), changed.end(), [this](PodId id) { return PodAt(id) == nullptr; }),
+                changed.end());
+  return changed;
 }
 
 void Gangs::RemovePod(const Pod& pod) {
@@ -189,15 +199,22 @@ void Gangs::SetFacts(const Pod& pod, PodDescription facts, ClassId cls) {
   if (pod.gang != nullptr) LeaveSet(&changed);
   changed.facts = std::move(facts);
   changed.cls = cls;
+  NoteFacts(pod.id);
   Judge(&changed);
   if (pod.gang == nullptr) return;
   JudgeStranger(pod);
   EnterSet(&changed);
 }
 
-void Gangs::SetNode(const Pod& pod, std::string node_name) { Mut(pod).facts.node_name = std::move(node_name); }
+void Gangs::SetNode(const Pod& pod, std::string node_name) {
+  Mut(pod).facts.node_name = std::move(node_name);
+  NoteFacts(pod.id);
+}
 
-void Gangs::SetTimedOutMark(const Pod& pod) { Mut(pod).facts.timed_out_mark = true; }
+void Gangs::SetTimedOutMark(const Pod& pod) {
+  Mut(pod).facts.timed_out_mark = true;
+  NoteFacts(pod.id);
+}
 
 void Gangs::JudgeStranger(const Pod& pod) {
   Pod& judged = Mut(pod);
@@ -311,6 +328,7 @@ void Gangs::EndSubmitted(const Gang& gang) {
       Pod& member = Mut(*pod);
       LeaveSet(&member);
       member.submitted = member.stranger = false;
+      NoteFacts(member.id);
       Judge(&member);
       EnterSet(&member);
     }

@@ -23,6 +23,7 @@ struct GangsSettings {
   GangDefaults defaults;
   std::vector<std::string> scheduler_names;
   bool one_priority = false;  // D-11's switch for every dialect
+  bool notes_facts = false;   // for TakeChangedFacts
 };
 
 class Gangs {
@@ -113,6 +114,9 @@ class Gangs {
 
   // --- schedule cycles (G-2) ---
   void HadTurn(const Pod& pod);
+  // Pods of which the facts changed since the last call (settings.notes_facts), those that are gone left out; each
+  // once.
+  [[nodiscard]] std::vector<PodId> TakeChangedFacts();
   // The pod passed PreFilter; kNever: it came further, or its turn is over.
   void NotePassed(const Pod& pod, int64_t at_ms) { Mut(pod).passed_ms = at_ms; }
   void AdvanceCycle(const Gang& gang);
@@ -160,6 +164,9 @@ class Gangs {
   }
   // For what is kept of a gang that nobody judges by.
   [[nodiscard]] Gang& Noted(const Gang& gang) { return *gang_table_[static_cast<size_t>(gang.id)]; }
+  void NoteFacts(PodId id) {
+    if (settings_.notes_facts) facts_changed_.push_back(id);
+  }
   void EnterSet(Pod* pod);
   void LeaveSet(Pod* pod);
   void Judge(Pod* pod) const;
@@ -168,6 +175,7 @@ class Gangs {
   GangsSettings settings_;
   std::vector<std::unique_ptr<Pod>> pod_table_;
   std::vector<PodId> free_pods_;
+  std::vector<PodId> facts_changed_;  // where they are kept
   absl::flat_hash_map<std::string, Pod*> pods_;
   std::vector<std::unique_ptr<Gang>> gang_table_;
   std::vector<GangId> free_gangs_;

@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 
 namespace muster {
 
@@ -22,6 +23,7 @@ absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
   const NodeId id = r_.cluster->FindNode(node.name);
   r_.ledger->MarkNode(id);
   r_.claims->ReverifyNode(id, step);
+  r_.facts->NodeIs(node, step);
   return absl::OkStatus();
 }
 
@@ -41,6 +43,7 @@ void Announcements::RemoveNode(const std::string& name, Step* step) {
   r_.ledger->MarkNode(id);
   r_.ledger->NoteRemoved(name);  // its id may be another node's before readers are told
   r_.cluster->RemoveNode(name);
+  r_.facts->NodeGoes(name, step);
   r_.claims->ReverifyNode(id, step);
 }
 
@@ -52,7 +55,7 @@ const Gang& Announcements::InternGang(absl::string_view name_space, absl::string
   return *gang;
 }
 
-absl::Status Announcements::PutObject(const UpsertGangObject& command, int64_t now_ms) {
+absl::Status Announcements::PutObject(const UpsertGangObject& command, Step* step) {
   const GangObject& object = command.object;
   const std::string key = absl::StrCat(object.name_space, "/", object.name);
   const Gang* there = r_.gangs->FindGang(key);
@@ -63,8 +66,10 @@ absl::Status Announcements::PutObject(const UpsertGangObject& command, int64_t n
   if (command.mode == UpsertGangObject::Mode::kReplace && !exists) {
     return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
   }
-  const Gang& gang = InternGang(object.name_space, object.name, object.created_ms, now_ms);
-  if (r_.gangs->PutObject(gang, object)) Redeclare(gang);
+  const Gang& gang = InternGang(object.name_space, object.name, object.created_ms, step->now_ms());
+  if (!r_.gangs->PutObject(gang, object)) return absl::OkStatus();
+  Redeclare(gang);
+  r_.facts->ObjectIs(gang.objects.at(object.dialect), step);
   return absl::OkStatus();
 }
 
@@ -76,6 +81,7 @@ absl::Status Announcements::RemoveObject(const RemoveGangObject& command, Step* 
     return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
   }
   const Gang& gang = *found;
+  r_.facts->ObjectGoes(command.dialect, gang.name_space, gang.name, step);
   Redeclare(gang);
   // D-12: without its PodGroup the gang is gone; pods that need it wait for it to come back.
   if (r_.eligibility->StructureReason(gang).none()) return absl::OkStatus();
@@ -155,6 +161,29 @@ void Announcements::Complete(const std::string& source, Step* step) {
   });
 }
 
+void Announcements::TakeUpFacts(Step* step) {
+  if (!r_.facts->keeps() || r_.restored->empty()) return;
+  KeptFacts kept = r_.restored->TakeFacts();
+  absl::c_sort(kept.submissions, [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
+  r_.facts->BeginTellingAgain();
+  for (const GangObject& object : kept.objects) step->Refuse(PutObject({object}, step));
+  for (const NodeDescription& node : kept.nodes) step->Refuse(PutNode(node, step));
+  for (KeptSubmission& submission : kept.submissions) {
+    if (submission.ended) {
+      r_.submissions->Remember(submission.id, {std::move(submission.reply), submission.sequence});
+      continue;
+    }
+    const std::pair<std::string, std::string> key = absl::StrSplit(submission.gang, absl::MaxSplits('/', 1));
+    const Gang& gang = InternGang(key.first, key.second, step->now_ms(), step->now_ms());
+    r_.submissions->Open(gang, submission.id, submission.ttl_ms, submission.fingerprint);
+    r_.submissions->NoteAsked(gang, /*planned=*/false, step->now_ms());
+  }
+  for (const KeptPod& pod : kept.pods) step->Refuse(PutPod(pod.facts, pod.submitted, step));
+  if (!kept.announcer.empty()) r_.sources->TakeStep(kept.announcer, kept.version);
+  r_.facts->EndTellingAgain();
+  Complete("", step);
+}
+
 absl::Status Announcements::Check(const std::vector<NodeDescription>& nodes,
                                   const std::vector<PodDescription>& pods) const {
   for (const NodeDescription& node : nodes) {
@@ -201,7 +230,7 @@ void Announcements::TakeUpdate(const UpdateFacts& update, Step* step) {
   for (const std::string& uid : update.removed_pods) RemovePod(uid, step);
   for (const std::string& name : update.removed_nodes) RemoveNode(name, step);
   for (const RemoveGangObject& gang : update.removed_gangs) step->Refuse(RemoveObject(gang, step));
-  for (const GangObject& gang : update.gangs) step->Refuse(PutObject({gang}, step->now_ms()));
+  for (const GangObject& gang : update.gangs) step->Refuse(PutObject({gang}, step));
   PutAll(update.nodes, update.pods, step);
 }
 

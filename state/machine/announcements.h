@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "state/gangs/refused_facts.h"
 #include "state/gangs/sources.h"
+#include "state/machine/fact_keeper.h"
 #include "state/records/records.h"
 #include "state/starts/bindings.h"
 
@@ -31,6 +32,8 @@ struct AnnouncementRooms {
   Bindings* bindings;
   Restored* restored;
   Deadlines* deadlines;  // of pods
+  Submissions* submissions;
+  FactKeeper* facts;
 };
 
 class Announcements {
@@ -55,12 +58,15 @@ class Announcements {
   [[nodiscard]] const Gang& InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,
                                        int64_t now_ms);
   // AlreadyExists, NotFound: as the command's mode asks.
-  [[nodiscard]] absl::Status PutObject(const UpsertGangObject& command, int64_t now_ms);
+  [[nodiscard]] absl::Status PutObject(const UpsertGangObject& command, Step* step);
   [[nodiscard]] absl::Status RemoveObject(const RemoveGangObject& command, Step* step);
   // The gang's pods say all there is to say about it, now that what stood above them is gone.
   void Redeclare(const Gang& gang);
 
   // --- all of it ---
+  // What was kept of an earlier process's facts is announced again, and that is everything. Nothing was kept:
+  // everything is still to come.
+  void TakeUpFacts(Step* step);
   // Everything that `source` knows has been announced; see Sources.
   void Complete(const std::string& source, Step* step);
   // What makes nodes and pods impossible as a whole, found before anything of them is taken.

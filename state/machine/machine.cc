@@ -20,7 +20,7 @@ bool HalfBoundIsNext(const Backlog& backlog) {
 Machine::Machine(const MachineSettings& s)
     : index_(&cluster_),
       ledger_(&cluster_),
-      gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority}),
+      gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority, s.keeps_facts}),
       eligibility_(&gangs_, s.cross_namespace_groups),
       sources_(s.fact_sources),
       plans_(&gangs_, &ledger_),
@@ -28,7 +28,8 @@ Machine::Machine(const MachineSettings& s)
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
       nominations_(&gangs_, &cluster_, &ledger_),
       clock_(&gangs_),
-      submissions_(&gangs_, &gang_deadlines_),
+      submissions_(&gangs_, &gang_deadlines_, s.keeps_facts),
+      facts_(&gangs_, &submissions_, s.keeps_facts),
       reasons_(&eligibility_, &backlog_, &plans_, &sources_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                &clock_, &submissions_}),
@@ -46,7 +47,8 @@ Machine::Machine(const MachineSettings& s)
       submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
                          {s.submission_ttl_ms, s.max_submissions}),
       announcements_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &backlog_, &plans_,
-                      &calls_, &barrier_, &nominations_, &claims_, &repair_, &bindings_, &restored_, &pod_deadlines_}),
+                      &calls_, &barrier_, &nominations_, &claims_, &repair_, &bindings_, &restored_, &pod_deadlines_,
+                      &submissions_, &facts_}),
       settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
                  &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
                 s.plan_idle_ms) {}
@@ -69,6 +71,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
     settling_.SettleTouched(&step);
   }
   calls_.CallGuarded(&step);
+  facts_.EndCommand(&step);
   SettleDeadlines(now_ms_);
 }
 
@@ -106,9 +109,7 @@ void Machine::On(const UpsertPod& command, Step* step) {
 
 void Machine::On(const RemovePod& command, Step* step) { announcements_.RemovePod(command.uid, step); }
 
-void Machine::On(const UpsertGangObject& command, Step* step) {
-  step->Refuse(announcements_.PutObject(command, step->now_ms()));
-}
+void Machine::On(const UpsertGangObject& command, Step* step) { step->Refuse(announcements_.PutObject(command, step)); }
 
 void Machine::On(const RemoveGangObject& command, Step* step) {
   step->Refuse(announcements_.RemoveObject(command, step));
@@ -119,6 +120,8 @@ void Machine::On(const UnreadableFact& command, Step* step) { step->Refuse(annou
 void Machine::On(const FactsRead& command, Step* step) { announcements_.Complete(command.source, step); }
 
 void Machine::On(const ExpectFacts& command, Step* /*step*/) { sources_.Expect(command.sources); }
+
+void Machine::On(const TakeUpFacts& /*command*/, Step* step) { announcements_.TakeUpFacts(step); }
 
 absl::Status Machine::CheckStep(const FactsStep& step) const {
   if (step.version == 0) return absl::OkStatus();
@@ -134,13 +137,18 @@ absl::Status Machine::CheckStep(const FactsStep& step) const {
       "version ", step.version, " comes after a gap: ", sources_.version(), " is the last one here; send a snapshot"));
 }
 
+void Machine::TakeStep(const FactsStep& taken, Step* step) {
+  sources_.TakeStep(taken.source, taken.version);
+  facts_.StepTaken(taken.source, taken.version, step);
+}
+
 void Machine::On(const ReplaceFacts& command, Step* step) {
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
     return step->Refuse(possible);
   }
   announcements_.RemoveUnnamed(command, step);
   announcements_.PutAll(command.nodes, command.pods, step);
-  if (command.step.version != 0) sources_.TakeStep(command.step.source, command.step.version);
+  if (command.step.version != 0) TakeStep(command.step, step);
   announcements_.Complete("", step);
   step->Answer(FactsReply{sources_.version()});
 }
@@ -153,7 +161,7 @@ void Machine::On(const UpdateFacts& command, Step* step) {
     return step->Refuse(possible);
   }
   announcements_.TakeUpdate(command, step);
-  if (version != 0) sources_.TakeStep(command.step.source, version);
+  if (version != 0) TakeStep(command.step, step);
   // An edit by hand says nothing of what else there is, unless there was nothing.
   if (restored_.empty()) announcements_.Complete("", step);
   step->Answer(FactsReply{sources_.version()});

@@ -107,6 +107,7 @@ class Machine {
   void On(const UnreadableFact& command, Step* step);
   void On(const FactsRead& command, Step* step);
   void On(const ExpectFacts& command, Step* step);
+  void On(const TakeUpFacts& command, Step* step);
   void On(const ReplaceFacts& command, Step* step);
   void On(const UpdateFacts& command, Step* step);
   // Questions of a scheduler.
@@ -134,6 +135,7 @@ class Machine {
   [[nodiscard]] uint64_t Hash(StateHasher hasher) const;
   // A numbered step of facts may not be taken; OK: it may.
   [[nodiscard]] absl::Status CheckStep(const FactsStep& step) const;
+  void TakeStep(const FactsStep& taken, Step* step);
   [[nodiscard]] absl::Status CheckPod(const Pod& pod) const;
   [[nodiscard]] absl::Status CheckReason(const Gang& gang) const;
   [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
@@ -160,6 +162,7 @@ class Machine {
   Nominations nominations_;
   WaitClock clock_;
   Submissions submissions_;
+  FactKeeper facts_;
   WaitReasons reasons_;
   Claims claims_;
   Repair repair_;

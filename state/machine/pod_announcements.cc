@@ -252,6 +252,7 @@ void Announcements::RemovePod(const std::string& uid, Step* step) {
     if (was_active) r_.repair->NoteActiveLoss(*gang, pod, step);
   }
   if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
+  r_.facts->PodGoes(pod.facts.uid, step);
   r_.gangs->RemovePod(pod);
 }
 

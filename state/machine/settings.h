@@ -12,6 +12,7 @@ namespace muster {
 
 struct MachineSettings {
   std::vector<std::string> fact_sources;  // must be read before anything is planned (K-13); see Sources
+  bool keeps_facts = false;  // what is announced is written down, as nobody else keeps it (gRPC-only use, S-2)
   GangDefaults gang;
   std::vector<std::string> scheduler_names = {"default-scheduler"};
   int32_t max_holds = 5000;             // K-4: held binds there can be at once

@@ -61,6 +61,10 @@ struct ExpectFacts {
   std::vector<std::string> sources;
 };
 
+// What an earlier process was told, where that was kept (S-2), counts as announced; see Machine::Load. The first
+// command.
+struct TakeUpFacts {};
+
 // Facts in numbered steps, from one announcer (S-1). A step is applied as a whole or, when something in it cannot be
 // right, not at all. FailedPrecondition: steps are missing, or another announcer has taken over; a snapshot is needed.
 struct FactsStep {
@@ -192,9 +196,9 @@ struct Tick {};
 struct Shutdown {};
 
 using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             UnreadableFact, FactsRead, ExpectFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind,
-                             EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang,
-                             ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
+                             UnreadableFact, FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter,
+                             FindNodes, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
+                             SubmitGang, ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
 
 }  // namespace muster
 

@@ -122,7 +122,11 @@ absl::Status Restored::LoadOne(const Record& record) {
     next_plan_ = std::max(next_plan_, parsed.next());
     return absl::OkStatus();
   }
-  return Unreadable(record, "unknown kind; expected gang, start, commit or plans");
+  bool known = false;
+  if (const absl::Status read = facts_.Read(record, &known); !read.ok()) return Unreadable(record, read.message());
+  if (known) return absl::OkStatus();
+  return Unreadable(record,
+                    "unknown kind; expected gang, start, commit, plans, node, pod, podgroup, announcer or submission");
 }
 
 std::optional<Kept> Restored::ClaimGang(const std::string& key) {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -14,6 +15,7 @@
 #include "absl/types/span.h"
 #include "state/gangs/types.h"
 #include "state/messages/step.h"
+#include "state/records/facts.h"
 
 namespace muster {
 
@@ -63,6 +65,8 @@ class Restored {
   [[nodiscard]] const std::vector<Commitment>& commitments() const { return commitments_; }
   // By plan.
   [[nodiscard]] const absl::btree_map<int64_t, Start>& starts() const { return starts_; }
+  // What the earlier process was told, where that was kept; once.
+  [[nodiscard]] KeptFacts TakeFacts() { return std::exchange(facts_, {}); }
   // Numbers of plans that may have been given are below it.
   [[nodiscard]] int64_t next_plan() const { return next_plan_; }
   // Everything was announced: what nobody claimed belongs to nobody. The commitments of the pods `taken` stand, and so
@@ -77,6 +81,7 @@ class Restored {
   std::vector<Commitment> commitments_;
   absl::btree_map<int64_t, Start> starts_;
   int64_t next_plan_ = 1;
+  KeptFacts facts_;
 };
 
 }  // namespace muster

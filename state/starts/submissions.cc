@@ -1,5 +1,6 @@
 #include "state/starts/submissions.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "state/base/check.h"
@@ -43,9 +44,14 @@ const Gang* Submissions::Find(const std::string& id) const {
   return found == open_.end() ? nullptr : &gangs_->gang(found->second);
 }
 
-const SubmissionReply* Submissions::FindFinished(const std::string& id) const {
+const Submissions::Ended* Submissions::FindEnded(const std::string& id) const {
   const auto found = finished_.find(id);
   return found == finished_.end() ? nullptr : &found->second;
+}
+
+const SubmissionReply* Submissions::FindFinished(const std::string& id) const {
+  const Ended* ended = FindEnded(id);
+  return ended == nullptr ? nullptr : &ended->reply;
 }
 
 void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint) {
@@ -55,6 +61,7 @@ void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, 
   submission->fingerprint = fingerprint;
   submissions_[gang.id] = std::move(submission);
   open_[id] = gang.id;
+  Note(id);
   gangs_->SetSubmitted(gang);
 }
 
@@ -83,16 +90,30 @@ void Submissions::Finish(const Gang& gang, SubmissionReply reply) {
   reply.gang = gang.key;
   open_.erase(over->id);
   gangs_->EndSubmitted(gang);
-  finished_bytes_ += BytesOf(over->id, reply);
-  finished_order_.push_back(over->id);
-  MUSTER_CHECK(finished_.emplace(over->id, std::move(reply)).second);  // who ended is not opened again
+  Remember(over->id, {std::move(reply), next_sequence_});
+  gangs_->Touch(gang);
+}
+
+void Submissions::Remember(const std::string& id, Ended ended) {
+  next_sequence_ = ended.sequence + 1;
+  finished_bytes_ += BytesOf(id, ended.reply);
+  finished_order_.push_back(id);
+  MUSTER_CHECK(finished_.emplace(id, std::move(ended)).second);  // who ended is not opened again
+  Note(id);
   while (finished_order_.size() > 1 && (finished_order_.size() > kMaxFinished || finished_bytes_ > kMaxFinishedBytes)) {
     const auto oldest = finished_.find(finished_order_.front());
-    finished_bytes_ -= BytesOf(oldest->first, oldest->second);
+    finished_bytes_ -= BytesOf(oldest->first, oldest->second.reply);
+    Note(oldest->first);
     finished_.erase(oldest);
     finished_order_.pop_front();
   }
-  gangs_->Touch(gang);
+}
+
+std::vector<std::string> Submissions::TakeChanged() {
+  std::vector<std::string> changed = std::exchange(changed_, {});
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  return changed;
 }
 
 }  // namespace muster

@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
@@ -29,14 +30,20 @@ struct Submission {
 
 class Submissions {
  public:
-  // `deadlines`: of gangs.
-  Submissions(Gangs* gangs, Deadlines* deadlines) : gangs_(gangs), deadlines_(deadlines) {}
+  // `deadlines`: of gangs. `notes`: for TakeChanged.
+  Submissions(Gangs* gangs, Deadlines* deadlines, bool notes = false)
+      : gangs_(gangs), deadlines_(deadlines), notes_(notes) {}
 
   // nullptr: the gang was not submitted, or is confirmed or over.
   [[nodiscard]] const Submission* Of(const Gang& gang) const { return submissions_.Of(gang.id).get(); }
   // The gang of a submission that is not over; nullptr: none.
   [[nodiscard]] const Gang* Find(const std::string& id) const;
+  struct Ended {
+    SubmissionReply reply;
+    int64_t sequence = 0;  // rises by one with each that ends
+  };
   // What became of a submission that ended; nullptr: unknown, or too long ago.
+  [[nodiscard]] const Ended* FindEnded(const std::string& id) const;
   [[nodiscard]] const SubmissionReply* FindFinished(const std::string& id) const;
   // Ids of those that ended and are remembered, the oldest first.
   [[nodiscard]] const std::deque<std::string>& finished() const { return finished_order_; }
@@ -55,8 +62,15 @@ class Submissions {
   void SetConfirmed(const Gang& gang) { submissions_[gang.id]->confirmed = true; }
   // The submission is over; `reply` says how, and is remembered at least until another ends.
   void Finish(const Gang& gang, SubmissionReply reply);
+  // One that ended before a restart, in order of sequences.
+  void Remember(const std::string& id, Ended ended);
+  // Ids, each once, of submissions that were opened, ended or forgotten since the last call.
+  [[nodiscard]] std::vector<std::string> TakeChanged();
 
  private:
+  void Note(const std::string& id) {
+    if (notes_) changed_.push_back(id);
+  }
   void Extend(const Gang& gang, int64_t now_ms);
 
   Gangs* gangs_;
@@ -64,9 +78,12 @@ class Submissions {
   ById<std::unique_ptr<Submission>> submissions_;
   absl::btree_map<std::string, GangId> open_;
   // For callers that ask again; the oldest are forgotten first.
-  absl::flat_hash_map<std::string, SubmissionReply> finished_;
+  absl::flat_hash_map<std::string, Ended> finished_;
   std::deque<std::string> finished_order_;
   size_t finished_bytes_ = 0;
+  int64_t next_sequence_ = 1;
+  const bool notes_;
+  std::vector<std::string> changed_;
 };
 
 }  // namespace muster

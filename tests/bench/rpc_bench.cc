@@ -2,6 +2,7 @@
 // same messages, gangs of one pod beside two echoes, what 10,000 waiting Permit streams and 200 watches that nobody
 // reads cost in memory and to others, and decisions while a large gang is explained. musterd and the echo are processes
 // of their own. An argument runs one of them: decide gangs watch explain permits.
+#include <fcntl.h>
 #include <grpcpp/grpcpp.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -33,6 +34,7 @@ using Steady = std::chrono::steady_clock;
 constexpr int kStreams = 10'000;
 constexpr int kChannels = 20;
 constexpr int kRounds = 5;
+constexpr char kLimits[] = "limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n";
 
 void Print(const std::string& figure, std::vector<double> samples, const char* unit) {
   std::sort(samples.begin(), samples.end());
@@ -148,7 +150,7 @@ class RpcBench {
   RpcBench(int echo_port, pid_t echo_pid, std::string only)
       : only_(std::move(only)),
         echo_pid_(echo_pid),
-        musterd_("limits: {callsPerSecond: 10000000, streamsPerClient: 20000}\n"),
+        musterd_(absl::StrCat(kLimits, "store: {path: ':memory:'}\n")),
         echo_(absl::StrCat("127.0.0.1:", echo_port)) {
     ClientOptions options;
     options.server = musterd_.grpc();
@@ -170,6 +172,7 @@ class RpcBench {
       SubmitFigure();
       GangsBesideEchoes();
     }
+    if (Wants("durable") && !DurableFigures()) return false;
     return (!Wants("watch") || WatchFigure()) && (!Wants("explain") || ExplainFigure()) &&
            (!Wants("permits") || StreamsFigure());
   }
@@ -233,6 +236,87 @@ class RpcBench {
   }
 
   // A gang of one pod is two calls: submitted, and its plan taken.
+  static bool StartGang(v1::PlacementService::Stub* stub, int number) {
+    v1::SubmitGangRequest request;
+    request.set_request_id(absl::StrCat("one-", number));
+    request.mutable_gang()->set_name(request.request_id());
+    request.mutable_gang()->set_min_member(1);
+    v1::MemberSet* members = request.add_members();
+    members->set_count(1);
+    (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
+    grpc::ClientContext submitting;
+    v1::Submission planned;
+    if (!stub->SubmitGang(&submitting, request, &planned).ok()) return false;
+    grpc::ClientContext confirming;
+    v1::ConfirmGangRequest confirm;
+    confirm.set_id(planned.id());
+    confirm.set_plan(planned.plan());
+    return stub->ConfirmGang(&confirming, confirm, &planned).ok();
+  }
+
+  // Seconds that a small append to a file takes until it is on the disk.
+  static double SyncTime(const std::string& folder) {
+    const std::string path = folder + "/sync";
+    const int fd = open(path.c_str(), O_CREAT | O_WRONLY, 0600);
+    const std::string page(4096, 'x');
+    std::vector<double> samples;
+    for (int i = 0; i < 200; ++i) {
+      const auto begun = Steady::now();
+      if (write(fd, page.data(), page.size()) < 0 || fdatasync(fd) != 0) break;
+      samples.push_back(std::chrono::duration<double>(Steady::now() - begun).count());
+    }
+    close(fd);
+    unlink(path.c_str());
+    std::sort(samples.begin(), samples.end());
+    return samples.empty() ? 0 : samples[samples.size() / 2];
+  }
+
+  // With its store on the disk: every call of a gang waits for a commit.
+  bool DurableFigures() {
+    RunningMusterd durable(kLimits);
+    ClientOptions options;
+    options.server = durable.grpc();
+    v1::UpdateFactsRequest nodes;
+    v1::NodeFacts* node = nodes.add_nodes();
+    node->set_name("n");
+    (*node->mutable_allocatable())["cpu"] = "1000";
+    (*node->mutable_allocatable())["pods"] = "1000000";
+    if (!durable.running() || !(*MusterClient::Connect(options))->UpdateFacts(nodes).ok()) return false;
+    const double sync = SyncTime(durable.folder());
+    Print("an append of 4 KiB to the same disk, synced", {sync * 1e3}, "ms");
+    int next = 0;
+    for (const int callers : {1, 8, 64}) {
+      std::vector<std::unique_ptr<v1::PlacementService::Stub>> stubs;
+      std::vector<std::unique_ptr<bench::Echo::Stub>> echos;
+      for (int i = 0; i < std::min(callers, 8); ++i) {
+        stubs.push_back(v1::PlacementService::NewStub(NewChannel(durable.grpc())));
+        echos.push_back(bench::Echo::NewStub(NewChannel(echo_)));
+      }
+      std::vector<double> decisions;
+      std::vector<double> ratios;
+      for (int round = 0; round < 3; ++round) {
+        const double echo = Rate(callers, [&](int i) {
+          grpc::ClientContext context;
+          bench::EchoRequest request;
+          bench::EchoResponse response;
+          request.set_pod_uid(absl::StrCat("u", i));
+          return echos[static_cast<size_t>(i) % echos.size()]->Say(&context, request, &response).ok();
+        });
+        std::atomic<int> number{next};
+        decisions.push_back(2 * Rate(callers, [&](int i) {
+                              return StartGang(stubs[static_cast<size_t>(i) % stubs.size()].get(), number++);
+                            }));
+        next = number;
+        ratios.push_back(decisions.back() / std::min(echo, callers / (sync + callers / echo)));
+      }
+      Print(absl::StrCat("durable decisions (gangs of 1 submitted, confirmed), ", callers, " callers"), decisions,
+            "/s");
+      Print(absl::StrCat("the same beside min(echo, callers / (sync + echo latency)), ", callers, " callers"), ratios,
+            "x");
+    }
+    return true;
+  }
+
   void GangsBesideEchoes() {
     constexpr int kCallers = 64;
     std::vector<std::unique_ptr<v1::PlacementService::Stub>> stubs;
@@ -264,22 +348,7 @@ class RpcBench {
       used = CpuOf(musterd_.pid());
       std::atomic<int64_t> gangs{0};
       rates.push_back(Rate(kCallers, [&](int i) {
-        v1::PlacementService::Stub* stub = stubs[static_cast<size_t>(i) % stubs.size()].get();
-        v1::SubmitGangRequest request;
-        request.set_request_id(absl::StrCat("one-", next++));
-        request.mutable_gang()->set_name(request.request_id());
-        request.mutable_gang()->set_min_member(1);
-        v1::MemberSet* members = request.add_members();
-        members->set_count(1);
-        (*members->mutable_shape()->mutable_requests())["cpu"] = "1m";
-        grpc::ClientContext submitting;
-        v1::Submission planned;
-        if (!stub->SubmitGang(&submitting, request, &planned).ok()) return false;
-        grpc::ClientContext confirming;
-        v1::ConfirmGangRequest confirm;
-        confirm.set_id(planned.id());
-        confirm.set_plan(planned.plan());
-        if (!stub->ConfirmGang(&confirming, confirm, &planned).ok()) return false;
+        if (!StartGang(stubs[static_cast<size_t>(i) % stubs.size()].get(), next++)) return false;
         ++gangs;
         return true;
       }));

@@ -390,6 +390,40 @@ TEST(Engine, CommandsAreAppliedWhileTheStoreIsBusy) {
   EXPECT_LE(engine.stats().store_waiting, 1) << "the one that answered just now";
 }
 
+// A store that takes nothing for long: what may need a record is refused, what promises nothing is answered all the
+// same.
+TEST(Engine, WhatWaitsForTheStoreIsBounded) {
+  GatedStore store;
+  CountingSink sink;
+  EngineOptions options;
+  options.store_backlog = 5;
+  Engine engine(MachineSettings(), options, &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
+  }
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  absl::Status refused;
+  int held = 0;
+  for (; held < 20 && refused.ok(); ++held) {
+    refused = engine.Hold(Bind{absl::StrCat("u-p-", held), "n", 0}, [](const HoldAnswer&) {}).status();
+    const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+    ASSERT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_NE(refused.message().find("the store does not keep up"), absl::string_view::npos) << refused;
+  EXPECT_LT(held, 10);
+  // Facts are not lost: they wait.
+  std::thread announcer([&] { EXPECT_TRUE(engine.Announce(UpsertPod{SomePod("late", "", 0)}).ok()); });
+  store.Open(/*failures=*/0);
+  announcer.join();
+  ASSERT_TRUE(engine.Query([](const Machine& machine) { EXPECT_NE(machine.FindPod("u-late"), nullptr); }).ok());
+  EXPECT_EQ(sink.bindings, held - 1);
+}
+
 // Another process has taken the store over: nothing is done or promised any more, and whoever asks is told so.
 TEST(Engine, AFencedEngineActsNoMore) {
   MemoryStore store;

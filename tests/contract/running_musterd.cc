@@ -25,7 +25,16 @@ RunningMusterd::RunningMusterd(const std::string& yaml) {
   std::ofstream(config) << "log: {format: text}\nkubernetes: {enabled: false}\n"
                         << "listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n"
                         << yaml;
+  Start();
+}
+
+std::string RunningMusterd::Path() { return MUSTERD_PATH; }
+
+void RunningMusterd::Start() {
+  const std::string config = folder_ + "/musterd.yaml";
   const std::string log = folder_ + "/log";
+  grpc_port_ = 0;
+  std::ofstream(log).flush();
   pid_ = fork();
   if (pid_ == 0) {
     const int out = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);

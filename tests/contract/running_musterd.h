@@ -16,6 +16,8 @@ class RunningMusterd {
   RunningMusterd(const RunningMusterd&) = delete;
   RunningMusterd& operator=(const RunningMusterd&) = delete;
 
+  // Of the program.
+  [[nodiscard]] static std::string Path();
   [[nodiscard]] bool running() const { return grpc_port_ > 0; }
   [[nodiscard]] std::string grpc() const;
   [[nodiscard]] int grpc_port() const { return grpc_port_; }
@@ -29,6 +31,9 @@ class RunningMusterd {
   void Stop();
   // As a crash would.
   void Kill();
+  // Once more, in the same folder and with the same configuration; what the log said before is gone.
+  void Start();
+  [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
   [[nodiscard]] int PortAfter(const std::string& word) const;

@@ -405,18 +405,20 @@ TEST_F(MachineRules, APodHasOneIdentity) {
 }
 
 // K-14: on start-up every pod that waits for us is woken.
-// The state's hash knows what users are shown: what they are warned of, too.
+// The state's hash knows what a member says that has not the word yet: it may have it later (D-9).
 TEST(MachineHash, KnowsWarnings) {
-  const auto hash = [](std::vector<std::string> warnings) {
+  const auto hash = [](const std::vector<std::string>& warnings) {
     Machine machine{MachineSettings()};
     Outcome out;
     PodDescription pod;
-    pod.uid = pod.name = "g-1";
     pod.name_space = "d";
     pod.gang.name = "g";
     pod.gang.declares = true;
     pod.gang.declaration.min_member = 2;
-    pod.gang.declaration.warnings = std::move(warnings);
+    pod.uid = pod.name = "g-1";
+    machine.Apply(UpsertPod{pod}, kT0, &out);
+    pod.uid = pod.name = "g-2";
+    pod.gang.declaration.warnings = warnings;
     machine.Apply(UpsertPod{pod}, kT0, &out);
     return machine.Hash();
   };

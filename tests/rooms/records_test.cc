@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace muster {
@@ -174,6 +176,165 @@ TEST_F(RecordsTest, WhatCannotBeReadIsNamed) {
     EXPECT_TRUE(absl::IsInvalidArgument(refused)) << RecordName(record);
     EXPECT_NE(refused.message().find("\"" + RecordName(record) + "\""), absl::string_view::npos) << refused;
   }
+}
+
+// --- facts (gRPC-only) ---
+
+GangDeclaration FullDeclaration() {
+  GangDeclaration said;
+  said.min_member = 3;
+  said.unreadable_minimum = "min: x";
+  said.total_number = 4;
+  said.wait_time_ms = 5;
+  said.mode = GangMode::kNonStrict;
+  said.match_policy = MatchPolicy::kWaitingRunningSucceed;
+  said.min_resources = ResourceList{{"cpu", 6}};
+  said.priority = -7;
+  said.queue = "q";
+  said.on_timeout = OnTimeout::kRequeue;
+  said.on_member_failure = OnMemberFailure::kAll;
+  said.stale_grace_ms = -1;
+  said.preemptible = false;
+  said.groups = {"d/a", "d/b"};
+  said.warnings = {"w"};
+  return said;
+}
+
+KeptFacts ReadBack(const Record& record) {
+  KeptFacts facts;
+  bool known = false;
+  EXPECT_TRUE(facts.Read(record, &known).ok());
+  EXPECT_TRUE(known);
+  return facts;
+}
+
+TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
+  PodDescription pod;
+  pod.uid = "u";
+  pod.name_space = "d";
+  pod.name = "p";
+  pod.created_ms = 1;
+  pod.priority = -2;
+  pod.scheduler_name = "s";
+  pod.shape.requests = {{"cpu", 3}, {"memory", kMaxAmount}};
+  pod.shape.node_selector = {{"k", "v"}};
+  pod.shape.has_affinity = true;
+  pod.shape.affinity = {
+      {{{"a", SelectorOperator::kGt, {"1"}}}, {{"metadata.name", SelectorOperator::kNotIn, {"n", "m"}}}}, {}};
+  pod.shape.tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
+  pod.shape.host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
+  pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods, true, FullDeclaration(), {ReasonCode::kConflict, "two"},
+              {"i"}};
+  pod.node_name = "n";
+  pod.nominated_node = "m";
+  pod.phase = PodPhase::kFailed;
+  pod.deleting = pod.our_gate = pod.other_gates = pod.timed_out_mark = true;
+  pod.unschedulable = "why";
+  pod.called = "then";
+  pod.invalid = "bad";
+  const Record record = Written([&](Step* step) { WritePodRecord(pod, /*submitted=*/true, step); });
+  EXPECT_EQ(RecordName(record), "pod/u");
+  const KeptFacts facts = ReadBack(record);
+  ASSERT_EQ(facts.pods.size(), 1U);
+  const PodDescription& back = facts.pods[0].facts;
+  EXPECT_TRUE(facts.pods[0].submitted);
+  EXPECT_EQ(std::tie(back.uid, back.name_space, back.name, back.created_ms, back.priority, back.scheduler_name),
+            std::tie(pod.uid, pod.name_space, pod.name, pod.created_ms, pod.priority, pod.scheduler_name));
+  EXPECT_EQ(back.shape.Key(), pod.shape.Key()) << "of all of its template";
+  EXPECT_EQ(std::tie(back.gang.name, back.gang.dialect, back.gang.said_in, back.gang.declares, back.gang.declaration,
+                     back.gang.problem, back.gang.ignored),
+            std::tie(pod.gang.name, pod.gang.dialect, pod.gang.said_in, pod.gang.declares, pod.gang.declaration,
+                     pod.gang.problem, pod.gang.ignored));
+  EXPECT_EQ(std::tie(back.node_name, back.nominated_node, back.phase, back.deleting, back.our_gate, back.other_gates,
+                     back.timed_out_mark, back.unschedulable, back.called, back.invalid),
+            std::tie(pod.node_name, pod.nominated_node, pod.phase, pod.deleting, pod.our_gate, pod.other_gates,
+                     pod.timed_out_mark, pod.unschedulable, pod.called, pod.invalid));
+  // And nothing is made up of a pod that says nothing.
+  PodDescription plain;
+  plain.uid = plain.name = "plain";
+  const KeptFacts empty = ReadBack(Written([&](Step* step) { WritePodRecord(plain, false, step); }));
+  EXPECT_EQ(empty.pods[0].facts.shape.Key(), plain.shape.Key());
+  EXPECT_EQ(empty.pods[0].facts.gang.declaration, GangDeclaration());
+  EXPECT_EQ(empty.pods[0].facts.gang.said_in, std::nullopt);
+  EXPECT_FALSE(empty.pods[0].submitted);
+}
+
+TEST_F(RecordsTest, EveryFieldOfWhatElseIsToldComesBack) {
+  NodeDescription node;
+  node.name = "n";
+  node.labels = {{"zone", "b"}};
+  node.taints = {{"k", "v", TaintEffect::kPreferNoSchedule}};
+  node.unschedulable = true;
+  node.allocatable = {{"cpu", 4}, {"pods", 9}};
+  KeptFacts facts = ReadBack(Written([&](Step* step) { WriteNodeRecord(node, step); }));
+  ASSERT_EQ(facts.nodes.size(), 1U);
+  EXPECT_EQ(std::tie(facts.nodes[0].name, facts.nodes[0].labels, facts.nodes[0].taints, facts.nodes[0].unschedulable,
+                     facts.nodes[0].allocatable),
+            std::tie(node.name, node.labels, node.taints, node.unschedulable, node.allocatable));
+
+  const GangObject object{GangDialect::kPodGroupX, "d", "g", "uid", 7, FullDeclaration()};
+  const Record of_object = Written([&](Step* step) { WriteObjectRecord(object, step); });
+  facts = ReadBack(of_object);
+  ASSERT_EQ(facts.objects.size(), 1U);
+  EXPECT_EQ(
+      std::tie(facts.objects[0].dialect, facts.objects[0].name_space, facts.objects[0].name, facts.objects[0].uid,
+               facts.objects[0].created_ms, facts.objects[0].declaration),
+      std::tie(object.dialect, object.name_space, object.name, object.uid, object.created_ms, object.declaration));
+  const Record gone = Written([&](Step* step) { DeleteObjectRecord(GangDialect::kPodGroupX, "d", "g", step); });
+  EXPECT_EQ(RecordName(gone), RecordName(of_object));
+  EXPECT_EQ(gone.value, "");
+
+  facts = ReadBack(Written([&](Step* step) { WriteAnnouncerRecord("me", 12, step); }));
+  EXPECT_EQ(facts.announcer, "me");
+  EXPECT_EQ(facts.version, 12);
+
+  KeptSubmission submission{"s", "d/g", 0xfedcba9876543210, 9, true, {}, 3};
+  submission.reply.state = SubmissionReply::State::kConfirmed;
+  submission.reply.plan = 5;
+  submission.reply.places = {{"u", "p", "n"}};
+  submission.reply.reason = {ReasonCode::kPlanned, "so"};
+  facts = ReadBack(Written([&](Step* step) { WriteSubmissionRecord(submission, step); }));
+  ASSERT_EQ(facts.submissions.size(), 1U);
+  const KeptSubmission& back = facts.submissions[0];
+  EXPECT_EQ(std::tie(back.id, back.gang, back.fingerprint, back.ttl_ms, back.ended, back.sequence),
+            std::tie(submission.id, submission.gang, submission.fingerprint, submission.ttl_ms, submission.ended,
+                     submission.sequence));
+  EXPECT_EQ(back.reply.state, SubmissionReply::State::kConfirmed);
+  EXPECT_EQ(back.reply.plan, 5);
+  EXPECT_EQ(back.reply.gang, "d/g");
+  EXPECT_EQ(back.reply.fingerprint, submission.fingerprint);
+  EXPECT_EQ(back.reply.places.at(0).node, "n");
+  EXPECT_EQ(back.reply.reason, submission.reply.reason);
+}
+
+// A record without content would be a deletion.
+TEST_F(RecordsTest, AFactThatSaysNothingIsKeptAllTheSame) {
+  const Record record = Written([](Step* step) { WriteNodeRecord(NodeDescription{.name = "bare"}, step); });
+  EXPECT_NE(record.value, "");
+  const KeptFacts facts = ReadBack(record);
+  ASSERT_EQ(facts.nodes.size(), 1U);
+  EXPECT_EQ(facts.nodes[0].name, "bare");
+  EXPECT_TRUE(facts.nodes[0].allocatable.empty());
+}
+
+TEST_F(RecordsTest, ABrokenFactIsNamed) {
+  Restored restored;
+  const absl::Status loaded = restored.Load(std::vector<Record>{{.kind = "pod", .key = "u", .value = "\xff\xff"}});
+  EXPECT_EQ(loaded.message(), "record \"pod/u\": not a readable PodRecord");
+}
+
+// What is stored as a number keeps its meaning: a new value gets a new number.
+TEST_F(RecordsTest, NumbersThatAreStored) {
+  EXPECT_EQ(static_cast<int>(GangDialect::kApi), 5);
+  EXPECT_EQ(static_cast<int>(GangMode::kNonStrict), 1);
+  EXPECT_EQ(static_cast<int>(MatchPolicy::kWaitingRunningSucceed), 3);
+  EXPECT_EQ(static_cast<int>(OnTimeout::kRequeue), 1);
+  EXPECT_EQ(static_cast<int>(OnMemberFailure::kAll), 1);
+  EXPECT_EQ(static_cast<int>(PodPhase::kFailed), 3);
+  EXPECT_EQ(static_cast<int>(TaintEffect::kNoExecute), 2);
+  EXPECT_EQ(static_cast<int>(Protocol::kSctp), 2);
+  EXPECT_EQ(static_cast<int>(SelectorOperator::kLt), 5);
+  EXPECT_EQ(static_cast<int>(SubmissionReply::State::kExpired), 4);
 }
 
 }  // namespace

@@ -32,8 +32,11 @@ TEST_F(VerbsTest, EveryMemberHasOneTurnInACycle) {
 }
 
 TEST_F(VerbsTest, AMinimumOfOneHasCyclesToo) {
-  PutGang("g", 2);
-  for (const char* uid : {"g-1", "g-2"}) PutMember(uid, 1, "g", 1);
+  for (const char* uid : {"g-1", "g-2"}) {
+    PodDescription facts = Facts(uid, 1, "g", 1);
+    facts.gang.declaration.total_number = 2;
+    Put(facts);
+  }
   EXPECT_EQ(PreFilter("g-1"), ReasonCode::kNone);
   EXPECT_EQ(PreFilter("g-1"), ReasonCode::kScheduleCycle);
   PostFilter("g-1");

@@ -4,7 +4,8 @@
 
 namespace muster {
 
-RandomWorld::RandomWorld(uint64_t seed) : random_(seed), machine_(std::make_unique<Machine>(Settings())) {
+RandomWorld::RandomWorld(uint64_t seed, bool keeps_facts)
+    : keeps_facts_(keeps_facts), random_(seed), machine_(std::make_unique<Machine>(OwnSettings())) {
   for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
   Apply(FactsRead{});
 }

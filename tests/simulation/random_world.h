@@ -26,7 +26,8 @@ class RandomWorld {
     std::vector<std::pair<Command, int64_t>> commands;
   };
 
-  explicit RandomWorld(uint64_t seed);
+  // `keeps_facts`: there is no API server; what was announced is kept with the promises.
+  explicit RandomWorld(uint64_t seed, bool keeps_facts = false);
 
   // One thing happens, and every rule is checked.
   void Step();
@@ -37,6 +38,8 @@ class RandomWorld {
   // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash
   // (S-2). Empty, or what differs.
   [[nodiscard]] std::string RestoreDiffers() const;
+  // The same without anybody who announces: every node, pod, PodGroup and submission is there, as it was.
+  [[nodiscard]] std::string FactsDiffer() const;
 
   // How often what the test is about came to pass.
   [[nodiscard]] int restarts() const { return restarts_; }
@@ -46,6 +49,11 @@ class RandomWorld {
   [[nodiscard]] int confirmed() const { return confirmed_; }
 
   static MachineSettings Settings();
+  [[nodiscard]] MachineSettings OwnSettings() const {
+    MachineSettings settings = Settings();
+    settings.keeps_facts = keeps_facts_;
+    return settings;
+  }
   // The lives of all processes from now on are written down.
   void WriteLives() { writing_ = true; }
   [[nodiscard]] const std::vector<Life>& lives() const { return lives_; }
@@ -106,6 +114,7 @@ class RandomWorld {
   // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
   void CheckWholeGroups();
 
+  const bool keeps_facts_;
   std::mt19937_64 random_;
   std::unique_ptr<Machine> machine_;
   int64_t now_ms_ = 1'000'000;

@@ -29,6 +29,69 @@ std::string RandomWorld::RestoreDiffers() const {
   return "the durable state is restored otherwise";
 }
 
+std::string RandomWorld::FactsDiffer() const {
+  std::vector<Record> records;
+  for (const auto& [name, record] : records_) records.push_back(record);
+  Machine other(OwnSettings());
+  if (const absl::Status loaded = other.Load(records); !loaded.ok()) return std::string(loaded.message());
+  Outcome outcome;
+  other.Apply(TakeUpFacts{}, now_ms_, &outcome);
+  if (!outcome.status.ok()) return absl::StrCat("what was kept is refused: ", outcome.status.message());
+  if (records.empty()) return "";
+  for (const Record& record : outcome.records) {
+    const auto was = records_.find(RecordName(record));
+    const bool fact = record.kind == "node" || record.kind == "podgroup" || record.kind == "announcer";
+    if (fact && (was == records_.end() || was->second.value != record.value)) {
+      return absl::StrCat("record ", RecordName(record), " is written again otherwise");
+    }
+  }
+  if (other.pod_count() != machine_->pod_count()) {
+    return absl::StrCat(other.pod_count(), " of ", machine_->pod_count(), " pods are there again");
+  }
+  const Cluster& cluster = machine_->cluster();
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    if (!cluster.node(id).known || !cluster.node(id).present) continue;
+    const std::string& name = cluster.node(id).facts.name;
+    const NodeId there = other.cluster().FindNode(name);
+    if (there == kNoNode || !other.cluster().node(there).present) return absl::StrCat("node ", name, " is lost");
+    if (!(other.cluster().node(there).allocatable == cluster.node(id).allocatable)) {
+      return absl::StrCat("node ", name, " is another");
+    }
+  }
+  for (NodeId id = 0; id < other.cluster().node_limit(); ++id) {
+    if (!other.cluster().node(id).known || !other.cluster().node(id).present) continue;
+    const NodeId was = cluster.FindNode(other.cluster().node(id).facts.name);
+    if (was == kNoNode || !cluster.node(was).present) {
+      return absl::StrCat("node ", other.cluster().node(id).facts.name, " is there again and was gone");
+    }
+  }
+  std::string differs;
+  machine_->ForEachGang([&](const Gang& gang) {
+    const Gang* there = other.FindGang(gang.key);
+    if (there == nullptr) {
+      // A name that only others mention is no gang of anybody's.
+      if (gang.children() > 0 || !gang.objects.empty()) differs = absl::StrCat("gang ", gang.key, " is lost");
+      return;
+    }
+    if (there->objects.size() != gang.objects.size())
+      differs = absl::StrCat("gang ", gang.key, ": its PodGroup is lost");
+    if (there->submitted != gang.submitted) differs = absl::StrCat("gang ", gang.key, ": its submission is lost");
+    if (there->rules.min_member != gang.rules.min_member && there->declared_by == gang.declared_by) {
+      differs = absl::StrCat("gang ", gang.key, ": its minimum is another");
+    }
+    for (const MemberSet& set : gang.members) {
+      for (const Pod* pod : set) {
+        const Pod* its = other.FindPod(pod->facts.uid);
+        if (its == nullptr || its->facts.node_name != pod->facts.node_name || its->submitted != pod->submitted ||
+            its->facts.shape.Key() != pod->facts.shape.Key()) {
+          differs = absl::StrCat("pod ", pod->facts.uid, " is lost, or another");
+        }
+      }
+    }
+  });
+  return differs;
+}
+
 void RandomWorld::Plan() {
   const bool nominated = std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) {
     return !entry.second.gang.in_gang() && !entry.second.nominated_node.empty();

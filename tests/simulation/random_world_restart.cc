@@ -10,14 +10,15 @@
 namespace muster {
 
 void RandomWorld::Restart() {
-  if (std::string differs = RestoreDiffers(); !differs.empty()) violation_ = std::move(differs);
+  std::string differs = keeps_facts_ ? FactsDiffer() : RestoreDiffers();
+  if (!differs.empty()) violation_ = std::move(differs);
   std::vector<Command> nodes;
   const Cluster& cluster = machine_->cluster();
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     if (cluster.node(id).known && cluster.node(id).present) nodes.emplace_back(UpsertNode{cluster.node(id).facts});
   }
   TakeOver(nodes);
-  Apply(FactsRead{});
+  if (!keeps_facts_) Apply(FactsRead{});
   if (machine_->PlanningDue()) Plan();
 }
 
@@ -44,14 +45,17 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   started_.clear();
   tokens_.clear();  // callers see their connections end
   if (writing_) lives_.push_back({records, {}});
-  machine_ = std::make_unique<Machine>(Settings());
+  machine_ = std::make_unique<Machine>(OwnSettings());
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
   now_ms_ += Roll(3) == 0 ? Roll(60'000) : Roll(500);
+  // Everything is there already; the orchestrator tells what is new since.
+  if (keeps_facts_) Apply(TakeUpFacts{});
   for (const Command& fact : outside) {
     if (Roll(100) == 0) return TakeOver(nodes);  // it dies again before it has read everything
     if (Roll(6) == 0) AskEarly();
     Apply(fact);
-    if (machine_->PlanningDue() && violation_.empty()) violation_ = "planning is due before everything was read";
+    if (!keeps_facts_ && machine_->PlanningDue() && violation_.empty())
+      violation_ = "planning is due before everything was read";
   }
 }
 

@@ -1,0 +1,49 @@
+// Keeps what was told over gRPC, where nobody else does, and tells it again after a restart (SPEC S-2). In Kubernetes,
+// and where nothing is kept over a restart, it does nothing. Not thread-safe.
+#ifndef MUSTER_STATE_MACHINE_FACT_KEEPER_H_
+#define MUSTER_STATE_MACHINE_FACT_KEEPER_H_
+
+#include <cstdint>
+#include <string>
+
+#include "state/gangs/gangs.h"
+#include "state/messages/step.h"
+#include "state/starts/submissions.h"
+
+namespace muster {
+
+class FactKeeper {
+ public:
+  FactKeeper(Gangs* gangs, Submissions* submissions, bool keeps)
+      : gangs_(gangs), submissions_(submissions), keeps_(keeps) {}
+
+  [[nodiscard]] bool keeps() const { return keeps_; }
+
+  void NodeIs(const NodeDescription& node, Step* step) const;
+  void NodeGoes(const std::string& name, Step* step) const;
+  // What a pod is, is written by EndCommand.
+  void PodGoes(const std::string& uid, Step* step) const;
+  void ObjectIs(const GangObject& object, Step* step) const;
+  void ObjectGoes(GangDialect dialect, const std::string& name_space, const std::string& name, Step* step) const;
+  // `source` announced `version`.
+  void StepTaken(const std::string& source, int64_t version, Step* step) const;
+  // Pods and submissions that the command changed.
+  void EndCommand(Step* step);
+
+  // What is told from here on was kept before, until it Ends.
+  void BeginTellingAgain() { telling_again_ = true; }
+  void EndTellingAgain();
+
+ private:
+  [[nodiscard]] bool writes() const { return keeps_ && !telling_again_; }
+  void KeepSubmission(const std::string& id, Step* step) const;
+
+  Gangs* gangs_;
+  Submissions* submissions_;
+  const bool keeps_;
+  bool telling_again_ = false;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MACHINE_FACT_KEEPER_H_

@@ -1,0 +1,313 @@
+// A real musterd that is killed at any moment, or whose disk fills up, and what its callers find afterwards (SPEC S-2,
+// S-3).
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/muster_client.h"
+#include "tests/contract/running_musterd.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::unique_ptr<MusterClient> ClientOf(const RunningMusterd& musterd, milliseconds timeout = milliseconds(10'000)) {
+  ClientOptions options;
+  options.server = musterd.grpc();
+  options.timeout = timeout;
+  options.wait_for_server = false;
+  return *MusterClient::Connect(options);
+}
+
+v1::NodeFacts NodeOf(const std::string& name, int cpu) {
+  v1::NodeFacts node;
+  node.set_name(name);
+  (*node.mutable_allocatable())["cpu"] = absl::StrCat(cpu);
+  (*node.mutable_allocatable())["pods"] = "10000";
+  return node;
+}
+
+v1::SubmitGangRequest GangOf(const std::string& name, int pods) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(name);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(pods);
+  request.set_ttl_ms(60'000);
+  for (int i = 0; i < pods; ++i) {
+    v1::PodFacts* pod = request.add_pods();
+    pod->set_uid(absl::StrCat(name, "-", i));
+    pod->set_name(absl::StrCat(name, "-", i));
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  }
+  return request;
+}
+
+std::map<std::string, std::string> PlacesOf(const v1::Submission& submission) {
+  std::map<std::string, std::string> places;
+  for (const auto& place : submission.placements()) places[place.pod_uid()] = place.node();
+  return places;
+}
+
+int FromEnv(const char* name, int otherwise) {
+  int value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// What callers were told, and must find again.
+struct Told {
+  std::mutex mutex;
+  std::map<std::string, std::map<std::string, std::string>> confirmed;  // places by gang
+  std::set<std::string> submitted;
+  std::set<std::string> asked;  // to be confirmed; perhaps no answer came
+};
+
+// Submits and confirms gangs of two until the server is gone.
+void Submit(MusterClient* client, int caller, int round, const std::atomic<bool>& stop, Told* told) {
+  for (int i = 0; !stop; ++i) {
+    const std::string name = absl::StrCat("g-", round, "-", caller, "-", i);
+    const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf(name, 2));
+    if (!submission.ok()) return;
+    {
+      const std::lock_guard lock(told->mutex);
+      told->submitted.insert(name);
+      if (submission->state() == v1::Submission::PLANNED) told->asked.insert(name);
+    }
+    if (submission->state() != v1::Submission::PLANNED) continue;
+    const absl::StatusOr<v1::Submission> taken = client->ConfirmGang(name, submission->plan());
+    if (!taken.ok()) return;
+    const std::lock_guard lock(told->mutex);
+    told->confirmed[name] = PlacesOf(*taken);
+  }
+}
+
+// kill -9 at random moments under load. Nothing that was answered is forgotten, no gang is there in part, no room is
+// given twice; and nobody had to announce anything again.
+TEST(Killed, NothingThatWasAnsweredIsForgotten) {
+  const int kills = FromEnv("MUSTER_KILLS", 20);
+  constexpr int kCpus = 400;
+  std::mt19937_64 random(20261122);
+  RunningMusterd musterd;
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  {
+    v1::UpdateFactsRequest update;
+    for (const char* name : {"a", "b"}) *update.add_nodes() = NodeOf(name, kCpus / 2);
+    ASSERT_TRUE(ClientOf(musterd)->UpdateFacts(update).ok());
+  }
+  Told told;
+  milliseconds longest{0};
+  size_t answered = 0;
+  for (int round = 0; round < kills; ++round) {
+    std::atomic<bool> stop{false};
+    std::vector<std::unique_ptr<MusterClient>> clients;
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 4; ++caller) {
+      clients.push_back(ClientOf(musterd));
+      callers.emplace_back(Submit, clients.back().get(), caller, round, std::cref(stop), &told);
+    }
+    std::this_thread::sleep_for(milliseconds(5 + random() % 120));
+    musterd.Kill();
+    stop = true;
+    for (std::thread& caller : callers) caller.join();
+    const auto begun = std::chrono::steady_clock::now();
+    musterd.Start();
+    ASSERT_TRUE(musterd.running()) << musterd.log();
+    const std::unique_ptr<MusterClient> client = ClientOf(musterd);
+    ASSERT_TRUE(client->ListNodes().ok());
+    longest = std::max(longest, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun));
+    for (const auto& [name, places] : told.confirmed) {
+      // Asked in the same words, and once more to take the plan.
+      const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf(name, 2));
+      ASSERT_TRUE(again.ok()) << name << ": " << again.status();
+      ASSERT_EQ(again->state(), v1::Submission::CONFIRMED) << name;
+      ASSERT_EQ(PlacesOf(*again), places) << name;
+    }
+    for (const std::string& name : told.submitted) ASSERT_TRUE(client->GetSubmission(name).ok()) << name;
+    // What is bound is bound whole; what is used is what was confirmed, and fits.
+    int used = 0;
+    const absl::StatusOr<v1::ListGangsResponse> gangs = client->ListGangs("");
+    ASSERT_TRUE(gangs.ok());
+    for (const v1::Gang& gang : gangs->gangs()) {
+      ASSERT_TRUE(gang.counts().bound() == 0 || gang.counts().bound() == 2)
+          << gang.name() << " has " << gang.counts().bound();
+      if (gang.counts().bound() == 2) {
+        ASSERT_EQ(told.asked.count(gang.name()), 1U) << gang.name() << " was never asked for";
+      }
+      used += gang.counts().bound();
+    }
+    ASSERT_GE(used, static_cast<int>(2 * told.confirmed.size()));
+    ASSERT_LE(used, kCpus);
+    // Room for the next round: those that run end.
+    v1::UpdateFactsRequest over;
+    for (const auto& [name, places] : told.confirmed) {
+      for (const auto& [uid, node] : places) over.add_removed_pods(uid);
+    }
+    if (over.removed_pods_size() > 0) {
+      ASSERT_TRUE(client->UpdateFacts(over).ok());
+    }
+    answered += told.confirmed.size();
+    told.confirmed.clear();
+    for (const std::string& name : told.submitted) client->AbandonGang(name).status().IgnoreError();
+    told.submitted.clear();
+  }
+  EXPECT_GT(answered, static_cast<size_t>(kills)) << "hardly anything was promised";
+  std::cout << "FIGURE kill -9: " << kills << " kills, " << answered << " gangs confirmed before, ready again within "
+            << longest.count() << " ms\n";
+}
+
+// The announcer goes on where it was; nobody else takes its place by that.
+TEST(Restarted, FactsAndTheirVersionAreThere) {
+  RunningMusterd musterd;
+  std::unique_ptr<MusterClient> client = ClientOf(musterd);
+  v1::SnapshotPart part;
+  part.set_source("orchestrator");
+  part.set_version(7);
+  *part.add_nodes() = NodeOf("a", 4);
+  part.set_last(true);
+  ASSERT_TRUE(client->SendSnapshot({part}).ok());
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("made");
+  create.mutable_gang()->set_min_member(5);
+  ASSERT_TRUE(client->CreateGang(create).ok());
+  musterd.Kill();
+  musterd.Start();
+  client = ClientOf(musterd);
+  EXPECT_EQ(client->GetFactsStatus()->version(), 7);
+  EXPECT_EQ(client->ListNodes()->nodes_size(), 1);
+  const absl::StatusOr<v1::Gang> gang = client->GetGang("default", "made");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_EQ(gang->rules().min_member(), 5);
+  v1::UpdateFactsRequest next;
+  next.set_source("orchestrator");
+  next.set_version(8);
+  *next.add_nodes() = NodeOf("b", 4);
+  EXPECT_TRUE(client->UpdateFacts(next).ok());
+  EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
+  next.set_version(10);
+  EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a gap is a gap";
+  // A stop that is no crash, and what was removed stays so.
+  v1::UpdateFactsRequest gone;
+  gone.set_source("orchestrator");
+  gone.set_version(9);
+  gone.add_removed_nodes("a");
+  ASSERT_TRUE(client->UpdateFacts(gone).ok());
+  musterd.Stop();
+  musterd.Start();
+  client = ClientOf(musterd);
+  ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
+  EXPECT_EQ(client->ListNodes()->nodes(0).name(), "b");
+}
+
+// An unmounted folder is one of the system's disk.
+class SmallDisk {
+ public:
+  SmallDisk() {
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+    mounted_ = mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=1m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+    rmdir(path_.c_str());
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void Fill() const {
+    std::ofstream out(path_ + "/filler", std::ios::binary);
+    const std::string block(512, 'x');
+    while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  void Free() const { unlink((path_ + "/filler").c_str()); }
+  [[nodiscard]] bool Remount(bool read_only) const {
+    return mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT | (read_only ? MS_RDONLY : 0), "size=1m") == 0;
+  }
+
+ private:
+  std::string path_ = "/tmp/muster-disk-XXXXXX";
+  bool mounted_ = false;
+};
+
+std::string Readyz(const RunningMusterd& musterd) {
+  const std::string command = absl::StrCat("curl -s http://127.0.0.1:", musterd.admin_port(), "/readyz");
+  std::string said;
+  FILE* out = popen(command.c_str(), "r");
+  for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
+  pclose(out);
+  return said;
+}
+
+// A disk that is full while musterd runs: answers that promise wait, the reason is told, and it goes on by itself.
+TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
+  const SmallDisk disk;
+  if (!disk.mounted()) GTEST_SKIP() << "no right to mount a small tmpfs here";
+  RunningMusterd musterd(absl::StrCat("store: {path: ", disk.path(), "/muster.db}\n"));
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  const std::unique_ptr<MusterClient> client = ClientOf(musterd);
+  v1::UpdateFactsRequest update;
+  *update.add_nodes() = NodeOf("a", 100);
+  ASSERT_TRUE(client->UpdateFacts(update).ok());
+  EXPECT_EQ(Readyz(musterd), "ok\n");
+  disk.Fill();
+  const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->SubmitGang(GangOf("waits", 2)).status()));
+  EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
+  EXPECT_TRUE(hasty->ListNodes().ok()) << "what promises nothing is answered";
+  disk.Free();
+  const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Readyz(musterd), "ok\n");
+  musterd.Kill();
+  musterd.Start();
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  EXPECT_TRUE(ClientOf(musterd)->GetSubmission("waits").ok());
+}
+
+TEST(StoreFile, IsSaidWhenItCannotBeHad) {
+  RunningMusterd musterd;
+  ASSERT_TRUE(musterd.running());
+  // Its own default store is taken; another one that was not told where to keep things goes on without.
+  const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 2 ", RunningMusterd::Path(),
+                                           " --config musterd.yaml ");
+  const auto run = [&](const std::string& flags) {
+    std::string said;
+    FILE* out = popen((command + flags + " 2>&1").c_str(), "r");
+    for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
+    return std::make_pair(said, WEXITSTATUS(pclose(out)));
+  };
+  const auto [warned, went_on] = run("");
+  EXPECT_NE(warned.find("nothing is kept over a restart: store muster.db: another musterd (pid"), std::string::npos)
+      << warned;
+  EXPECT_NE(warned.find("musterd serves"), std::string::npos) << warned;
+  EXPECT_EQ(went_on, 124) << "until it was stopped";
+  const auto [refused, ended] = run("--store ./muster.db");
+  EXPECT_NE(refused.find("store ./muster.db: another musterd (pid"), std::string::npos) << refused;
+  EXPECT_EQ(ended, 1);
+  const auto [nowhere, not_there] = run("--store no/such/folder/x.db");
+  EXPECT_NE(nowhere.find("its directory must exist and be writable"), std::string::npos) << nowhere;
+  EXPECT_EQ(not_there, 1);
+}
+
+}  // namespace
+}  // namespace muster
