@@ -342,7 +342,7 @@ func TestStoppedInABurst(t *testing.T) {
 	w.must(w.startMuster(""))
 	w.pods("next", 40, "4", gang("next", 40), withGate)
 	w.staysBound("next", 0, time.Second)
-	w.deletePods("burst-")
+	w.deletePods("burst")
 	w.waitBound("next", 40, 60*time.Second)
 }
 
