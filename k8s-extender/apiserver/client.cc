@@ -100,7 +100,7 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
   absl::StatusOr<Connection> connection = nullptr;
   {
     MutexLock lock(&mutex_);
-    if (stopped_) return absl::UnavailableError("stopping");
+    if (stopped_) return absl::CancelledError("stopping");
     if (!idle_.empty() && SteadyNow() - idle_.back().since > kIdle) idle_.clear();
     if (!idle_.empty()) {
       connection = std::move(idle_.back().connection);
@@ -110,7 +110,7 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
   if (*connection == nullptr) connection = Connect();
   if (!connection.ok()) return connection;
   MutexLock lock(&mutex_);
-  if (stopped_) return absl::UnavailableError("stopping");
+  if (stopped_) return absl::CancelledError("stopping");
   in_use_.push_back(*connection);
   return connection;
 }
@@ -123,6 +123,11 @@ void KubeClient::GiveBack(const Connection& connection, bool fine) {
   } else if (!stopped_ && idle_.size() < kMaxIdle) {
     idle_.push_back({connection, SteadyNow()});
   }
+}
+
+absl::Status KubeClient::Failed(httplib::Error error) {
+  MutexLock lock(&mutex_);
+  return stopped_ ? absl::CancelledError("stopping") : TransportError(error);
 }
 
 std::string KubeClient::Token() {
@@ -162,7 +167,7 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
     return (*connection)->Get(path, headers);
   }();
   GiveBack(*connection, static_cast<bool>(result));
-  if (!result) return TransportError(result.error());
+  if (!result) return Failed(result.error());
   KubeResponse response;
   response.status = result->status;
   if (response.status == 401) {
@@ -182,7 +187,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   const Connection connection = *made;
   {
     MutexLock lock(&mutex_);
-    if (stopped_) return absl::UnavailableError("stopping");
+    if (stopped_) return absl::CancelledError("stopping");
     in_use_.push_back(connection);
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
@@ -212,7 +217,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
     MutexLock lock(&mutex_);
     in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), connection), in_use_.end());
   }
-  if (response.status == 0) return TransportError(result.error());
+  if (response.status == 0) return Failed(result.error());
   if (response.status != 200) response.body = std::move(pending);
   return response;
 }

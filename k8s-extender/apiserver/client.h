@@ -17,6 +17,7 @@
 
 namespace httplib {
 class ClientImpl;
+enum class Error;
 }  // namespace httplib
 
 namespace muster {
@@ -36,7 +37,7 @@ class KubeClient {
   ~KubeClient();
 
   // One request. Any HTTP status is an answer; DeadlineExceeded or Unavailable when there is none (it may have arrived
-  // all the same).
+  // all the same), Cancelled after Stop.
   [[nodiscard]] absl::StatusOr<KubeResponse> Send(KubeMethod method, const std::string& path, const std::string& body,
                                                   absl::Duration timeout);
 
@@ -54,6 +55,8 @@ class KubeClient {
   [[nodiscard]] absl::StatusOr<Connection> Take();
   // `fine`: it answered, and may be used again.
   void GiveBack(const Connection& connection, bool fine);
+  // Why there was no answer.
+  [[nodiscard]] absl::Status Failed(httplib::Error error);
   [[nodiscard]] std::string Token();
 
   const KubeConfig config_;

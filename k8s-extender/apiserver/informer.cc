@@ -78,7 +78,7 @@ void Informer::Run() {
   int failures = 0;
   while (!stop_) {
     absl::Status status = version_.empty() ? List() : Watch();
-    if (stop_) return;
+    if (stop_ || absl::IsCancelled(status)) return;
     if (status.ok()) {
       failures = 0;
       continue;

@@ -283,7 +283,7 @@ TEST(Connections, ARequestThatHangsEndsWithTheClient) {
   EXPECT_FALSE(client.Send(KubeMethod::kPost, "/api/v1/namespaces/d/pods/p/binding", "{}", absl::Minutes(5)).ok());
   EXPECT_LT(SteadyNow() - begun, absl::Seconds(5));
   stopper.join();
-  EXPECT_TRUE(absl::IsUnavailable(client.Send(KubeMethod::kGet, "/x", "", absl::Seconds(5)).status()));
+  EXPECT_TRUE(absl::IsCancelled(client.Send(KubeMethod::kGet, "/x", "", absl::Seconds(5)).status()));
 }
 
 }  // namespace
