@@ -58,7 +58,7 @@ asan:
 # The tests with threads: core, engine and HTTP. gRPC itself is left out: Debian's is not built with ThreadSanitizer.
 tsan:
 	@$(MAKE) --no-print-directory configure PRESET=tsan
-	@cmake --build build/tsan -j $(JOBS) --target scenario_test engine_test extender_http_test informer_test
+	@cmake --build build/tsan -j $(JOBS) --target scenario_test engine_test extender_http_test informer_test actuator_test
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp halt_on_error=1" \
 	  ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threads
 

@@ -20,7 +20,7 @@ namespace {
 
 // How long what is committed may take to be bound when the process is told to stop. With what else takes time - a
 // connection that is being made, a store that fails, the doors - it is below the 30 s after which Kubernetes kills.
-constexpr std::chrono::seconds kDrain{10};
+constexpr std::chrono::seconds kDrain{5};
 
 HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
   HttpListenerOptions options;
@@ -142,7 +142,10 @@ absl::Status App::Start() {
   events_ = std::make_unique<EventLog>(effects_);
   EngineOptions engine_options;
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
-  engine_options.on_fenced = end_;
+  engine_options.on_fenced = [this] {
+    fenced_ = true;
+    end_();
+  };
   MachineSettings machine = config_.machine;
   if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
   machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
@@ -182,7 +185,7 @@ void App::Stop() {
   if (feed_ != nullptr) feed_->Stop();
   // What is committed is bound and its callers are told so (K-4). What the API server does not take in time is not sent
   // any more: its record is there, and the next musterd finishes it (K-13).
-  if (engine_ != nullptr) engine_->Drain(std::chrono::steady_clock::now() + kDrain);
+  if (engine_ != nullptr && !fenced_) engine_->Drain(std::chrono::steady_clock::now() + kDrain);
   if (actuator_ != nullptr) actuator_->Halt();
   if (write_client_ != nullptr) write_client_->Stop();
   if (actuator_ != nullptr) actuator_->Stop();

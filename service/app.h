@@ -2,6 +2,7 @@
 #ifndef MUSTER_SERVICE_APP_H_
 #define MUSTER_SERVICE_APP_H_
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -62,6 +63,7 @@ class App {
   std::unique_ptr<Actuator> actuator_;
   EffectSink* effects_;
   const std::function<void()> end_;
+  std::atomic<bool> fenced_{false};  // another process has the store: nothing may be sent any more
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<Access> access_;
   std::shared_ptr<TlsContext> tls_;

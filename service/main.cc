@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include "k8s-extender/dialects/dialects.h"
@@ -127,6 +128,7 @@ int main(int argc, char** argv) {
   }
   demo = demo || demo_once;
   const bool named_store = !store.empty();
+  std::string demo_folder;
   if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
   if (!context.empty()) config.kube_context = context;
   if (!store.empty()) config.store_path = store;
@@ -136,8 +138,12 @@ int main(int argc, char** argv) {
     config.log_format = "text";
     config.log_level = "warn";
     // The built-in cluster forgets everything; what was promised to it is not for the next one.
-    std::string folder = "/tmp/muster-demo-XXXXXX";
-    if (!named_store && mkdtemp(folder.data()) != nullptr) config.store_path = folder + "/muster.db";
+    demo_folder = "/tmp/muster-demo-XXXXXX";
+    if (named_store || mkdtemp(demo_folder.data()) == nullptr) demo_folder.clear();
+    if (!demo_folder.empty()) config.store_path = demo_folder + "/muster.db";
   }
-  return Serve(config, demo, demo_once);
+  const int ended = Serve(config, demo, demo_once);
+  std::error_code error;
+  if (!demo_folder.empty()) std::filesystem::remove_all(demo_folder, error);
+  return ended;
 }

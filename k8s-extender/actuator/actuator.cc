@@ -131,7 +131,11 @@ void Actuator::Pace(absl::Time* next, double per_s) {
     turn = std::max(*next, now - absl::Milliseconds(100));  // a small burst is free
     *next = turn + absl::Seconds(1) / per_s;
   }
-  absl::SleepFor(turn - SteadyNow());
+  const auto stopping = [this] {
+    MutexLock lock(&mutex_);
+    return stopping_;
+  };
+  while (SteadyNow() < turn && !stopping()) absl::SleepFor(std::min(turn - SteadyNow(), absl::Milliseconds(50)));
 }
 
 void Actuator::Do(Work work) {

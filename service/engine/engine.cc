@@ -194,6 +194,7 @@ void Engine::Run() {
   {
     Outcome outcome;
     Apply(TakeUpFacts{}, &outcome);
+    if (!outcome.status.ok()) refused_log_.Write(TakeUpFacts{}, outcome.status);
     Deliver();
   }
   while (true) {

@@ -67,12 +67,6 @@ absl::StatusOr<std::string> SqliteDb::Text(const char* sql) {
   return *row ? statement->Bytes(0) : "";
 }
 
-bool SqliteDb::Moved() const {
-  int moved = 0;
-  const int code = sqlite3_file_control(db_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  return code == SQLITE_OK && moved != 0;
-}
-
 absl::StatusOr<SqliteStatement> SqliteStatement::Prepare(const SqliteDb& db, absl::string_view sql) {
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(db.get(), sql.data(), static_cast<int>(sql.size()), &statement, nullptr);

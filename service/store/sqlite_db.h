@@ -30,8 +30,6 @@ class SqliteDb {
   // The first column of the first row, as a number; 0 where there is no row.
   [[nodiscard]] absl::StatusOr<int64_t> Number(const char* sql);
   [[nodiscard]] absl::StatusOr<std::string> Text(const char* sql);
-  // The file was removed, or another one put in its place.
-  [[nodiscard]] bool Moved() const;
 
   [[nodiscard]] sqlite3* get() const { return db_.get(); }
   [[nodiscard]] const std::string& path() const { return path_; }

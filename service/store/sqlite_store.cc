@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -187,7 +188,19 @@ SqliteStore::~SqliteStore() {
   close(lock_fd_);
 }
 
+absl::Status SqliteStore::CheckSameFile() {
+  struct stat said {};
+  if (stat(options_.path.c_str(), &said) == 0) {
+    const std::pair<uint64_t, uint64_t> now(said.st_dev, said.st_ino);
+    if (!file_.has_value()) file_ = now;
+    if (*file_ == now) return absl::OkStatus();
+  }
+  return absl::UnavailableError(
+      absl::StrCat("store ", options_.path, ": removed or replaced while Muster has it open; put it back"));
+}
+
 absl::Status SqliteStore::OpenDb(bool may_create) {
+  if (absl::Status same = CheckSameFile(); !same.ok()) return same;
   absl::StatusOr<SqliteDb> db = SqliteDb::Open(options_.path, SqliteDb::Mode::kWrite, options_.vfs);
   if (!db.ok()) return db.status();
   const absl::StatusOr<bool> known = CheckFormat(&*db);
@@ -254,10 +267,7 @@ absl::Status SqliteStore::Write(int64_t epoch, const std::vector<Record>& record
 
 absl::Status SqliteStore::Commit(int64_t epoch, const std::vector<Record>& records) {
   MutexLock lock(&mutex_);
-  if (db_.has_value() && db_->Moved()) {
-    return absl::UnavailableError(
-        absl::StrCat("store ", options_.path, ": removed or replaced while Muster has it open; put it back"));
-  }
+  if (absl::Status same = CheckSameFile(); !same.ok()) return same;
   return Transact([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Write(epoch, records); });
 }
 
@@ -284,12 +294,15 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
   absl::Status copied;
   {
     absl::StatusOr<SqliteDb> target = SqliteDb::Open(to, SqliteDb::Mode::kWrite, "");
-    if (!target.ok()) return target.status();
-    sqlite3_backup* backup = sqlite3_backup_init(target->get(), "main", source->get(), "main");
-    if (backup == nullptr) return target->Error(sqlite3_errcode(target->get()));
-    const int code = sqlite3_backup_step(backup, -1);  // all pages at once: one moment
-    sqlite3_backup_finish(backup);
-    if (code != SQLITE_DONE) copied = target->Error(code);
+    if (target.ok()) {
+      sqlite3_backup* backup = sqlite3_backup_init(target->get(), "main", source->get(), "main");
+      int code = sqlite3_errcode(target->get());
+      if (backup != nullptr) code = sqlite3_backup_step(backup, -1);  // all pages at once: one moment
+      sqlite3_backup_finish(backup);
+      if (code != SQLITE_DONE) copied = target->Error(code);
+    } else {
+      copied = target.status();
+    }
   }
   if (!copied.ok()) unlink(to.c_str());
   return copied;

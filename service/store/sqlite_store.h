@@ -50,8 +50,12 @@ class SqliteStore : public Store {
   [[nodiscard]] absl::Status Write(int64_t epoch, const std::vector<Record>& records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  // The file of the first opening: another one in its place is not taken for it.
+  [[nodiscard]] absl::Status CheckSameFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
   const Options options_;
   const int lock_fd_;
+  std::optional<std::pair<uint64_t, uint64_t>> file_ ABSL_GUARDED_BY(mutex_);  // device and inode
   Mutex mutex_;
   std::optional<SqliteDb> db_ ABSL_GUARDED_BY(mutex_);  // empty: closed after an error; the next Commit opens it again
 };

@@ -1,6 +1,7 @@
 #include "state/machine/announcements.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -66,10 +67,11 @@ absl::Status Announcements::PutObject(const UpsertGangObject& command, Step* ste
   if (command.mode == UpsertGangObject::Mode::kReplace && !exists) {
     return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
   }
+  const bool another = !exists || there->objects.at(object.dialect).uid != object.uid;
   const Gang& gang = InternGang(object.name_space, object.name, object.created_ms, step->now_ms());
-  if (!r_.gangs->PutObject(gang, object)) return absl::OkStatus();
-  Redeclare(gang);
-  r_.facts->ObjectIs(gang.objects.at(object.dialect), step);
+  const bool changed = r_.gangs->PutObject(gang, object);
+  if (changed) Redeclare(gang);
+  if (changed || another) r_.facts->ObjectIs(gang.objects.at(object.dialect), step);
   return absl::OkStatus();
 }
 
@@ -178,6 +180,10 @@ void Announcements::TakeUpFacts(Step* step) {
     r_.submissions->Open(gang, submission.id, submission.ttl_ms, submission.fingerprint);
     r_.submissions->NoteAsked(gang, /*planned=*/false, step->now_ms());
   }
+  // In the order in which they came, as far as that is known: the first that declares a gang has the word (D-9).
+  absl::c_sort(kept.pods, [](const KeptPod& a, const KeptPod& b) {
+    return std::tie(a.facts.created_ms, a.facts.uid) < std::tie(b.facts.created_ms, b.facts.uid);
+  });
   for (const KeptPod& pod : kept.pods) step->Refuse(PutPod(pod.facts, pod.submitted, step));
   if (!kept.announcer.empty()) r_.sources->TakeStep(kept.announcer, kept.version);
   r_.facts->EndTellingAgain();

@@ -417,7 +417,13 @@ TEST(Engine, WhatWaitsForTheStoreIsBounded) {
   EXPECT_NE(refused.message().find("the store does not keep up"), absl::string_view::npos) << refused;
   EXPECT_LT(held, 10);
   // Facts are not lost: they wait.
-  std::thread announcer([&] { EXPECT_TRUE(engine.Announce(UpsertPod{SomePod("late", "", 0)}).ok()); });
+  std::atomic<bool> announced{false};
+  std::thread announcer([&] {
+    EXPECT_TRUE(engine.Announce(UpsertPod{SomePod("late", "", 0)}).ok());
+    announced = true;
+  });
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_FALSE(announced);
   store.Open(/*failures=*/0);
   announcer.join();
   ASSERT_TRUE(engine.Query([](const Machine& machine) { EXPECT_NE(machine.FindPod("u-late"), nullptr); }).ok());

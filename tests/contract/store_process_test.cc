@@ -288,7 +288,7 @@ TEST(StoreFile, IsSaidWhenItCannotBeHad) {
   RunningMusterd musterd;
   ASSERT_TRUE(musterd.running());
   // Its own default store is taken; another one that was not told where to keep things goes on without.
-  const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 2 ", RunningMusterd::Path(),
+  const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 5 ", RunningMusterd::Path(),
                                            " --config musterd.yaml ");
   const auto run = [&](const std::string& flags) {
     std::string said;

@@ -405,7 +405,7 @@ TEST_F(MachineRules, APodHasOneIdentity) {
 }
 
 // K-14: on start-up every pod that waits for us is woken.
-// The state's hash knows what a member says that has not the word yet: it may have it later (D-9).
+// The state's hash knows what users are warned of, whichever member says it.
 TEST(MachineHash, KnowsWarnings) {
   const auto hash = [](const std::vector<std::string>& warnings) {
     Machine machine{MachineSettings()};

@@ -38,12 +38,9 @@ std::string RandomWorld::FactsDiffer() const {
   other.Apply(TakeUpFacts{}, now_ms_, &outcome);
   if (!outcome.status.ok()) return absl::StrCat("what was kept is refused: ", outcome.status.message());
   if (records.empty()) return "";
-  for (const Record& record : outcome.records) {
-    const auto was = records_.find(RecordName(record));
-    const bool fact = record.kind == "node" || record.kind == "podgroup" || record.kind == "announcer";
-    if (fact && (was == records_.end() || was->second.value != record.value)) {
-      return absl::StrCat("record ", RecordName(record), " is written again otherwise");
-    }
+  if (other.sources().announcer() != machine_->sources().announcer() ||
+      other.sources().version() != machine_->sources().version()) {
+    return "the announcer's version is another";
   }
   if (other.pod_count() != machine_->pod_count()) {
     return absl::StrCat(other.pod_count(), " of ", machine_->pod_count(), " pods are there again");
@@ -54,7 +51,10 @@ std::string RandomWorld::FactsDiffer() const {
     const std::string& name = cluster.node(id).facts.name;
     const NodeId there = other.cluster().FindNode(name);
     if (there == kNoNode || !other.cluster().node(there).present) return absl::StrCat("node ", name, " is lost");
-    if (!(other.cluster().node(there).allocatable == cluster.node(id).allocatable)) {
+    const NodeDescription& facts = other.cluster().node(there).facts;
+    const NodeDescription& before = cluster.node(id).facts;
+    if (!(other.cluster().node(there).allocatable == cluster.node(id).allocatable) || facts.labels != before.labels ||
+        facts.taints != before.taints || facts.unschedulable != before.unschedulable) {
       return absl::StrCat("node ", name, " is another");
     }
   }
@@ -76,6 +76,11 @@ std::string RandomWorld::FactsDiffer() const {
     if (there->objects.size() != gang.objects.size())
       differs = absl::StrCat("gang ", gang.key, ": its PodGroup is lost");
     if (there->submitted != gang.submitted) differs = absl::StrCat("gang ", gang.key, ": its submission is lost");
+    const auto same = [](const auto& a, const auto& b) { return a.second.declaration == b.second.declaration; };
+    if (there->objects.size() == gang.objects.size() &&
+        !std::equal(gang.objects.begin(), gang.objects.end(), there->objects.begin(), same)) {
+      differs = absl::StrCat("gang ", gang.key, ": its PodGroup is another");
+    }
     if (there->rules.min_member != gang.rules.min_member && there->declared_by == gang.declared_by) {
       differs = absl::StrCat("gang ", gang.key, ": its minimum is another");
     }
@@ -83,7 +88,8 @@ std::string RandomWorld::FactsDiffer() const {
       for (const Pod* pod : set) {
         const Pod* its = other.FindPod(pod->facts.uid);
         if (its == nullptr || its->facts.node_name != pod->facts.node_name || its->submitted != pod->submitted ||
-            its->facts.shape.Key() != pod->facts.shape.Key()) {
+            its->facts.shape.Key() != pod->facts.shape.Key() || its->facts.priority != pod->facts.priority ||
+            its->facts.phase != pod->facts.phase || !(its->facts.gang.declaration == pod->facts.gang.declaration)) {
           differs = absl::StrCat("pod ", pod->facts.uid, " is lost, or another");
         }
       }
