@@ -238,12 +238,19 @@ void Engine::Run() {
     if (stop) break;
   }
   // Calls that are committed and still wait for the API server: the pod is bound or will be; its caller asks again.
+  auto rest = std::make_shared<Delivery>();
   for (auto& [token, answered] : holds_) {
-    answered(HoldAnswer{token, false, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}});
+    rest->answers.emplace_back(
+        std::move(answered),
+        HoldAnswer{token, false, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}});
   }
   holds_.clear();
-  for (Item& item : readings_) item.done(absl::UnavailableError("Muster is stopping"));
+  for (Item& item : readings_) {
+    rest->replies.emplace_back(std::move(item.done), absl::UnavailableError("Muster is stopping"));
+  }
   readings_.clear();
+  // Behind what is on its way to the store: callers are answered in order, one at a time.
+  committer_.Add({}, [this, rest](Stored stored) { LetGo(rest.get(), stored); });
 }
 
 void Engine::ApplyOne(Item item) {

@@ -98,7 +98,8 @@ void Submissions::Remember(const std::string& id, Ended ended) {
   next_sequence_ = ended.sequence + 1;
   finished_bytes_ += BytesOf(id, ended.reply);
   finished_order_.push_back(id);
-  MUSTER_CHECK(finished_.emplace(id, std::move(ended)).second);  // who ended is not opened again
+  const bool fresh = finished_.emplace(id, Ended{std::move(ended.reply), ended.sequence}).second;
+  MUSTER_CHECK(fresh);  // who ended is not opened again
   Note(id);
   while (finished_order_.size() > 1 && (finished_order_.size() > kMaxFinished || finished_bytes_ > kMaxFinishedBytes)) {
     const auto oldest = finished_.find(finished_order_.front());

@@ -239,9 +239,6 @@ class SmallDisk {
     }
   }
   void Free() const { unlink((path_ + "/filler").c_str()); }
-  [[nodiscard]] bool Remount(bool read_only) const {
-    return mount("tmpfs", path_.c_str(), "tmpfs", MS_REMOUNT | (read_only ? MS_RDONLY : 0), "size=1m") == 0;
-  }
 
  private:
   std::string path_ = "/tmp/muster-disk-XXXXXX";

@@ -402,6 +402,18 @@ TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
   EXPECT_EQ(Lines(store->TakeOver()->records), (std::vector<std::string>{"a/x=2", "a/y=2"}));
 }
 
+TEST_F(SqliteTrouble, ADiskThatMayOnlyBeReadIsTriedAgain) {
+  FaultyDisk disk("read-only");
+  const auto store = OpenSqlite(path_, "read-only");
+  const int64_t epoch = store->TakeOver()->epoch;
+  disk.FailWrites(SQLITE_READONLY);
+  const absl::Status refused = store->Commit(epoch, {{"a", "x", "", 1, "1"}});
+  EXPECT_EQ(TroubleOf(refused), StoreTrouble::kTryAgain) << refused;
+  EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot be written; Muster goes on by itself when it can"));
+  disk.FailWrites(SQLITE_OK);
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+}
+
 TEST_F(SqliteTrouble, ABrokenDiskIsTriedAgain) {
   FaultyDisk disk("broken");
   const auto store = OpenSqlite(path_, "broken");
