@@ -344,6 +344,18 @@ BUGS = {
         "state/gangs/gangs.cc",
         "  Mut(pod).facts.node_name = std::move(node_name);\n  NoteFacts(pod.id);\n",
         "  Mut(pod).facts.node_name = std::move(node_name);\n"),
+    "another-file-is-the-store": (
+        "service/store/sqlite_store.cc",
+        "    if (*file_ == now) return absl::OkStatus();\n",
+        "    return absl::OkStatus();\n"),
+    "kept-pods-come-back-by-name": (
+        "state/machine/announcements.cc",
+        "std::tie(a.facts.created_ms, a.facts.uid) < std::tie(b.facts.created_ms, b.facts.uid)",
+        "a.facts.uid < b.facts.uid"),
+    "kept-podgroup-of-old": (
+        "state/machine/announcements.cc",
+        "const bool another = !exists || there->objects.at(object.dialect).uid != object.uid;",
+        "const bool another = !exists;"),
     "kept-node-never-goes": (
         "state/machine/announcements.cc", "  r_.facts->NodeGoes(name, step);\n", ""),
     "kept-pod-never-goes": (
@@ -368,7 +380,7 @@ BUGS = {
         "service/engine/engine.cc", "|| holds_left_ > 0 ||", "||"),
     "a-hanging-request-is-not-ended": (
         "k8s-extender/apiserver/client.cc",
-        "  for (const Connection& connection : in_use) connection->stop();\n", ""),
+        "    for (const Connection& connection : in_use) connection->stop();\n", ""),
     "later-kept-without-earlier": (
         "service/engine/committer.cc",
         "!records.empty() && stored_ == Stored::kYes;",

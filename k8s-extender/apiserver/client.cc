@@ -9,6 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "service/support/file.h"
 #include "service/support/json.h"
 #include "state/base/text.h"
@@ -20,6 +21,9 @@ constexpr absl::Duration kTokenAge = absl::Minutes(1);
 // Proxies and API servers drop connections that were idle for some minutes, often without a word.
 constexpr absl::Duration kIdle = absl::Minutes(1);
 constexpr size_t kMaxIdle = 64;
+// How long Stop sees to it that nothing is under way any more.
+constexpr absl::Duration kStop = absl::Seconds(1);
+constexpr absl::Duration kStopLook = absl::Milliseconds(10);
 constexpr size_t kMaxLine = 16 << 20;
 
 struct BioFree {
@@ -223,14 +227,18 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
 }
 
 void KubeClient::Stop() {
-  std::vector<Connection> in_use;
-  {
-    MutexLock lock(&mutex_);
-    stopped_ = true;
-    in_use = in_use_;
-    idle_.clear();
+  // Again and again: a request that was about to begin would not hear of it the first time.
+  for (const absl::Time end = SteadyNow() + kStop; SteadyNow() < end; absl::SleepFor(kStopLook)) {
+    std::vector<Connection> in_use;
+    {
+      MutexLock lock(&mutex_);
+      stopped_ = true;
+      in_use = in_use_;
+      idle_.clear();
+    }
+    if (in_use.empty()) return;
+    for (const Connection& connection : in_use) connection->stop();
   }
-  for (const Connection& connection : in_use) connection->stop();
 }
 
 std::string StatusMessage(const KubeResponse& response) {

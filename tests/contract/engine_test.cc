@@ -452,6 +452,8 @@ TEST(Engine, AFencedEngineActsNoMore) {
   const absl::Status asked = engine.Ask(Tick{}).status();
   EXPECT_TRUE(absl::IsUnavailable(asked));
   EXPECT_NE(asked.message().find("another musterd"), absl::string_view::npos) << asked;
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Filter{"u-a", offer}).status())) << "nor is anything told";
   engine.Stop();
   EXPECT_EQ(fenced, 1) << "said once";
   EXPECT_TRUE(store.TakeOver()->records.empty());

@@ -448,6 +448,24 @@ TEST_F(SqliteTrouble, AFileThatIsTakenAwayIsMissed) {
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
 }
 
+// A backup that is put in the file's place while the connection is closed by an error is not taken for it: what was
+// promised since would be gone, in an epoch that fits.
+TEST_F(SqliteTrouble, AnotherFileInItsPlaceIsNotTakenForIt) {
+  FaultyDisk disk("closed");
+  const auto store = OpenSqlite(path_, "closed");
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  disk.FailWrites(SQLITE_IOERR_WRITE);
+  EXPECT_EQ(TroubleOf(store->Commit(epoch, {{"a", "x", "", 1, "2"}})), StoreTrouble::kTryAgain);
+  disk.FailWrites(SQLITE_OK);
+  ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
+  std::ofstream(path_) << "";
+  const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
+  EXPECT_THAT(std::string(replaced.message()), HasSubstr("removed or replaced while Muster has it open"));
+  ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
 // --- files: backup, export, import ---
 
 TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {

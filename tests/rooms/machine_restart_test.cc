@@ -278,5 +278,81 @@ TEST_F(Restarts, NumbersOfPlansAreNotGivenTwice) {
   EXPECT_GT(submit("one"), first);
 }
 
+// --- without an API server: what was told is there again (S-2) ---
+
+// A machine that keeps facts, and the one that comes after it.
+class KeptFactsTest : public testing::Test {
+ protected:
+  KeptFactsTest() { Begin(); }
+  void Apply(const Command& command) {
+    Outcome out;
+    machine_->Apply(command, 1'000, &out);
+    EXPECT_TRUE(out.status.ok()) << out.status;
+    for (const Record& record : out.records) {
+      if (record.value.empty()) {
+        records_.erase(RecordName(record));
+      } else {
+        records_[RecordName(record)] = record;
+      }
+    }
+  }
+  void Begin() {
+    MachineSettings settings;
+    settings.keeps_facts = true;
+    machine_ = std::make_unique<Machine>(settings);
+    std::vector<Record> records;
+    for (const auto& [name, record] : records_) records.push_back(record);
+    ASSERT_TRUE(machine_->Load(records).ok());
+    Apply(TakeUpFacts{});
+  }
+  static PodDescription Declares(const std::string& uid, int64_t created_ms, int32_t min) {
+    PodDescription pod;
+    pod.uid = pod.name = uid;
+    pod.name_space = "d";
+    pod.created_ms = created_ms;
+    pod.gang.name = "g";
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = min;
+    return pod;
+  }
+
+  std::unique_ptr<Machine> machine_;
+  std::map<std::string, Record> records_;
+};
+
+// D-9: who came first has the word, whatever the others are called.
+TEST_F(KeptFactsTest, TheFirstMemberKeepsTheWord) {
+  Apply(UpsertPod{Declares("z", 1, 4)});
+  Apply(UpsertPod{Declares("a", 2, 2)});
+  ASSERT_EQ(machine_->FindGang("d/g")->rules.min_member, 4);
+  Begin();
+  EXPECT_EQ(machine_->FindGang("d/g")->rules.min_member, 4);
+  EXPECT_EQ(machine_->FindGang("d/g")->declared_by, "z");
+}
+
+// A PodGroup that was made anew under its old words is another one.
+TEST_F(KeptFactsTest, APodGroupKeepsItsNewUid) {
+  GangObject object{GangDialect::kPodGroupSigs, "d", "g", "first", 1, {}};
+  object.declaration.min_member = 3;
+  Apply(UpsertGangObject{object});
+  object.uid = "second";
+  Apply(UpsertGangObject{object});
+  Begin();
+  EXPECT_EQ(machine_->FindGang("d/g")->objects.at(GangDialect::kPodGroupSigs).uid, "second");
+}
+
+TEST_F(KeptFactsTest, WhatIsGoneStaysGone) {
+  Apply(UpsertNode{NodeDescription{.name = "n", .allocatable = {{"cpu", 1}}}});
+  Apply(UpsertPod{Declares("a", 1, 1)});
+  Begin();
+  ASSERT_NE(machine_->FindPod("a"), nullptr);
+  ASSERT_TRUE(machine_->ViewNode("n").has_value());
+  Apply(RemovePod{"a"});
+  Apply(RemoveNode{"n"});
+  Begin();
+  EXPECT_EQ(machine_->FindPod("a"), nullptr);
+  EXPECT_FALSE(machine_->ViewNode("n").has_value());
+}
+
 }  // namespace
 }  // namespace muster
