@@ -299,9 +299,9 @@ BUGS = {
         "gang.active() > 0;"),
     "submission-never-expires": ("state/machine/due.cc", "    due = std::min(due, submission->expires_ms);\n", ""),
     "gap-unseen": (
-        "state/machine/machine.cc",
-        "  if (step.version - 1 <= sources_.version()) return absl::OkStatus();\n",
-        "  return absl::OkStatus();\n"),
+        "state/gangs/sources.h",
+        "    if (version - 1 <= version_) return absl::OkStatus();\n",
+        "    return absl::OkStatus();\n"),
     "half-a-step": (
         "state/machine/machine.cc",
         "    return step->Refuse(possible);\n"

@@ -7,8 +7,10 @@
 #include <vector>
 
 #include "absl/container/btree_set.h"
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 
 namespace muster {
@@ -45,6 +47,20 @@ class Sources {
   // Who announces facts in numbered steps, and the last version; empty and 0: nobody yet.
   [[nodiscard]] const std::string& announcer() const { return announcer_; }
   [[nodiscard]] int64_t version() const { return version_; }
+  // FailedPrecondition: this step of facts, which is no snapshot, may not be taken (S-1). Version 0: an edit by hand.
+  [[nodiscard]] absl::Status CheckStep(absl::string_view announcer, int64_t version) const {
+    if (version == 0) return absl::OkStatus();
+    if (announcer_.empty()) {
+      return absl::FailedPreconditionError("nothing was announced since this process started; send a snapshot");
+    }
+    if (announcer != announcer_) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("facts are announced by \"", announcer_, "\" now; to take over, send a snapshot"));
+    }
+    if (version - 1 <= version_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("version ", version, " comes after a gap: ", version_, " is the last one here; send a snapshot"));
+  }
   void TakeStep(const std::string& announcer, int64_t version) {
     announcer_ = announcer;
     version_ = version;

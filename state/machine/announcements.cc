@@ -232,6 +232,11 @@ void Announcements::PutAll(const std::vector<NodeDescription>& nodes, const std:
   for (const PodDescription& pod : pods) step->Refuse(PutPod(pod, /*submitted=*/false, step));
 }
 
+void Announcements::TakeStep(const FactsStep& taken, Step* step) {
+  r_.sources->TakeStep(taken.source, taken.version);
+  r_.facts->StepTaken(taken.source, taken.version, step);
+}
+
 void Announcements::TakeUpdate(const UpdateFacts& update, Step* step) {
   for (const std::string& uid : update.removed_pods) RemovePod(uid, step);
   for (const std::string& name : update.removed_nodes) RemoveNode(name, step);

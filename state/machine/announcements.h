@@ -73,6 +73,8 @@ class Announcements {
   [[nodiscard]] absl::Status Check(const std::vector<NodeDescription>& nodes,
                                    const std::vector<PodDescription>& pods) const;
   void PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods, Step* step);
+  // Who announced, and how far it is: a numbered step of its facts was taken.
+  void TakeStep(const FactsStep& taken, Step* step);
   // What is gone first, then gangs, nodes and pods.
   void TakeUpdate(const UpdateFacts& update, Step* step);
   // Pods and nodes that a snapshot does not name are gone; members of submitted gangs stay.

@@ -3,8 +3,7 @@
 #include <utility>
 
 #include "absl/container/btree_map.h"
-#include "state/machine/machine.h"
-#include "state/machine/view.h"
+#include "state/machine/reader.h"
 
 namespace muster {
 namespace {
@@ -56,12 +55,12 @@ bool LacksRoom(ReasonCode code) { return code == ReasonCode::kNoRoom || code == 
 
 // The first member of the gang, or of those that start with it, of whose kind not one finds room; where each finds room
 // alone, the first.
-void Machine::FindRoomless(const Gang& gang, HoldersRead* read) const {
+void Reader::FindRoomless(const Gang& gang, HoldersRead* read) const {
   absl::btree_map<ClassId, Scarcity> seen;
-  for (const Gang* each : eligibility_.Unplaced(gang)) {
+  for (const Gang* each : r_.eligibility->Unplaced(gang)) {
     for (const Pod* pod : each->in(MemberState::kPending)) {
-      if (!gangs_.Plannable(*pod) || plans_.SlotIndex(*pod) >= 0 || seen.contains(pod->cls)) continue;
-      const Scarcity& of = seen.emplace(pod->cls, Look(cluster_, pod->cls)).first->second;
+      if (!r_.gangs->Plannable(*pod) || r_.plans->SlotIndex(*pod) >= 0 || seen.contains(pod->cls)) continue;
+      const Scarcity& of = seen.emplace(pod->cls, Look(*r_.cluster, pod->cls)).first->second;
       if (!of.none_has_room && !read->uid.empty()) continue;
       read->uid = pod->facts.uid;
       read->resource = of.resource;
@@ -70,42 +69,42 @@ void Machine::FindRoomless(const Gang& gang, HoldersRead* read) const {
   }
 }
 
-bool Machine::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
+bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
   if (!LacksRoom(gang.reason.code)) return true;
   const bool begins = !std::exchange(read->begun, true);
   if (begins) FindRoomless(gang, read);
-  const Pod* roomless = FindPod(read->uid);
-  const ResourceId resource = cluster_.names().Find(read->resource);
+  const Pod* roomless = r_.gangs->FindPod(read->uid);
+  const ResourceId resource = r_.cluster->names().Find(read->resource);
   if (roomless == nullptr || roomless->cls == kNoClass || resource < 0) return true;
   const auto amount_of = [&](NodeId node, ClassId cls) -> int64_t {
-    if (cls == kNoClass || cluster_.FindObstacle(node, roomless->cls) != Obstacle::kNone) return 0;
-    return cluster_.pod_class(cls).request.Get(resource);
+    if (cls == kNoClass || r_.cluster->FindObstacle(node, roomless->cls) != Obstacle::kNone) return 0;
+    return r_.cluster->pod_class(cls).request.Get(resource);
   };
   if (begins) {
-    for (const NodeId node : ledger_.promised()) {
-      for (const Ledger::Promise& promise : ledger_.PromisedOn(node)) {
+    for (const NodeId node : r_.ledger->promised()) {
+      for (const Ledger::Promise& promise : r_.ledger->PromisedOn(node)) {
         const int64_t amount = amount_of(node, promise.cls);
         if (amount == 0 || promise.claim == gang.id) continue;
-        const Gang& to = gangs_.gang(promise.claim);
+        const Gang& to = r_.gangs->gang(promise.claim);
         HolderView& of = HolderOf(&to, &read->holders);
         of.promised += promise.pods;
-        of.promised_ms = plans_.Of(to)->created_ms;
+        of.promised_ms = r_.plans->Of(to)->created_ms;
         of.amount += WideSum{amount} * promise.pods;
       }
     }
   }
-  const PodId end = std::min(gangs_.pod_limit(), read->next + limit);
+  const PodId end = std::min(r_.gangs->pod_limit(), read->next + limit);
   for (; read->next < end; ++read->next) {
-    const Ledger::PodCharge& charge = ledger_.ChargeOf(read->next);
+    const Ledger::PodCharge& charge = r_.ledger->ChargeOf(read->next);
     if (charge.node == kNoNode) continue;
-    const Pod& pod = gangs_.pod(read->next);
+    const Pod& pod = r_.gangs->pod(read->next);
     const int64_t amount = pod.gang == &gang ? 0 : amount_of(charge.node, charge.cls);
     if (amount == 0) continue;
     HolderView& of = HolderOf(pod.gang, &read->holders);
     ++of.pods;
     of.amount += amount;
   }
-  if (read->next < gangs_.pod_limit()) return false;
+  if (read->next < r_.gangs->pod_limit()) return false;
   out->resource = read->resource;
   for (auto& [key, view] : read->holders) out->holders.push_back(std::move(view));
   std::stable_sort(out->holders.begin(), out->holders.end(),

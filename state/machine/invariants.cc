@@ -258,6 +258,30 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   return held;
 }
 
+// What readers are told is what would be said now; what time alone changes is said when Tick comes.
+absl::Status CheckReason(const Gang& gang, const Reason& now) {
+  if (now.code == gang.reason.code && now.text == gang.reason.text) return absl::OkStatus();
+  return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
+}
+
+absl::Status CheckPod(const Pod& pod, const Cluster& cluster, const Ledger& ledger, const Plans& plans) {
+  const std::string& uid = pod.facts.uid;
+  const Ledger::PodCharge& charge = ledger.ChargeOf(pod.id);
+  if (plans.SlotIndex(pod) >= 0 && (pod.gang == nullptr || plans.Of(*pod.gang) == nullptr)) {
+    return Broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
+  }
+  if (charge.node != kNoNode && charge.cls != pod.cls) {
+    return Broken(absl::StrCat("pod ", uid, " is charged for another class than its own"));
+  }
+  if (charge.going != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
+    return Broken(absl::StrCat("pod ", uid, " is on its way to its node, or there, and the ledger says otherwise"));
+  }
+  if (!pod.on_node() || pod.cls == kNoClass) return absl::OkStatus();
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  if (used && cluster.node(charge.node).facts.name == pod.facts.node_name) return absl::OkStatus();
+  return Broken(absl::StrCat("pod ", uid, " does not use node ", pod.facts.node_name, ", where it is"));
+}
+
 }  // namespace
 
 absl::Status Machine::CheckInvariants() const {
@@ -287,14 +311,16 @@ absl::Status Machine::CheckInvariants() const {
     }
   });
   gangs_.ForEachGang([&](const Gang& gang) {
-    if (status.ok()) status = CheckReason(gang);
+    if (status.ok() && NextDeadline() > now_ms_) status = CheckReason(gang, reasons_.Of(gang, now_ms_));
   });
   if (!status.ok()) return status;
   for (const std::string& uid : gangs_.Uids()) {
     const Pod& pod = *FindPod(uid);
     in_gangs -= pod.gang != nullptr ? 1 : 0;
     alone += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
-    if (absl::Status checked = CheckPod(pod); !checked.ok()) return checked;
+    if (absl::Status checked = CheckPod(pod, cluster_, ledger_, plans_); !checked.ok()) return checked;
+    if (pod_deadlines_.Of(pod.id) > bindings_.Deadline(pod))
+      return Broken(absl::StrCat("pod ", uid, " is due earlier"));
     const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
     if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
     if (pod.cls != kNoClass) expected.Count(pod.cls);
@@ -317,33 +343,6 @@ absl::Status Machine::CheckInvariants() const {
   }
   if (alone != 0) return Broken("pods wait alone that are not among the waiters of their node");
   return expected.Compare(ledger_);
-}
-
-// What readers are told is what would be said now; what time alone changes is said when Tick comes.
-absl::Status Machine::CheckReason(const Gang& gang) const {
-  if (NextDeadline() <= now_ms_) return absl::OkStatus();
-  const Reason now = reasons_.Of(gang, now_ms_);
-  if (now.code == gang.reason.code && now.text == gang.reason.text) return absl::OkStatus();
-  return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
-}
-
-absl::Status Machine::CheckPod(const Pod& pod) const {
-  const std::string& uid = pod.facts.uid;
-  const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
-  if (plans_.SlotIndex(pod) >= 0 && (pod.gang == nullptr || plans_.Of(*pod.gang) == nullptr)) {
-    return Broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
-  }
-  if (charge.node != kNoNode && charge.cls != pod.cls) {
-    return Broken(absl::StrCat("pod ", uid, " is charged for another class than its own"));
-  }
-  if (charge.going != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
-    return Broken(absl::StrCat("pod ", uid, " is on its way to its node, or there, and the ledger says otherwise"));
-  }
-  if (pod_deadlines_.Of(pod.id) > bindings_.Deadline(pod)) return Broken(absl::StrCat("pod ", uid, " is due earlier"));
-  if (!pod.on_node() || pod.cls == kNoClass) return absl::OkStatus();
-  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
-  if (used && cluster_.node(charge.node).facts.name == pod.facts.node_name) return absl::OkStatus();
-  return Broken(absl::StrCat("pod ", uid, " does not use node ", pod.facts.node_name, ", where it is"));
 }
 
 }  // namespace muster

@@ -51,7 +51,9 @@ Machine::Machine(const MachineSettings& s)
                       &submissions_, &facts_}),
       settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
                  &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
-                s.plan_idle_ms) {}
+                s.plan_idle_ms),
+      reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &refused_facts_, &plans_, &barrier_, &clock_, &bindings_}) {
+}
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
@@ -72,11 +74,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   }
   calls_.CallGuarded(&step);
   facts_.EndCommand(&step);
-  SettleDeadlines(now_ms_);
-}
-
-void Machine::SettleDeadlines(int64_t now_ms) {
-  settling_.SettleDeadlines(now_ms);
+  settling_.SettleDeadlines(now_ms_);
   pod_deadlines_.TakeLooks([this](PodId id) {
     const Pod& pod = gangs_.pod(id);
     pod_deadlines_.Set(id, pod.facts.uid, bindings_.Deadline(pod));
@@ -123,45 +121,27 @@ void Machine::On(const ExpectFacts& command, Step* /*step*/) { sources_.Expect(c
 
 void Machine::On(const TakeUpFacts& /*command*/, Step* step) { announcements_.TakeUpFacts(step); }
 
-absl::Status Machine::CheckStep(const FactsStep& step) const {
-  if (step.version == 0) return absl::OkStatus();
-  if (sources_.announcer().empty()) {
-    return absl::FailedPreconditionError("nothing was announced since this process started; send a snapshot");
-  }
-  if (step.source != sources_.announcer()) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("facts are announced by \"", sources_.announcer(), "\" now; to take over, send a snapshot"));
-  }
-  if (step.version - 1 <= sources_.version()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "version ", step.version, " comes after a gap: ", sources_.version(), " is the last one here; send a snapshot"));
-}
-
-void Machine::TakeStep(const FactsStep& taken, Step* step) {
-  sources_.TakeStep(taken.source, taken.version);
-  facts_.StepTaken(taken.source, taken.version, step);
-}
-
 void Machine::On(const ReplaceFacts& command, Step* step) {
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
     return step->Refuse(possible);
   }
   announcements_.RemoveUnnamed(command, step);
   announcements_.PutAll(command.nodes, command.pods, step);
-  if (command.step.version != 0) TakeStep(command.step, step);
+  if (command.step.version != 0) announcements_.TakeStep(command.step, step);
   announcements_.Complete("", step);
   step->Answer(FactsReply{sources_.version()});
 }
 
 void Machine::On(const UpdateFacts& command, Step* step) {
-  if (absl::Status next = CheckStep(command.step); !next.ok()) return step->Refuse(next);
+  if (absl::Status next = sources_.CheckStep(command.step.source, command.step.version); !next.ok())
+    return step->Refuse(next);
   const int64_t version = command.step.version;
   if (version != 0 && version <= sources_.version()) return step->Answer(FactsReply{sources_.version()});  // known
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
     return step->Refuse(possible);
   }
   announcements_.TakeUpdate(command, step);
-  if (version != 0) TakeStep(command.step, step);
+  if (version != 0) announcements_.TakeStep(command.step, step);
   // An edit by hand says nothing of what else there is, unless there was nothing.
   if (restored_.empty()) announcements_.Complete("", step);
   step->Answer(FactsReply{sources_.version()});

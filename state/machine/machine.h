@@ -22,6 +22,7 @@
 #include "state/drivers/submission_driver.h"
 #include "state/drivers/verbs.h"
 #include "state/machine/announcements.h"
+#include "state/machine/reader.h"
 #include "state/machine/settings.h"
 #include "state/machine/settling.h"
 #include "state/machine/view.h"
@@ -66,22 +67,24 @@ class Machine {
   // --- reading; valid until the next Apply ---
   [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return gangs_.FindPod(uid); }
   [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs_.FindGang(key); }
-  [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const;
-  // At most `limit` of its members behind `*read`, which moves on; true: these were the last. A member that changes its
-  // state between two calls may be told twice, or not at all if it went back.
-  bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const;
-  // Who holds what a gang without room waits for: nobody, where its reason is another (LacksRoom). Looks at no more
-  // than `limit` pods behind `*read`, which moves on; true: these were the last, and `out` has all of it.
-  bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const;
-  [[nodiscard]] PodView ViewPod(const Pod& pod) const;
-  // Looks at no more than `limit` pods, from `*from` on (first 0), which moves on and is pod_limit() at the end;
-  // nullptr: none of them.
+  // As Reader has it (state/machine/reader.h).
+  [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const {
+    return reader_.ViewGang(gang, with_members, now_ms_);
+  }
+  bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
+    return reader_.ViewMembers(gang, limit, read, out);
+  }
+  bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
+    return reader_.ViewHolders(gang, limit, read, out);
+  }
+  [[nodiscard]] PodView ViewPod(const Pod& pod) const { return reader_.ViewPod(pod, now_ms_); }
   [[nodiscard]] const Pod* FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
-                                        PodId* from) const;
+                                        PodId* from) const {
+    return reader_.FindPodNamed(name_space, name, limit, from);
+  }
+  [[nodiscard]] NodeView ViewNode(NodeId id) const { return reader_.ViewNode(id); }
+  [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const { return reader_.ViewNode(name); }
   [[nodiscard]] PodId pod_limit() const { return gangs_.pod_limit(); }
-  [[nodiscard]] NodeView ViewNode(NodeId id) const;
-  // Also of a node of which nothing was ever taken; nullopt: nobody announces it.
-  [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const;
   void ForEachGang(const std::function<void(const Gang&)>& visit) const { gangs_.ForEachGang(visit); }
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
@@ -133,16 +136,8 @@ class Machine {
   void On(const Shutdown& command, Step* step);
 
   [[nodiscard]] uint64_t Hash(StateHasher hasher) const;
-  // A numbered step of facts may not be taken; OK: it may.
-  [[nodiscard]] absl::Status CheckStep(const FactsStep& step) const;
-  void TakeStep(const FactsStep& taken, Step* step);
-  [[nodiscard]] absl::Status CheckPod(const Pod& pod) const;
-  [[nodiscard]] absl::Status CheckReason(const Gang& gang) const;
-  [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
-  [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
-  void FindRoomless(const Gang& gang, HoldersRead* read) const;
+  // The submission ends that way: its members go, and what it held.
   void DropSubmission(const Gang& gang, SubmissionReply::State state, Reason reason, Step* step);
-  void SettleDeadlines(int64_t now_ms);
 
   // The rooms, in the order in which they may know each other.
   Cluster cluster_;
@@ -173,6 +168,7 @@ class Machine {
   SubmissionDriver submission_driver_;
   Announcements announcements_;
   Settling settling_;
+  Reader reader_;
   int64_t now_ms_ = 0;
 };
 

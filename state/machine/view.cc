@@ -1,11 +1,9 @@
 // Detached views for readers, and explanations (SPEC G-10, S-5).
-#include "state/machine/view.h"
-
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
-#include "state/machine/machine.h"
+#include "state/machine/reader.h"
 
 namespace muster {
 namespace {
@@ -89,7 +87,7 @@ absl::string_view ToString(GangPhase phase) {
   return "";
 }
 
-GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
+GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) const {
   GangView view;
   view.key = gang.key;
   view.name_space = gang.name_space;
@@ -100,7 +98,7 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
     view.has_object = true;
     view.object_dialect = dialect;
   }
-  const Plan* plan = plans_.Of(gang);
+  const Plan* plan = r_.plans->Of(gang);
   view.rules = gang.rules;
   view.satisfied = gang.kept.satisfied;
   view.timed_out = gang.kept.timed_out;
@@ -112,12 +110,12 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
   view.running = gang.count(MemberState::kRunning);
   view.succeeded = gang.count(MemberState::kSucceeded);
   view.failed = gang.count(MemberState::kFailed);
-  view.priority = eligibility_.Priority(gang);
+  view.priority = r_.eligibility->Priority(gang);
   view.requeues = gang.kept.requeues;
   view.created_ms = gang.created_ms;
   view.reason = gang.reason;
   view.reason_since_ms = gang.reason_since_ms;
-  view.wait_left_ms = clock_.LeftMs(gang, now_ms_);
+  view.wait_left_ms = r_.clock->LeftMs(gang, now_ms);
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;
@@ -126,14 +124,14 @@ GangView Machine::ViewGang(const Gang& gang, bool with_members) const {
         absl::c_count_if(plan->slots, [](const Slot& slot) { return slot.state != SlotState::kFree; }));
   }
   view.would_help =
-      gang.reason.code == ReasonCode::kGroupDisagrees ? eligibility_.GroupHint(gang) : HintFor(gang.reason.code);
+      gang.reason.code == ReasonCode::kGroupDisagrees ? r_.eligibility->GroupHint(gang) : HintFor(gang.reason.code);
   view.warnings = gang.warnings;
   MembersRead read;
   if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);
   return view;
 }
 
-bool Machine::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
+bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
   for (; read->state < kMemberStates; ++read->state, read->begun = false) {
     const MemberSet& set = gang.members[read->state];
     auto member = set.begin();
@@ -156,37 +154,37 @@ bool Machine::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std
 }
 
 // Why this member has no node yet: what concerns only it, else what its gang waits for. None: it has one.
-Reason Machine::WhyMemberWaits(const Pod& pod) const {
+Reason Reader::WhyMemberWaits(const Pod& pod) const {
   const bool pending = pod.state == MemberState::kPending;
   if (pod.gang == nullptr || (!pending && pod.state != MemberState::kWaiting)) return {};
   if (pending) {
-    if (Reason own = eligibility_.PodReason(pod); !own.none()) return own;
+    if (Reason own = r_.eligibility->PodReason(pod); !own.none()) return own;
     if (const absl::string_view words = OwnWords(pod); !words.empty()) {
       return {ReasonCode::kMemberUnschedulable, absl::StrCat("kube-scheduler found no node: ", words)};
     }
-    const Plan* plan = plans_.Of(*pod.gang);
-    if (const Slot* slot = plans_.SlotOf(pod); slot != nullptr) {
-      return {ReasonCode::kPlanned, absl::StrCat("room is reserved on node ", cluster_.node(slot->node).facts.name)};
+    const Plan* plan = r_.plans->Of(*pod.gang);
+    if (const Slot* slot = r_.plans->SlotOf(pod); slot != nullptr) {
+      return {ReasonCode::kPlanned, absl::StrCat("room is reserved on node ", r_.cluster->node(slot->node).facts.name)};
     }
-    if (plan != nullptr && !plans_.HasPlaceFor(pod)) {
+    if (plan != nullptr && !r_.plans->HasPlaceFor(pod)) {
       return {ReasonCode::kSlotsTaken, "other members take the gang's minimum; this one comes after them"};
     }
   }
   if (pod.gang->reason.code != ReasonCode::kSatisfied) return pod.gang->reason;
   // Its own gang has what it needs: another of its group has not.
-  return pod.state == MemberState::kWaiting ? eligibility_.BarrierReason(*pod.gang) : Reason();
+  return pod.state == MemberState::kWaiting ? r_.eligibility->BarrierReason(*pod.gang) : Reason();
 }
 
-PodView Machine::ViewPod(const Pod& pod) const {
+PodView Reader::ViewPod(const Pod& pod, int64_t now_ms) const {
   PodView view;
   view.name_space = pod.facts.name_space;
   view.pod = ViewMember(pod);
   view.ignored = pod.facts.gang.ignored;
   view.in_gang = pod.gang != nullptr;
   if (view.in_gang) {
-    view.gang = ViewGang(*pod.gang, /*with_members=*/false);
+    view.gang = ViewGang(*pod.gang, /*with_members=*/false, now_ms);
   } else if (pod.state == MemberState::kPending) {
-    view.pod.reason = eligibility_.PodReason(pod);
+    view.pod.reason = r_.eligibility->PodReason(pod);
     if (view.pod.reason.none()) {
       view.pod.reason = {ReasonCode::kNotAGang,
                          "it is in no gang, so Muster holds it back from nothing but the room "
@@ -196,58 +194,58 @@ PodView Machine::ViewPod(const Pod& pod) const {
   return view;
 }
 
-const Pod* Machine::FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
-                                 PodId* from) const {
-  const PodId end = std::min(gangs_.pod_limit(), *from + limit);
+const Pod* Reader::FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
+                                PodId* from) const {
+  const PodId end = std::min(r_.gangs->pod_limit(), *from + limit);
   for (; *from < end; ++*from) {
-    const Pod* pod = gangs_.PodAt(*from);
+    const Pod* pod = r_.gangs->PodAt(*from);
     if (pod != nullptr && pod->facts.name == name && pod->facts.name_space == name_space) return pod;
   }
   return nullptr;
 }
 
-MemberView Machine::ViewMember(const Pod& pod) const {
+MemberView Reader::ViewMember(const Pod& pod) const {
   MemberView member;
   member.uid = pod.facts.uid;
   member.name = pod.facts.name;
   member.state = pod.state;
   member.node = pod.facts.node_name;
-  if (const Slot* slot = plans_.SlotOf(pod); member.node.empty() && slot != nullptr) {
-    member.node = cluster_.node(slot->node).facts.name;
+  if (const Slot* slot = r_.plans->SlotOf(pod); member.node.empty() && slot != nullptr) {
+    member.node = r_.cluster->node(slot->node).facts.name;
   }
   const bool held = pod.state == MemberState::kWaiting || pod.state == MemberState::kCommitted;
-  const NodeId going_to = barrier_.Of(pod).node;
-  if (member.node.empty() && held && going_to != kNoNode) member.node = cluster_.node(going_to).facts.name;
+  const NodeId going_to = r_.barrier->Of(pod).node;
+  if (member.node.empty() && held && going_to != kNoNode) member.node = r_.cluster->node(going_to).facts.name;
   member.priority = pod.facts.priority;
   member.reason = WhyMemberWaits(pod);
-  member.binding = bindings_.Of(pod);
+  member.binding = r_.bindings->Of(pod);
   return member;
 }
 
-NodeView Machine::ViewNode(NodeId id) const {
-  const Node& node = cluster_.node(id);
+NodeView Reader::ViewNode(NodeId id) const {
+  const Node& node = r_.cluster->node(id);
   NodeView view;
   view.name = node.facts.name;
   view.present = node.present;
   view.unschedulable = node.facts.unschedulable;
   const auto write = [this](const auto& amounts, AmountsView* to) {
     for (const auto& [resource, amount] : amounts.entries()) {
-      if (amount != 0) to->Add(cluster_.names().Name(resource), Nearest(amount));
+      if (amount != 0) to->Add(r_.cluster->names().Name(resource), Nearest(amount));
     }
   };
   write(node.allocatable, &view.allocatable);
   write(node.used, &view.used);
   write(node.reserved, &view.reserved);
   write(node.free, &view.free);
-  view.refused = refused_facts_.WhyNode(view.name);
+  view.refused = r_.refused->WhyNode(view.name);
   return view;
 }
 
-std::optional<NodeView> Machine::ViewNode(const std::string& name) const {
-  const NodeId id = cluster_.FindNode(name);
-  if (id != kNoNode && cluster_.node(id).present) return ViewNode(id);
+std::optional<NodeView> Reader::ViewNode(const std::string& name) const {
+  const NodeId id = r_.cluster->FindNode(name);
+  if (id != kNoNode && r_.cluster->node(id).present) return ViewNode(id);
   NodeView view;
-  view.refused = refused_facts_.WhyNode(name);
+  view.refused = r_.refused->WhyNode(name);
   if (view.refused.empty()) return std::nullopt;
   if (id != kNoNode) return ViewNode(id);  // only its pods are known
   view.name = name;

@@ -92,7 +92,7 @@ struct GangView {
   HoldersView holders;  // only where somebody asked for an explanation
 };
 
-// How far the reading of a gang's members came (Machine::ViewMembers): behind the last one that was read, who need not
+// How far the reading of a gang's members came (Reader::ViewMembers): behind the last one that was read, who need not
 // be there any more.
 struct MembersRead {
   size_t state = 0;
@@ -106,7 +106,7 @@ struct MembersRead {
 // Whether a gang with this reason waits for room that others have.
 [[nodiscard]] bool LacksRoom(ReasonCode code);
 
-// How far the reading of who holds room came (Machine::ViewHolders).
+// How far the reading of who holds room came (Reader::ViewHolders).
 struct HoldersRead {
   bool begun = false;
   std::string uid;  // of a member that finds no room

@@ -46,10 +46,11 @@ void RunningMusterd::Start() {
   }
   for (int i = 0; i < 1000 && grpc_port_ == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    extender_port_ = PortAfter("extender ");
-    bind_port_ = PortAfter("bind ");
-    admin_port_ = PortAfter("admin ");
-    grpc_port_ = PortAfter("gRPC ");
+    const std::string text = this->log();  // once: the line may come while this looks
+    extender_port_ = PortAfter("extender ", text);
+    bind_port_ = PortAfter("bind ", text);
+    admin_port_ = PortAfter("admin ", text);
+    grpc_port_ = PortAfter("gRPC ", text);
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;
@@ -91,8 +92,7 @@ std::string RunningMusterd::log() const {
   return text.str();
 }
 
-int RunningMusterd::PortAfter(const std::string& word) const {
-  const std::string text = log();
+int RunningMusterd::PortAfter(const std::string& word, const std::string& text) {
   const size_t serves = text.find("musterd serves:");
   const size_t at = serves == std::string::npos ? serves : text.find(word, serves);
   if (at == std::string::npos || text.find('\n', at) == std::string::npos) return 0;

@@ -36,7 +36,7 @@ class RunningMusterd {
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
-  [[nodiscard]] int PortAfter(const std::string& word) const;
+  [[nodiscard]] static int PortAfter(const std::string& word, const std::string& text);
   std::string folder_;
   pid_t pid_ = -1;
   int grpc_port_ = 0;
