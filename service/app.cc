@@ -142,6 +142,7 @@ absl::Status App::Start() {
   events_ = std::make_unique<EventLog>(effects_);
   EngineOptions engine_options;
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
+  engine_options.first_effect = [this](int64_t number) { events_->ContinueAt(number); };
   engine_options.on_fenced = [this] {
     fenced_ = true;
     end_();
@@ -212,6 +213,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     set("muster_gangs", "phase", ToString(static_cast<GangPhase>(phase)), static_cast<double>(view->phases[phase]));
   }
   set("muster_nodes", "", "", static_cast<double>(view->present_nodes));
+  set("muster_stale_nodes", "", "", static_cast<double>(view->stale_nodes));
   for (size_t kind = 0; kind < kFactKinds; ++kind) {
     set("muster_refused_facts_total", "kind", ToString(static_cast<FactKind>(kind)),
         static_cast<double>(view->refused[kind]));

@@ -55,7 +55,7 @@ BUGS = {
         "state/machine/machine.cc",
         "  while (reading && sources_.complete() && HalfBoundIsNext(backlog_)) {",
         "  while (reading && !sources_.complete() && HalfBoundIsNext(backlog_)) {"),
-    "ports-unverified": ("state/placement/cluster.cc", " && !PortsCollide(id, cls);", ";"),
+    "ports-unverified": ("state/placement/feasibility.cc", " && !PortsCollide(id, cls);", ";"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
     "sums-wrap": (
         "state/base/resources.h",
@@ -133,11 +133,11 @@ BUGS = {
         "gang.kept.timed_out && !gang.once_satisfied();",
         "gang.kept.timed_out;"),
     "taints-ignored": (
-        "state/placement/cluster.cc",
+        "state/placement/feasibility.cc",
         "if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;",
         ""),
     "host-ports-ignored": (
-        "state/placement/cluster.cc",
+        "state/placement/feasibility.cc",
         "if (Conflicts(held.port, port)) return 0;",
         "if (Conflicts(held.port, port) && limit < 0) return 0;"),
     "index-stale": (
@@ -526,4 +526,20 @@ BUGS = {
     "stuck-planned-first": ("state/gangs/gangs.cc", "    if (pod->stuck) {\n", "    if (false) {\n"),
     "stuck-for-ever": ("state/starts/claims.cc", "if (any_stuck && !OthersCanTake(gang, *r_.plans->Of(gang))) r_.gangs->ForgetStuck(gang);", ""),
     "foreign-keys-in-silence": ("k8s-extender/dialects/gang_keys.cc", "    out.ignored = IgnoredKeys(annotations, labels);\n", ""),
+    # --- what only an earlier process was told (S-2)
+    "stale-nodes-are-placed-on": (
+        "state/placement/feasibility.cc", "  if (node.heard == Heard::kTooLongAgo) return Obstacle::kStale;\n", ""),
+    "shut-for-ever": ("state/machine/announcements.cc", "  SetHeard(Heard::kTooLongAgo, Heard::kNow);\n", ""),
+    "what-it-said-last-is-nothing": ("state/machine/machine.cc", "    announcements_.NoteSpoke();\n", ""),
+    "somebody-elses-store": (
+        "state/machine/machine.cc",
+        "  if (absl::Status ours = CheckKept(restored_, facts_.keeps()); !ours.ok()) return ours;\n", ""),
+    "effect-numbers-again": (
+        "service/engine/engine.cc", "  effects_numbered_ = effects_reserved_ = machine_.effects_reserved();\n", ""),
+    "refusals-wait-for-the-store": (
+        "service/engine/engine.cc", "(RestsOnRecords(outcome.status) ? replies_ : told_)", "replies_"),
+    "late-questions-wait-for-the-store": (
+        "service/engine/engine.cc",
+        "    told_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded",
+        "    replies_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded"),
 }

@@ -137,6 +137,15 @@ void TellZeros(v1::ListNodesResponse* list) {
   }
 }
 
+namespace {
+
+std::string Schedulable(const v1::Node& node) {
+  if (node.unschedulable() || node.stale_too_long()) return node.stale_too_long() ? "no (stale)" : "no";
+  return node.stale_since_unix_ms() > 0 ? "yes (stale)" : "yes";
+}
+
+}  // namespace
+
 void PrintNodes(const v1::ListNodesResponse& list) {
   Rows rows = {{"NAME", "SCHEDULABLE", "RESOURCE", "ALLOCATABLE", "USED", "RESERVED", "FREE"}};
   for (const auto& node : list.nodes()) {
@@ -151,16 +160,21 @@ void PrintNodes(const v1::ListNodesResponse& list) {
     if (names.empty() && !node.refused().empty()) {
       rows.push_back({node.name(), "no", "(refused)"});
     } else if (names.empty()) {
-      rows.push_back({node.name(), node.unschedulable() ? "no" : "yes", "(offers nothing)"});
+      rows.push_back({node.name(), Schedulable(node), "(offers nothing)"});
     }
     for (const std::string& name : names) {
-      rows.push_back({first ? node.name() : "", first ? (node.unschedulable() ? "no" : "yes") : "", name,
-                      amount(node.allocatable(), name), amount(node.used(), name), amount(node.reserved(), name),
-                      amount(node.free(), name)});
+      rows.push_back({first ? node.name() : "", first ? Schedulable(node) : "", name, amount(node.allocatable(), name),
+                      amount(node.used(), name), amount(node.reserved(), name), amount(node.free(), name)});
       first = false;
     }
   }
   PrintTable(rows);
+  const auto stale = std::find_if(list.nodes().begin(), list.nodes().end(),
+                                  [](const v1::Node& node) { return node.stale_since_unix_ms() > 0; });
+  if (stale != list.nodes().end()) {
+    std::cout << "Warning: stale nodes are known from before a restart of musterd ("
+              << Age(stale->stale_since_unix_ms()) << " ago), and who announces them has not spoken since\n";
+  }
   for (const auto& node : list.nodes()) {
     if (node.refused().empty()) continue;
     std::cout << "Warning: what was announced of node " << Printable(node.name())

@@ -39,6 +39,7 @@ std::string Readable(const Record& record) {
   if (record.kind == "start") text = AsJson<store::v1::StartRecord>(record.value);
   if (record.kind == "commit") text = AsJson<store::v1::CommitRecord>(record.value);
   if (record.kind == "plans") text = AsJson<store::v1::PlansRecord>(record.value);
+  if (record.kind == "effects") text = AsJson<store::v1::EffectsRecord>(record.value);
   if (record.kind == "node") text = AsJson<store::v1::NodeRecord>(record.value);
   if (record.kind == "pod") text = AsJson<store::v1::PodRecord>(record.value);
   if (record.kind == "podgroup") text = AsJson<store::v1::PodGroupRecord>(record.value);
@@ -89,7 +90,7 @@ StoreCommands::StoreCommands(CLI::App* cli) {
   }
   inspect_->add_option(
       "--kind", kind_,
-      "every record of this kind: gang, start, commit, plans; node, pod, podgroup, announcer, submission");
+      "every record of this kind: gang, start, commit, plans, effects; node, pod, podgroup, announcer, submission");
   backup_->add_option("to", to_, "the copy; must not be there")->required();
 }
 

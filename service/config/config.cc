@@ -163,6 +163,11 @@ const std::vector<Field>& Fields() {
        "the "
        "working directory, or memory with a warning where that cannot be written",
        ReadText([](Config* c) -> std::string& { return c->store_path; })},
+      {"facts.staleAfter", "600s",
+       "without Kubernetes, after a restart: nothing new is placed on nodes that their announcer has not stood by for "
+       "so "
+       "long",
+       ReadDuration([](Config* c) -> int64_t& { return c->machine.stale_after_ms; })},
       {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.gang.wait_time_ms; })},
       {"gangs.matchPolicy", "once-satisfied", "what counts towards the minimum", ReadPolicy},

@@ -1,5 +1,7 @@
 #include "service/engine/engine.h"
 
+#include <spdlog/spdlog.h>
+
 #include <algorithm>
 #include <chrono>
 #include <optional>
@@ -8,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "state/records/records.h"
 
 namespace muster {
 namespace {
@@ -18,6 +21,12 @@ bool MayKeep(const Command& command) {
          !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command);
 }
 
+// A refusal that says what somebody else's command did is as good as that command's answer: it waits for the records.
+bool RestsOnRecords(const absl::Status& refused) {
+  return !absl::IsInvalidArgument(refused) && !absl::IsResourceExhausted(refused);
+}
+
+constexpr int64_t kNumbersReserved = 4'096;  // of effects, with one record
 constexpr absl::Duration kStoreLook = absl::Milliseconds(20);
 constexpr absl::Duration kDrainLook = absl::Milliseconds(5);
 
@@ -40,6 +49,8 @@ absl::Status Engine::Start() {
     committer_.Stop();
     return loaded;
   }
+  effects_numbered_ = effects_reserved_ = machine_.effects_reserved();
+  if (options_.first_effect) options_.first_effect(effects_numbered_ + 1);
   MutexLock lock(&mutex_);
   running_ = true;
   thread_ = std::thread([this] { Run(); });
@@ -195,6 +206,13 @@ void Engine::Run() {
     Outcome outcome;
     Apply(TakeUpFacts{}, &outcome);
     if (!outcome.status.ok()) refused_log_.Write(TakeUpFacts{}, outcome.status);
+    const Sources& sources = machine_.sources();
+    if (sources.stale_since_ms() != kNever) {
+      spdlog::info(
+          "{} nodes and {} pods are taken up as \"{}\" announced them to the process before, version {}; they "
+          "are stale until it speaks again",
+          machine_.cluster().present_nodes(), machine_.pod_count(), sources.announcer(), sources.version());
+    }
     Deliver();
   }
   while (true) {
@@ -257,8 +275,8 @@ void Engine::ApplyOne(Item item) {
   ++commands_;
   if (item.read) return ReadOn(std::move(item));
   if (item.deadline < std::chrono::steady_clock::now()) {
-    replies_.emplace_back(std::move(item.done),
-                          absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
+    told_.emplace_back(std::move(item.done),
+                       absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
     return;
   }
   if (item.answered && std::holds_alternative<Bind>(item.command)) {
@@ -276,7 +294,7 @@ void Engine::ApplyOne(Item item) {
   if (outcome.status.ok()) {
     (outcome.reply_promises ? replies_ : told_).emplace_back(std::move(item.done), std::move(outcome.reply));
   } else {
-    replies_.emplace_back(std::move(item.done), outcome.status);
+    (RestsOnRecords(outcome.status) ? replies_ : told_).emplace_back(std::move(item.done), outcome.status);
   }
 }
 
@@ -319,6 +337,7 @@ void Engine::Deliver() {
   auto delivery = std::make_shared<Delivery>();
   Picture(delivery.get());
   delivery->effects = std::exchange(batch_effects_, {});
+  NumberEffects(delivery->effects.size());
   delivery->replies = std::exchange(replies_, {});
   for (HoldAnswer& answer : answers_) {
     auto hold = holds_.extract(answer.token);
@@ -328,6 +347,14 @@ void Engine::Deliver() {
   holds_left_ = holds_.size();
   if (records_.empty() && delivery->empty()) return;
   committer_.Add(std::exchange(records_, {}), [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
+}
+
+// A number is not given twice, whatever happens to this process.
+void Engine::NumberEffects(size_t effects) {
+  effects_numbered_ += static_cast<int64_t>(effects);
+  if (effects_numbered_ <= effects_reserved_) return;
+  effects_reserved_ = effects_numbered_ + kNumbersReserved;
+  records_.push_back(EffectsRecord(effects_reserved_));
 }
 
 // Nothing leaves before the records are durable: a store that fails stops the answers, not the promise. What will never
@@ -372,6 +399,7 @@ void Engine::Picture(Delivery* delivery) {
   delivery->change.version = ++next->version;
   delivery->change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
   delivery->change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
+  next->stale_nodes = machine_.cluster().stale_nodes();
   next->held_binds = machine_.held_binds();
   next->promised_holds = machine_.promised_holds();
   next->pods = static_cast<int64_t>(machine_.pod_count());

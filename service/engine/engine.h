@@ -33,6 +33,8 @@ struct EngineOptions {
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
   size_t store_backlog = 1'000'000;  // records that may wait for the store; one snapshot of a large cluster is as many
   const Clock* clock = &ProcessClock();
+  std::function<void(int64_t)> first_effect;  // told the number of the first effect, before there is any: above those
+                                              // of every process before that had this store
   std::function<void()> on_fenced;  // another process has the store: this one must end. Called once, must not block
 };
 
@@ -124,6 +126,7 @@ class Engine : public DecisionPort {
   void Tell();
   void PlanForAWhile();
   void Deliver();
+  void NumberEffects(size_t effects);
   void LetGo(Delivery* delivery, Stored stored);
   void Picture(Delivery* delivery);
   [[nodiscard]] GangChanges ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const;
@@ -163,6 +166,8 @@ class Engine : public DecisionPort {
   absl::flat_hash_map<HoldToken, HoldCallback> holds_;
   std::deque<Item> readings_;  // begun, and not done
   RefusedLog refused_log_;
+  int64_t effects_numbered_ = 0;
+  int64_t effects_reserved_ = 0;  // numbers up to here may be given without another record
 
   std::atomic<size_t> holds_left_{0};  // calls that are held, when the last batch was done
   std::atomic<HoldToken> next_token_{1};

@@ -39,6 +39,11 @@ EventRecord Describe(const Effect& effect) {
 
 }  // namespace
 
+void EventLog::ContinueAt(int64_t sequence) {
+  MutexLock lock(&mutex_);
+  next_sequence_ = sequence;
+}
+
 void EventLog::Carry(std::vector<Effect> effects) {
   {
     const int64_t now_ms = absl::ToUnixMillis(WallNow());

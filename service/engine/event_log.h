@@ -18,7 +18,7 @@
 namespace muster {
 
 struct EventRecord {
-  int64_t sequence = 0;  // rises by one
+  int64_t sequence = 0;  // rises by one; after a restart, by more
   int64_t unix_ms = 0;
   absl::string_view type;  // Bind, Call, TimedOut, Evict, Note or Warning
   PodRef pod;
@@ -33,6 +33,8 @@ class EventLog : public EffectSink {
   static constexpr size_t kKept = 4'096;
 
   explicit EventLog(EffectSink* next) : next_(next) {}
+  // The next effect's number; nothing was carried yet.
+  void ContinueAt(int64_t sequence);
   void Carry(std::vector<Effect> effects) override;
 
   struct Page {

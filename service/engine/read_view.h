@@ -33,6 +33,7 @@ struct ReadView {
   SharedMap<NodeView, KeyOfNode> nodes;
   std::array<int64_t, kGangPhases> phases{};  // gangs by phase
   int64_t present_nodes = 0;
+  int64_t stale_nodes = 0;  // of those, known only from before a restart
   int32_t held_binds = 0;
   int32_t promised_holds = 0;
   int64_t pods = 0;

@@ -125,6 +125,8 @@ v1::Node ToMessage(const NodeView& view) {
   WriteAmounts(view.reserved, out.mutable_reserved());
   WriteAmounts(view.free, out.mutable_free());
   out.set_refused(view.refused);
+  if (view.stale_since_ms != kNever) out.set_stale_since_unix_ms(view.stale_since_ms);
+  out.set_stale_too_long(view.shut);
   return out;
 }
 

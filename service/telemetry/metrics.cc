@@ -16,6 +16,7 @@ const std::map<std::string, std::string>& GaugeHelp() {
       {"muster_gangs", "Gangs by phase"},
       {"muster_pods", "Pods that Muster knows"},
       {"muster_nodes", "Nodes that Muster knows"},
+      {"muster_stale_nodes", "Nodes that nobody has announced since the restart (facts.staleAfter)"},
       {"muster_refused_facts_total", "Announcements that could not be taken, by kind, since the start"},
       {"muster_mailbox_depth", "Commands that wait for the engine"},
       {"muster_commands_total", "Commands applied since the start"},

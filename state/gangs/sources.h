@@ -12,13 +12,18 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
+#include "state/base/time.h"
 
 namespace muster {
 
 class Sources {
  public:
   // `expected`: sources that must be read, each, before anything is planned. None: whoever announces says when that is.
-  explicit Sources(const std::vector<std::string>& expected = {}) { Expect(expected); }
+  // `stale_after_ms`: how long what only an earlier process was told is built on; 0: for ever.
+  explicit Sources(const std::vector<std::string>& expected = {}, int64_t stale_after_ms = 0)
+      : stale_after_ms_(stale_after_ms) {
+    Expect(expected);
+  }
 
   // Everything that existed has been announced: planning may begin.
   [[nodiscard]] bool complete() const { return complete_; }
@@ -66,12 +71,29 @@ class Sources {
     version_ = version;
   }
 
+  // Since when what is known was only said to an earlier process, by an announcer who has not spoken since (S-2);
+  // kNever: it was said to this one.
+  [[nodiscard]] int64_t stale_since_ms() const { return stale_since_ms_; }
+  void SetStaleSince(int64_t now_ms) {
+    stale_since_ms_ = now_ms;
+    shut_ = false;
+  }
+  // When it is too old to place anything on; kNever: not, or it is already.
+  [[nodiscard]] int64_t ShutAt() const {
+    const bool open = stale_since_ms_ != kNever && stale_after_ms_ > 0 && !shut_;
+    return open ? stale_since_ms_ + stale_after_ms_ : kNever;
+  }
+  void SetShut() { shut_ = true; }
+
  private:
+  const int64_t stale_after_ms_;
   bool complete_ = false;
   bool expects_ = false;
   absl::btree_set<std::string> unread_;
   std::string announcer_;
   int64_t version_ = 0;
+  int64_t stale_since_ms_ = kNever;
+  bool shut_ = false;
 };
 
 }  // namespace muster

@@ -20,12 +20,19 @@ absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
     return changed.status();
   }
   r_.refused->ForgetNode(node.name);
-  if (!*changed) return absl::OkStatus();
   const NodeId id = r_.cluster->FindNode(node.name);
+  NoteHeard(id);
+  if (!*changed) return absl::OkStatus();
   r_.ledger->MarkNode(id);
   r_.claims->ReverifyNode(id, step);
   r_.facts->NodeIs(node, step);
   return absl::OkStatus();
+}
+
+void Announcements::NoteHeard(NodeId id) {
+  if (r_.cluster->node(id).heard == Heard::kNow) return;
+  r_.cluster->SetHeard(id, Heard::kNow);
+  r_.ledger->MarkNode(id);
 }
 
 absl::Status Announcements::NoteUnreadable(const UnreadableFact& fact) {
@@ -185,7 +192,11 @@ void Announcements::TakeUpFacts(Step* step) {
     return std::tie(a.facts.created_ms, a.facts.uid) < std::tie(b.facts.created_ms, b.facts.uid);
   });
   for (const KeptPod& pod : kept.pods) step->Refuse(PutPod(pod.facts, pod.submitted, step));
-  if (!kept.announcer.empty()) r_.sources->TakeStep(kept.announcer, kept.version);
+  if (!kept.announcer.empty()) {
+    r_.sources->TakeStep(kept.announcer, kept.version);
+    r_.sources->SetStaleSince(step->now_ms());
+    SetHeard(Heard::kNow, Heard::kBefore);
+  }
   r_.facts->EndTellingAgain();
   Complete("", step);
 }
@@ -235,6 +246,32 @@ void Announcements::PutAll(const std::vector<NodeDescription>& nodes, const std:
 void Announcements::TakeStep(const FactsStep& taken, Step* step) {
   r_.sources->TakeStep(taken.source, taken.version);
   r_.facts->StepTaken(taken.source, taken.version, step);
+  NoteSpoke();
+}
+
+void Announcements::SetHeard(Heard from, Heard to) {
+  for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
+    const Node& node = r_.cluster->node(id);
+    if (!node.known || !node.present || node.heard != from) continue;
+    r_.cluster->SetHeard(id, to);
+    r_.ledger->MarkNode(id);
+  }
+}
+
+void Announcements::NoteSpoke() {
+  if (r_.sources->stale_since_ms() == kNever) return;
+  r_.sources->SetStaleSince(kNever);
+  SetHeard(Heard::kBefore, Heard::kNow);
+  SetHeard(Heard::kTooLongAgo, Heard::kNow);
+}
+
+void Announcements::ShutStale(Step* step) {
+  r_.sources->SetShut();
+  SetHeard(Heard::kBefore, Heard::kTooLongAgo);
+  for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
+    if (r_.cluster->node(id).known && r_.cluster->node(id).heard == Heard::kTooLongAgo)
+      r_.claims->ReverifyNode(id, step);
+  }
 }
 
 void Announcements::TakeUpdate(const UpdateFacts& update, Step* step) {

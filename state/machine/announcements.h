@@ -75,6 +75,10 @@ class Announcements {
   void PutAll(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods, Step* step);
   // Who announced, and how far it is: a numbered step of its facts was taken.
   void TakeStep(const FactsStep& taken, Step* step);
+  // The announcer has spoken, and stands by all it said to an earlier process.
+  void NoteSpoke();
+  // It has not for too long: nothing new goes where nobody has said for so long what is there.
+  void ShutStale(Step* step);
   // What is gone first, then gangs, nodes and pods.
   void TakeUpdate(const UpdateFacts& update, Step* step);
   // Pods and nodes that a snapshot does not name are gone; members of submitted gangs stay.
@@ -82,6 +86,9 @@ class Announcements {
 
  private:
   struct Change;  // what is new about a known pod
+  void NoteHeard(NodeId id);
+  // Of every node that is there and was heard so.
+  void SetHeard(Heard from, Heard to);
   void AddPod(PodDescription facts, bool submitted, Step* step);
   void ChangePod(const Pod& pod, PodDescription facts, Step* step);
   void TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step);

@@ -71,6 +71,7 @@ void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
 // Of a node, what Cluster::Hash leaves out.
 void AddNode(const Node& node, StateHasher* hasher) {
   hasher->Add(node.facts.unschedulable);
+  hasher->Add(static_cast<int>(node.heard));
   hasher->Add(static_cast<int64_t>(node.facts.labels.size()));
   for (const auto& [key, value] : node.facts.labels) {
     hasher->Add(key);
@@ -280,6 +281,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   hasher.Add(promised_holds());
   hasher.Add(sources_.announcer());
   hasher.Add(sources_.version());
+  hasher.AddTime(sources_.stale_since_ms());
   if (!hasher.canonical()) hasher.Add(plans_.next_id());
   hasher.Add(planning_.Due());
   hasher.AddTime(kube_scheduler_.refusals_until_ms());

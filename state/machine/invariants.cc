@@ -46,7 +46,7 @@ class Expected {
       if (absl::Status same = CompareNode(id); !same.ok()) return same;
       if (absl::Status apart = CheckPromisedPorts(id); !apart.ok()) return apart;
       const Node& node = cluster_.node(id);
-      if (!node.known || !node.present || node.facts.unschedulable) continue;
+      if (!node.known || !node.counts()) continue;
       for (const auto& [resource, amount] : node.free.entries()) free.Add(resource, std::max<WideSum>(0, amount));
     }
     if (!(free == cluster_.TotalFree())) return Broken("what is free altogether is not the sum of the nodes");

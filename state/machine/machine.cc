@@ -15,6 +15,21 @@ bool HalfBoundIsNext(const Backlog& backlog) {
   return next.has_value() && backlog.queued(*next)->half_bound;
 }
 
+// Whether what an earlier process kept is for one that keeps facts itself, or not, as this one.
+absl::Status CheckKept(const Restored& restored, bool keeps_facts) {
+  if (restored.has_facts() && !keeps_facts) {
+    return absl::FailedPreconditionError(
+        "it was written without Kubernetes: nodes and pods in it were announced over gRPC, and their promises with "
+        "them; set kubernetes.enabled: false, or give another store.path");
+  }
+  if (!restored.has_facts() && restored.has_promises() && keeps_facts) {
+    return absl::FailedPreconditionError(
+        "it was written with Kubernetes: its promises are about pods that only the API server knows; set "
+        "kubernetes.enabled: true, or give another store.path");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Machine::Machine(const MachineSettings& s)
@@ -22,7 +37,7 @@ Machine::Machine(const MachineSettings& s)
       ledger_(&cluster_),
       gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority, s.keeps_facts}),
       eligibility_(&gangs_, s.cross_namespace_groups),
-      sources_(s.fact_sources),
+      sources_(s.fact_sources, s.stale_after_ms),
       plans_(&gangs_, &ledger_),
       calls_(&gangs_, &cluster_, s.nominate),
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
@@ -52,11 +67,12 @@ Machine::Machine(const MachineSettings& s)
       settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
                  &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
                 s.plan_idle_ms),
-      reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &refused_facts_, &plans_, &barrier_, &clock_, &bindings_}) {
-}
+      reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
+               &bindings_}) {}
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
+  if (absl::Status ours = CheckKept(restored_, facts_.keeps()); !ours.ok()) return ours;
   plans_.ContinueAt(restored_.next_plan());
   return absl::OkStatus();
 }
@@ -82,7 +98,8 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
 }
 
 int64_t Machine::NextDeadline() const {
-  return std::min({kube_scheduler_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next()});
+  return std::min(
+      {kube_scheduler_.refusals_until_ms(), gang_deadlines_.Next(), pod_deadlines_.Next(), sources_.ShutAt()});
 }
 
 void Machine::TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes) {
@@ -136,7 +153,10 @@ void Machine::On(const UpdateFacts& command, Step* step) {
   if (absl::Status next = sources_.CheckStep(command.step.source, command.step.version); !next.ok())
     return step->Refuse(next);
   const int64_t version = command.step.version;
-  if (version != 0 && version <= sources_.version()) return step->Answer(FactsReply{sources_.version()});  // known
+  if (version != 0 && version <= sources_.version()) {  // known
+    announcements_.NoteSpoke();
+    return step->Answer(FactsReply{sources_.version()});
+  }
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {
     return step->Refuse(possible);
   }
@@ -262,6 +282,7 @@ void Machine::On(const PlanRound& command, Step* step) { planning_.Round(command
 
 void Machine::On(const Tick&, Step* step) {
   kube_scheduler_.ExpireRefusals(step->now_ms());
+  if (sources_.ShutAt() <= step->now_ms()) announcements_.ShutStale(step);
   for (auto id = gang_deadlines_.TakeDue(step->now_ms()); id.has_value();
        id = gang_deadlines_.TakeDue(step->now_ms())) {
     const Gang& gang = gangs_.gang(*id);

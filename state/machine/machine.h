@@ -44,7 +44,7 @@ class Machine {
   Machine& operator=(const Machine&) = delete;
 
   // Takes over records written before a restart. REQUIRES: nothing was applied yet. InvalidArgument names a record that
-  // cannot be read.
+  // cannot be read; FailedPrecondition: they are of a process that was told of the world in another way.
   [[nodiscard]] absl::Status Load(const std::vector<Record>& records);
 
   // Applies one command. `now_ms` must not go back (a smaller value is taken as the last one).
@@ -91,6 +91,8 @@ class Machine {
   [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] const Bindings& bindings() const { return bindings_; }
   [[nodiscard]] const PlanningStats& planning_stats() const { return planning_.stats(); }
+  // Numbers of effects up to here may have been given by processes before this one.
+  [[nodiscard]] int64_t effects_reserved() const { return restored_.effects_reserved(); }
   [[nodiscard]] const Sources& sources() const { return sources_; }
   [[nodiscard]] const RefusedFacts& refused_facts() const { return refused_facts_; }
   // Keys of gangs and names of nodes that changed since the last call.

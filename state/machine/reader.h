@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "state/gangs/refused_facts.h"
+#include "state/gangs/sources.h"
 #include "state/machine/view.h"
 #include "state/starts/bindings.h"
 
@@ -20,6 +21,7 @@ struct ReaderRooms {
   const Ledger* ledger;
   const Gangs* gangs;
   const Eligibility* eligibility;
+  const Sources* sources;
   const RefusedFacts* refused;
   const Plans* plans;
   const Barrier* barrier;

@@ -12,7 +12,9 @@ namespace muster {
 
 struct MachineSettings {
   std::vector<std::string> fact_sources;  // must be read before anything is planned (K-13); see Sources
-  bool keeps_facts = false;  // what is announced is written down, as nobody else keeps it (gRPC-only use, S-2)
+  bool keeps_facts = false;          // what is announced is written down, as nobody else keeps it (gRPC-only use, S-2)
+  int64_t stale_after_ms = 600'000;  // how long nodes are placed on that only an earlier process was told of, once
+                                     // somebody announced them in numbered steps; 0: for ever
   GangDefaults gang;
   std::vector<std::string> scheduler_names = {"default-scheduler"};
   int32_t max_holds = 5000;             // K-4: held binds there can be at once

@@ -237,6 +237,8 @@ NodeView Reader::ViewNode(NodeId id) const {
   write(node.used, &view.used);
   write(node.reserved, &view.reserved);
   write(node.free, &view.free);
+  if (node.heard != Heard::kNow) view.stale_since_ms = r_.sources->stale_since_ms();
+  view.shut = node.heard == Heard::kTooLongAgo;
   view.refused = r_.refused->WhyNode(view.name);
   return view;
 }

@@ -156,6 +156,9 @@ struct NodeView {
   AmountsView used;
   AmountsView reserved;
   AmountsView free;
+  int64_t stale_since_ms =
+      kNever;           // since when only what an earlier process was told is known of it; kNever: it is not
+  bool shut = false;    // that is so for too long: nothing new is placed on it
   std::string refused;  // why what was announced of it last was not taken; empty: it was
 };
 

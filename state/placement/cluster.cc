@@ -24,26 +24,6 @@ int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left,
 
 }  // namespace
 
-absl::string_view ObstaclePhrase(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::kNone:
-      return "none";
-    case Obstacle::kAbsent:
-      return "the node is gone";
-    case Obstacle::kUnschedulable:
-      return "marked unschedulable";
-    case Obstacle::kTaint:
-      return "a taint the pod does not tolerate";
-    case Obstacle::kSelector:
-      return "node selector";
-    case Obstacle::kAffinity:
-      return "node affinity";
-    case Obstacle::kLearned:
-      return "refused by another filter of kube-scheduler";
-  }
-  return "";
-}
-
 absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   if (absl::Status amounts = CheckAmounts(facts.allocatable); !amounts.ok()) return amounts;
   const NodeId id = InternNode(facts.name);
@@ -68,7 +48,9 @@ void Cluster::RemoveNode(absl::string_view name) {
   if (id == kNoNode || !node(id).present) return;
   Node& node = mutable_node(id);
   CountFree(node, -1);
+  if (node.heard != Heard::kNow) --stale_nodes_;
   node.present = false;
+  node.heard = Heard::kNow;
   --present_nodes_;
   names_.Release(node.allocatable);
   node.allocatable.Clear();
@@ -76,6 +58,18 @@ void Cluster::RemoveNode(absl::string_view name) {
   Refresh(&node);
   Log(id, /*constraints=*/true, /*gained=*/false);
   ForgetIfUnused(id);
+}
+
+void Cluster::SetHeard(NodeId id, Heard heard) {
+  Node& node = mutable_node(id);
+  MUSTER_CHECK(node.present);
+  const bool was_shut = node.heard == Heard::kTooLongAgo;
+  const bool shut = heard == Heard::kTooLongAgo;
+  stale_nodes_ += (heard != Heard::kNow ? 1 : 0) - (node.heard != Heard::kNow ? 1 : 0);
+  CountFree(node, -1);
+  node.heard = heard;
+  CountFree(node, 1);
+  if (shut != was_shut) Log(id, /*constraints=*/true, /*gained=*/was_shut);
 }
 
 NodeId Cluster::FindNode(absl::string_view name) const {
@@ -113,7 +107,7 @@ void Cluster::ForgetIfUnused(NodeId id) {
 }
 
 void Cluster::CountFree(const Node& node, int64_t times) {
-  if (!node.present || node.facts.unschedulable) return;
+  if (!node.counts()) return;
   for (const auto& [id, free] : node.free.entries()) {
     if (free > 0) total_free_.Add(id, WideSum{free} * times);
   }
@@ -211,7 +205,7 @@ void Cluster::Refresh(Node* node) {
 void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
   (kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods) += times;
   ResourceSum& sums = kind == ChargeKind::kUsed ? node->used : node->reserved;
-  const bool counted = node->present && !node->facts.unschedulable;
+  const bool counted = node->counts();
   for (const auto& [id, amount] : cls.request.entries()) {
     if (amount == 0) continue;
     const WideSum change = WideSum{amount} * times;
@@ -256,96 +250,6 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   const bool changed = gained && kind == ChargeKind::kUsed && ForgetRefusals(id);
   Log(id, /*constraints=*/changed, gained);
   ForgetIfUnused(id);
-}
-
-Obstacle OwnObstacle(const NodeDescription& node, const PodTemplate& shape) {
-  for (const auto& [key, value] : shape.node_selector) {
-    const auto label = node.labels.find(key);
-    if (label == node.labels.end() || label->second != value) return Obstacle::kSelector;
-  }
-  const auto matches = [&](const NodeSelectorTerm& term) { return Matches(term, node.name, node.labels); };
-  return shape.has_affinity && absl::c_none_of(shape.affinity, matches) ? Obstacle::kAffinity : Obstacle::kNone;
-}
-
-Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
-  const Node& node = this->node(id);
-  const PodClass& c = pod_class(cls);
-  if (!node.present) return Obstacle::kAbsent;
-  if (node.facts.unschedulable) {
-    // kube-scheduler reads `unschedulable` as this taint, which a pod may tolerate.
-    static const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
-    const bool tolerated =
-        absl::c_any_of(c.shape.tolerations, [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
-    if (!tolerated) return Obstacle::kUnschedulable;
-  }
-  if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;
-  if (const Obstacle own = OwnObstacle(node.facts, c.shape); own != Obstacle::kNone) return own;
-  if (!c.excluded.empty() && c.excluded.contains(id)) return Obstacle::kLearned;
-  return Obstacle::kNone;
-}
-
-int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
-  const Node& node = this->node(id);
-  const PodClass& c = pod_class(cls);
-  if (!c.shape.host_ports.empty()) {
-    for (const PortCharges& held : node.ports) {
-      for (const HostPort& port : c.shape.host_ports) {
-        if (Conflicts(held.port, port)) return 0;
-      }
-    }
-    limit = std::min(limit, 1);
-  }
-  if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // without dividing
-  return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
-}
-
-bool Cluster::FitsWith(NodeId id, ClassId cls, const ResourceSum& regained) const {
-  const Node& node = this->node(id);
-  return absl::c_all_of(pod_class(cls).request.entries(), [&](const ResourceVector::Entry& entry) {
-    return entry.amount <= 0 || entry.amount <= node.Left(entry.id) + regained.Get(entry.id);
-  });
-}
-
-int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
-  const Node& node = this->node(id);
-  const ResourceVector& request = pod_class(cls).request;
-  int64_t sum = 0;
-  int64_t count = 0;
-  const auto add = [&](ResourceId resource) {
-    const int64_t offered = node.allocatable.Get(resource);
-    ++count;
-    if (offered <= 0) return;
-    const int64_t taken = std::clamp<int64_t>(offered - node.free.Get(resource), 0, offered);
-    sum += taken * 1000 / offered;  // fits: at most 2^53 is offered
-  };
-  for (const auto& [resource, amount] : request.entries()) {
-    if (resource != kPods && amount > 0) add(resource);
-  }
-  if (count == 0) add(kPods);
-  return static_cast<int32_t>(sum / count);
-}
-
-bool Cluster::ReservationsExceed(NodeId id) const {
-  const Node& node = this->node(id);
-  return absl::c_any_of(node.reserved.entries(), [&](const ResourceSum::Entry& entry) {
-    return entry.amount > 0 && node.free.Get(entry.id) < 0;
-  });
-}
-
-bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
-  const std::vector<HostPort>& ports = pod_class(cls).shape.host_ports;
-  return absl::c_any_of(ports, [&](const HostPort& port) {
-    int32_t holders = 0;
-    for (const PortCharges& held : node(id).ports) {
-      if (Conflicts(held.port, port)) holders += held.used + held.reserved;
-    }
-    const auto own = absl::c_count_if(ports, [&](const HostPort& other) { return Conflicts(other, port); });
-    return holders > own;
-  });
-}
-
-bool Cluster::Carries(NodeId id, ClassId cls) const {
-  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls);
 }
 
 void Cluster::Log(NodeId node, bool constraints, bool gained) {

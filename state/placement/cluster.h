@@ -36,14 +36,17 @@ inline constexpr ClassId kNoClass = -1;
 enum class ChargeKind : uint8_t { kUsed, kReserved };
 
 // Why a class cannot use a node at all, whatever is free there.
-enum class Obstacle : uint8_t { kNone, kAbsent, kUnschedulable, kTaint, kSelector, kAffinity, kLearned };
-inline constexpr size_t kObstacles = 7;
+enum class Obstacle : uint8_t { kNone, kAbsent, kStale, kUnschedulable, kTaint, kSelector, kAffinity, kLearned };
+inline constexpr size_t kObstacles = 8;
 
 // The obstacle as a phrase: "a taint the pod does not tolerate".
 [[nodiscard]] absl::string_view ObstaclePhrase(Obstacle obstacle);
 
 // What of the pod's own choosing keeps it off a node with these facts: kSelector, kAffinity or kNone.
 [[nodiscard]] Obstacle OwnObstacle(const NodeDescription& node, const PodTemplate& shape);
+
+// Whether what is known of a node was said to this process, or only to one before it (S-2).
+enum class Heard : uint8_t { kNow, kBefore, kTooLongAgo };
 
 // A host port on a node, and how many charges hold it.
 struct PortCharges {
@@ -56,6 +59,7 @@ struct PortCharges {
 struct Node {
   bool known = false;    // false: this id is unused
   bool present = false;  // false: only known because pods are bound to it
+  Heard heard = Heard::kNow;
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
   ResourceVector free;  // what is left, as near as it can be told: at least -2^62; negative where facts say more than
@@ -66,6 +70,8 @@ struct Node {
   std::vector<PortCharges> ports;  // held by some charge
   NodeDescription facts;
 
+  // What is free here counts as free altogether.
+  [[nodiscard]] bool counts() const { return present && !facts.unschedulable && heard != Heard::kTooLongAgo; }
   [[nodiscard]] WideSum Left(ResourceId id) const {
     return WideSum{allocatable.Get(id)} - used.Get(id) - reserved.Get(id);
   }
@@ -100,6 +106,8 @@ class Cluster {
   absl::StatusOr<bool> UpsertNode(const NodeDescription& facts);
   // The node is gone; what is charged to it stays until those pods go.
   void RemoveNode(absl::string_view name);
+  // Says how the node was heard of; kTooLongAgo: nothing new goes there (Obstacle::kStale). REQUIRES: present.
+  void SetHeard(NodeId id, Heard heard);
   [[nodiscard]] NodeId FindNode(absl::string_view name) const;
   // The node of that name, created absent when unknown.
   NodeId InternNode(absl::string_view name);
@@ -107,6 +115,8 @@ class Cluster {
   // Ids run from 0 to node_limit()-1; some may be unused (node(id) absent and without charges).
   [[nodiscard]] NodeId node_limit() const { return static_cast<NodeId>(nodes_.size()); }
   [[nodiscard]] int32_t present_nodes() const { return present_nodes_; }
+  // Present ones that nobody has announced to this process.
+  [[nodiscard]] int32_t stale_nodes() const { return stale_nodes_; }
   // Sum of free over present, schedulable nodes, negative parts left out (P-10).
   [[nodiscard]] const ResourceSum& TotalFree() const { return total_free_; }
 
@@ -178,6 +188,7 @@ class Cluster {
   absl::flat_hash_map<std::string, NodeId> node_ids_;
   NodeOrder order_;
   int32_t present_nodes_ = 0;
+  int32_t stale_nodes_ = 0;
   ResourceSum total_free_;
   std::vector<std::unique_ptr<PodClass>> classes_;
   std::vector<ClassId> unused_classes_;

@@ -52,6 +52,9 @@ struct KeptFacts {
   std::string announcer;
   int64_t version = 0;
 
+  [[nodiscard]] bool any() const {
+    return !nodes.empty() || !pods.empty() || !objects.empty() || !submissions.empty() || !announcer.empty();
+  }
   // The record, if it is of such a kind: `*known`. InvalidArgument, without the record's name: it cannot be read.
   [[nodiscard]] absl::Status Read(const Record& record, bool* known);
 };

@@ -15,6 +15,7 @@ constexpr char kGang[] = "gang";
 constexpr char kStart[] = "start";
 constexpr char kCommit[] = "commit";
 constexpr char kPlans[] = "plans";
+constexpr char kEffects[] = "effects";
 constexpr int32_t kFormat = 1;
 
 void Write(absl::string_view kind, std::string key, std::string value, Step* step) {
@@ -77,10 +78,16 @@ void WritePlansRecord(int64_t next, Step* step) {
   Write(kPlans, "", record.SerializeAsString(), step);
 }
 
+Record EffectsRecord(int64_t reserved) {
+  store::v1::EffectsRecord record;
+  record.set_reserved(reserved);
+  return {.kind = kEffects, .key = "", .format = kFormat, .value = record.SerializeAsString()};
+}
+
 absl::Status Restored::Load(absl::Span<const Record> records) {
   for (const Record& record : records) {
     if (absl::Status loaded = LoadOne(record); !loaded.ok()) return loaded;
-    nothing_ = false;
+    nothing_ = nothing_ && record.kind == kEffects;
   }
   return absl::OkStatus();
 }
@@ -122,11 +129,18 @@ absl::Status Restored::LoadOne(const Record& record) {
     next_plan_ = std::max(next_plan_, parsed.next());
     return absl::OkStatus();
   }
+  if (record.kind == kEffects) {
+    store::v1::EffectsRecord parsed;
+    if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable EffectsRecord");
+    effects_reserved_ = std::max(effects_reserved_, parsed.reserved());
+    return absl::OkStatus();
+  }
   bool known = false;
   if (const absl::Status read = facts_.Read(record, &known); !read.ok()) return Unreadable(record, read.message());
   if (known) return absl::OkStatus();
-  return Unreadable(record,
-                    "unknown kind; expected gang, start, commit, plans, node, pod, podgroup, announcer or submission");
+  return Unreadable(
+      record,
+      "unknown kind; expected gang, start, commit, plans, effects, node, pod, podgroup, announcer or submission");
 }
 
 std::optional<Kept> Restored::ClaimGang(const std::string& key) {

@@ -52,6 +52,8 @@ void WriteCommitRecord(Commitment commitment, Step* step);
 void DeleteCommitRecord(absl::string_view uid, Step* step);
 // Plans are numbered below `next` until the next such record.
 void WritePlansRecord(int64_t next, Step* step);
+// Effects are numbered up to `reserved` until the next such record.
+[[nodiscard]] Record EffectsRecord(int64_t reserved);
 
 // What an earlier process wrote, until its things appear. Not thread-safe.
 class Restored {
@@ -60,6 +62,10 @@ class Restored {
   [[nodiscard]] absl::Status Load(absl::Span<const Record> records);
   // Nothing was written before.
   [[nodiscard]] bool empty() const { return nothing_; }
+  // Of the process that wrote it: it kept what it was told itself (gRPC-only use), or something that only makes sense
+  // together with what others know (Kubernetes). Neither: nothing tells.
+  [[nodiscard]] bool has_facts() const { return facts_.any(); }
+  [[nodiscard]] bool has_promises() const { return !gangs_.empty() || !commitments_.empty() || !starts_.empty(); }
   // What was kept of the gang, once.
   [[nodiscard]] std::optional<Kept> ClaimGang(const std::string& key);
   [[nodiscard]] const std::vector<Commitment>& commitments() const { return commitments_; }
@@ -69,6 +75,8 @@ class Restored {
   [[nodiscard]] KeptFacts TakeFacts() { return std::exchange(facts_, {}); }
   // Numbers of plans that may have been given are below it.
   [[nodiscard]] int64_t next_plan() const { return next_plan_; }
+  // Numbers of effects that may have been given are up to it.
+  [[nodiscard]] int64_t effects_reserved() const { return effects_reserved_; }
   // Everything was announced: what nobody claimed belongs to nobody. The commitments of the pods `taken` stand, and so
   // do the starts that they are part of.
   void ForgetRest(const std::vector<std::string>& taken, Step* step);
@@ -81,6 +89,7 @@ class Restored {
   std::vector<Commitment> commitments_;
   absl::btree_map<int64_t, Start> starts_;
   int64_t next_plan_ = 1;
+  int64_t effects_reserved_ = 0;
   KeptFacts facts_;
 };
 

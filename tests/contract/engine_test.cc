@@ -94,8 +94,79 @@ TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
   EXPECT_EQ(engine.stats().store_trouble, "");
   const absl::StatusOr<Store::Contents> kept = store.TakeOver();
   ASSERT_TRUE(kept.ok());
-  ASSERT_EQ(kept->records.size(), 1U);
+  ASSERT_EQ(kept->records.size(), 2U);
   EXPECT_EQ(RecordName(kept->records.front()), "commit/u-a");
+  EXPECT_EQ(RecordName(kept->records.back()), "effects/");
+}
+
+// Of one store, whichever process numbers them.
+TEST(Engine, NoEffectHasTheNumberOfAnother) {
+  class NumberingSink : public EffectSink {
+   public:
+    void Carry(std::vector<Effect> effects) override { next += static_cast<int64_t>(effects.size()); }
+    int64_t next = 0;
+  };
+  MemoryStore store;
+  int64_t last = 0;
+  for (int life = 0; life < 3; ++life) {
+    NumberingSink sink;
+    EngineOptions options;
+    options.first_effect = [&](int64_t number) { sink.next = number; };
+    Engine engine(MachineSettings(), options, &store, &sink);
+    ASSERT_TRUE(engine.Start().ok());
+    EXPECT_EQ(sink.next, life == 0 ? 1 : sink.next);
+    EXPECT_GT(sink.next, last);
+    const int64_t first = sink.next;
+    ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+    ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+    const int pods = 3'000 * life;  // of one life more than are reserved at once
+    for (int i = 0; i <= pods; ++i) {
+      const std::string name = absl::StrCat("p", life, "-", i);
+      ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(name, "", 0)}).ok());
+      ASSERT_TRUE(engine.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
+      ASSERT_TRUE(engine.Announce(RemovePod{"u-" + name}).ok());
+    }
+    ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+    EXPECT_GT(sink.next, first);
+    last = sink.next - 1;
+  }
+}
+
+// The end of a question's time is told while the store takes nothing.
+TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  Notification late;
+  engine.AskAsync(Tick{}, std::chrono::steady_clock::now() - std::chrono::seconds(1), [&](const auto& reply) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status()));
+    late.Notify();
+  });
+  EXPECT_TRUE(late.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  Notification refused;
+  engine.AskAsync(SubmitGang{.id = "s", .name_space = "d", .name = "g"}, std::chrono::steady_clock::time_point::max(),
+                  [&](const auto& reply) {
+                    EXPECT_TRUE(absl::IsInvalidArgument(reply.status())) << reply.status();
+                    refused.Notify();
+                  });
+  EXPECT_TRUE(refused.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  // What another's command did is told when that is sure.
+  Notification unsure;
+  engine.AskAsync(AskGang{"s"}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
+    EXPECT_TRUE(absl::IsNotFound(reply.status()));
+    unsure.Notify();
+  });
+  EXPECT_FALSE(unsure.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  store.Open(/*failures=*/0);
+  EXPECT_TRUE(unsure.WaitForNotificationWithTimeout(absl::Seconds(10)));
 }
 
 TEST(Engine, AnUnreadableStoreIsNamed) {
@@ -133,7 +204,7 @@ TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
                     .ok());
   }
   answered.WaitForNotification();
-  EXPECT_EQ(witness_.Take(), (std::vector<std::string>{"stored 2", "published", "carried 1", "replied", "answered"}));
+  EXPECT_EQ(witness_.Take(), (std::vector<std::string>{"stored 3", "published", "carried 1", "replied", "answered"}));
   engine_.Unlisten(listener);
   Put(SomePod("b", "", 0));
   Flush();

@@ -176,7 +176,7 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
 
 // The announcer goes on where it was; nobody else takes its place by that.
 TEST(Restarted, FactsAndTheirVersionAreThere) {
-  RunningMusterd musterd;
+  RunningMusterd musterd("facts: {staleAfter: 1s}\n");
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
   v1::SnapshotPart part;
   part.set_source("orchestrator");
@@ -192,7 +192,24 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   musterd.Start();
   client = ClientOf(musterd);
   EXPECT_EQ(client->GetFactsStatus()->version(), 7);
-  EXPECT_EQ(client->ListNodes()->nodes_size(), 1);
+  ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
+  EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  // Nobody speaks for longer than facts.staleAfter: nothing is placed, and a gang that asks is told why.
+  for (int i = 0; i < 100 && !client->ListNodes()->nodes(0).stale_too_long(); ++i)
+    absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_TRUE(client->ListNodes()->nodes(0).stale_too_long());
+  v1::SubmitGangRequest submit;
+  submit.set_request_id("late");
+  submit.mutable_gang()->set_name("late");
+  submit.mutable_gang()->set_min_member(1);
+  v1::MemberSet* members = submit.add_members();
+  members->set_count(1);
+  (*members->mutable_shape()->mutable_requests())["cpu"] = "1";
+  const absl::StatusOr<v1::Submission> waits = client->SubmitGang(submit);
+  ASSERT_TRUE(waits.ok()) << waits.status();
+  EXPECT_EQ(waits->state(), v1::Submission::WAITING);
+  EXPECT_NE(waits->reason().text().find("1 node: not announced since musterd started"), std::string::npos)
+      << waits->reason().text();
   const absl::StatusOr<v1::Gang> gang = client->GetGang("default", "made");
   ASSERT_TRUE(gang.ok()) << gang.status();
   EXPECT_EQ(gang->rules().min_member(), 5);
@@ -202,6 +219,11 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   *next.add_nodes() = NodeOf("b", 4);
   EXPECT_TRUE(client->UpdateFacts(next).ok());
   EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
+  const v1::ListNodesResponse fresh = *client->ListNodes();
+  for (const v1::Node& node : fresh.nodes()) EXPECT_EQ(node.stale_since_unix_ms(), 0) << node.name();
+  const auto state = [&] { return client->GetSubmission("late")->state(); };
+  for (int i = 0; i < 100 && state() != v1::Submission::PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(state(), v1::Submission::PLANNED);
   next.set_version(10);
   EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a gap is a gap";
   // A stop that is no crash, and what was removed stays so.

@@ -116,6 +116,22 @@ TEST(StateHasherRoom, OneNumberWhateverItsType) {
   EXPECT_EQ(HashOf(-1), HashOf(int64_t{-1})) << "a negative int is the same number as a negative int64";
 }
 
+// In canonical form a number that is given in turn counts by the order in which it is met, and 0 is none.
+TEST(StateHasherRoom, GivenNumbersByTheirOrder) {
+  const auto given = [](std::initializer_list<int64_t> plans) {
+    StateHasher hasher(1'000);
+    for (const int64_t plan : plans) hasher.AddGiven(StateHasher::Given::kPlan, plan);
+    return hasher.value();
+  };
+  EXPECT_EQ(given({7, 9, 7}), given({70, 3, 70}));
+  EXPECT_NE(given({7, 9, 7}), given({7, 9, 9}));
+  EXPECT_NE(given({7, 0}), given({7, 9}));
+  EXPECT_EQ(given({0, 7}), given({0, 8}));
+  StateHasher as_given;
+  as_given.AddGiven(StateHasher::Given::kPlan, 7);
+  EXPECT_EQ(as_given.value(), HashOf(7));
+}
+
 TEST(StateHasherRoom, TellsApart) {
   const std::set<uint64_t> values = {
       HashOf(),

@@ -45,6 +45,20 @@ class ClassIndexTest : public ClusterTest {
   }
 };
 
+// Ranks that were given anew are read anew.
+TEST_F(ClassIndexTest, ByNameHoweverManyCameBetweenTwo) {
+  const ClassId cls = Acquire(1);
+  Put("a", 10);
+  const int64_t epoch = cluster_.order().epoch();
+  for (int i = 99; i >= 10 && cluster_.order().epoch() == epoch; --i) {
+    Put(absl::StrCat("m", i), 10);
+    EXPECT_EQ(Best(cls), Scanned(cls)) << i;
+  }
+  EXPECT_NE(cluster_.order().epoch(), epoch) << "or nothing is tested here";
+  Put("b", 10);
+  EXPECT_EQ(Best(cls), Scanned(cls));
+}
+
 TEST_F(ClassIndexTest, TheFullestNodeFirstThenByName) {
   const ClassId cls = Acquire(2);
   EXPECT_EQ(Best(cls), Names{});

@@ -76,6 +76,7 @@ TEST(ConstraintsRoom, EveryOperatorOfNodeAffinity) {
       {"gen", Op::kGt, {"six"}, false},
       {"gen", Op::kGt, {"6.5"}, false},
       {"gen", Op::kLt, {"nine"}, false},
+      {"gen", static_cast<Op>(99), {"7"}, false},  // of nobody
   };
   for (size_t i = 0; i < cases.size(); ++i) {
     const auto& [key, op, values, matches] = cases[i];

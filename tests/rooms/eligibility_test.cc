@@ -77,6 +77,8 @@ TEST_F(EligibilityTest, WhyAGangIsUninitialised) {
   EXPECT_TRUE(Says(eligibility_.StructureReason(waits), ReasonCode::kUnknownGang, "d/waits does not exist yet"));
   Declare("waits", GangDeclaration());
   EXPECT_TRUE(Says(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "no minimum"));
+  EXPECT_TRUE(Says(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "the PodGroup's spec.minMember"));
+  EXPECT_EQ(eligibility_.StructureReason(waits).text.find("koordinator"), std::string::npos) << "not its pods' words";
   GangDeclaration declaration;
   declaration.unreadable_minimum = "spec.minMember: many";
   Declare("waits", declaration);

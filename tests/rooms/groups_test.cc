@@ -28,6 +28,17 @@ TEST_F(GroupsTest, AGangAloneStands) {
   EXPECT_EQ(&eligibility_.LeaderOf(gang), &gang);
 }
 
+// A list that nobody lists any more leaves its id to the next: ids do not run away.
+TEST(GroupRegisterTest, IdsAreGivenAgain) {
+  GroupRegister groups;
+  groups.Set(0, "d/a", {"d/a", "d/b"});
+  const GroupId id = groups.Of(0);
+  groups.Set(0, "d/a", {});
+  EXPECT_EQ(groups.Of(0), kNoGroup);
+  groups.Set(1, "d/c", {"d/c", "d/d"});
+  EXPECT_EQ(groups.Of(1), id);
+}
+
 // D-10: a group stands only when every gang in it lists the same set, itself included.
 TEST_F(GroupsTest, EveryGangListsTheSame) {
   const Gang& a = Declare("a", 1, {"d/b", "d/c"});

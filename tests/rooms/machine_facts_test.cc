@@ -22,6 +22,14 @@ class MachineFacts : public WholeMachine {
   }
 };
 
+// Which step is next changes what is answered later.
+TEST_F(MachineFacts, TheHashKnowsTheVersion) {
+  Apply(ReplaceFacts{{"a", 1}, {}, {}});
+  const uint64_t before = machine_.Hash();
+  Apply(UpdateFacts{.step = {"a", 2}});
+  EXPECT_NE(machine_.Hash(), before);
+}
+
 TEST_F(MachineFacts, AStepIsTakenAsAWholeOrNotAtAll) {
   Apply(UpsertPod{Lone("known", 1)});
   PodDescription nameless = Lone("x", 1);

@@ -1,14 +1,17 @@
 // What another process makes of the records of one that died, and of what it reads (SPEC K-13, S-2).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "state/machine/machine.h"
+#include "state/records/records.h"
 
 namespace muster {
 namespace {
@@ -90,6 +93,35 @@ TEST_F(Restarts, APermitIsKept) {
   EXPECT_EQ(store_.count("start/1"), 1U) << "not all of it is bound";
   EXPECT_EQ(Apply(PostBind{"g-2", "n"}).status, absl::OkStatus());
   EXPECT_EQ(store_.count("start/1"), 0U);
+}
+
+// What was bound before the crash was no start that was interrupted, whatever became of a member since.
+TEST_F(Restarts, AStartOfWhichAllIsBoundWasWhole) {
+  PodDescription one = Member("g", "g-1");
+  PodDescription two = Member("g", "g-2");
+  Restart({one, two});
+  Permit("g-1");
+  Permit("g-2");
+  one.node_name = two.node_name = "n";
+  two.phase = PodPhase::kFailed;
+  Restart({one, two});
+  EXPECT_TRUE(At("g").kept.satisfied);
+  EXPECT_EQ(store_.count("commit/g-1"), 0U);
+}
+
+// D-10: a gang of the group that Muster may place now is news to one whose pods their caller places, the first already.
+TEST_F(Restarts, OnePodThatMayBePlacedIsNewsToItsGroup) {
+  const std::vector<std::string> group = {"d/g", "d/h"};
+  PodDescription gated = Member("h", "h-1", group);
+  gated.scheduler_name.clear();
+  gated.other_gates = true;
+  PodDescription other = gated;
+  other.uid = other.name = "h-2";
+  Restart({Member("g", "g-1", group), Member("g", "g-2", group), gated, other});
+  const std::string before = At("g").reason.text;
+  gated.other_gates = false;
+  Apply(UpsertPod{gated});  // looks at the invariants: what is told is what is meant
+  EXPECT_NE(At("g").reason.text, before);
 }
 
 // It ends as it would have ended without the restart: when it was not used in time, or the pod is elsewhere or gone.
@@ -284,10 +316,12 @@ TEST_F(Restarts, NumbersOfPlansAreNotGivenTwice) {
 class KeptFactsTest : public testing::Test {
  protected:
   KeptFactsTest() { Begin(); }
-  void Apply(const Command& command) {
+  void Apply(const Command& command) { EXPECT_EQ(Try(command), absl::OkStatus()); }
+  absl::Status Try(const Command& command) {
     Outcome out;
-    machine_->Apply(command, 1'000, &out);
-    EXPECT_TRUE(out.status.ok()) << out.status;
+    machine_->Apply(command, now_ms_, &out);
+    reply_ = out.reply;
+    EXPECT_EQ(machine_->CheckInvariants(), absl::OkStatus());
     for (const Record& record : out.records) {
       if (record.value.empty()) {
         records_.erase(RecordName(record));
@@ -295,10 +329,12 @@ class KeptFactsTest : public testing::Test {
         records_[RecordName(record)] = record;
       }
     }
+    return out.status;
   }
   void Begin() {
     MachineSettings settings;
     settings.keeps_facts = true;
+    settings.stale_after_ms = 60'000;
     machine_ = std::make_unique<Machine>(settings);
     std::vector<Record> records;
     for (const auto& [name, record] : records_) records.push_back(record);
@@ -316,8 +352,28 @@ class KeptFactsTest : public testing::Test {
     return pod;
   }
 
+  static NodeDescription NodeNamed(const std::string& name) {
+    return {.name = name, .allocatable = {{"cpu", 1'000}, {"pods", 10}}};
+  }
+  [[nodiscard]] std::string Stale() const {
+    std::string out;
+    for (const char* name : {"m", "n"}) {
+      const std::optional<NodeView> view = machine_->ViewNode(std::string(name));
+      if (view.has_value() && view->stale_since_ms != kNever) out += view->shut ? absl::StrCat(name, "!") : name;
+    }
+    EXPECT_EQ(machine_->cluster().stale_nodes(),
+              std::count_if(out.begin(), out.end(), [](char c) { return c != '!'; }));
+    return out;
+  }
+  [[nodiscard]] SubmissionReply Asked() {
+    Apply(AskGang{"s"});
+    return std::get<SubmissionReply>(reply_);
+  }
+
   std::unique_ptr<Machine> machine_;
   std::map<std::string, Record> records_;
+  int64_t now_ms_ = 1'000;
+  Reply reply_;
 };
 
 // D-9: who came first has the word, whatever the others are called.
@@ -352,6 +408,104 @@ TEST_F(KeptFactsTest, WhatIsGoneStaysGone) {
   Begin();
   EXPECT_EQ(machine_->FindPod("a"), nullptr);
   EXPECT_FALSE(machine_->ViewNode("n").has_value());
+}
+
+// S-2: what an earlier process was told is stale until whoever told it speaks again.
+TEST_F(KeptFactsTest, NodesAreStaleUntilTheirAnnouncerSpeaks) {
+  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n"), NodeNamed("m")}, {}});
+  EXPECT_EQ(Stale(), "");
+  Begin();
+  EXPECT_EQ(Stale(), "mn");
+  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 1'000);
+  EXPECT_FALSE(Try(UpdateFacts{.step = {"a", 9}}).ok()) << "a gap";
+  EXPECT_FALSE(Try(UpdateFacts{.step = {"b", 6}}).ok()) << "somebody else";
+  EXPECT_EQ(Stale(), "mn");
+  Apply(UpdateFacts{.step = {"", 0}, .nodes = {NodeNamed("n")}});
+  EXPECT_EQ(Stale(), "m") << "said by hand";
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_->TakeChanged(&gangs, &nodes);
+  Apply(UpdateFacts{.step = {"a", 6}});
+  EXPECT_EQ(Stale(), "");
+  machine_->TakeChanged(&gangs, &nodes);
+  EXPECT_EQ(nodes, std::vector<std::string>{"m"}) << "readers are told";
+  Begin();
+  EXPECT_EQ(Stale(), "mn");
+  Apply(UpdateFacts{.step = {"a", 6}});  // what it said last, again
+  EXPECT_EQ(Stale(), "");
+  Begin();
+  Apply(RemoveNode{"m"});
+  EXPECT_EQ(Stale(), "n");
+  Apply(ReplaceFacts{{"b", 1}, {NodeNamed("n")}, {}});  // another takes over
+  EXPECT_EQ(Stale(), "");
+}
+
+// What was said by hand only has nobody who could say it again.
+TEST_F(KeptFactsTest, WhatWasSaidByHandStands) {
+  Apply(UpdateFacts{.step = {"", 0}, .nodes = {NodeNamed("n")}});
+  Begin();
+  EXPECT_EQ(Stale(), "");
+  EXPECT_EQ(machine_->NextDeadline(), kNever);
+}
+
+TEST_F(KeptFactsTest, NothingNewGoesWhereNobodySpokeForTooLong) {
+  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
+  Begin();
+  SubmitGang submit{.id = "s", .name_space = "d", .name = "g", .ttl_ms = 600'000};
+  submit.declaration.min_member = 1;
+  submit.pods.resize(1);
+  submit.pods[0].uid = submit.pods[0].name = "p";
+  submit.pods[0].shape.requests = {{"cpu", 600}};
+  Apply(submit);
+  ASSERT_EQ(Asked().state, SubmissionReply::State::kPlanned) << "not for so long yet";
+  const int64_t plan = Asked().plan;
+  ASSERT_EQ(machine_->sources().ShutAt(), 61'000);
+  EXPECT_LE(machine_->NextDeadline(), 61'000);
+  now_ms_ = 60'999;
+  Apply(Tick{});
+  EXPECT_EQ(Asked().state, SubmissionReply::State::kPlanned);
+  now_ms_ = 61'000;
+  Apply(Tick{});
+  EXPECT_EQ(Stale(), "n!");
+  Apply(PlanRound{});
+  EXPECT_NE(Asked().reason.text.find("1 node: not announced since musterd started"), std::string::npos)
+      << Asked().reason.text;
+  EXPECT_FALSE(Try(ConfirmGang{"s", plan}).ok());
+  EXPECT_EQ(machine_->cluster().TotalFree().Get(kCpu), 0) << "it is nobody's to promise";
+  EXPECT_EQ(machine_->sources().ShutAt(), kNever) << "once";
+  Apply(UpsertPod{Declares("alone", 1, 0)});
+  Apply(FindNodes{"alone", {"n"}});
+  EXPECT_TRUE(std::get<NodesReply>(reply_).nodes.empty());
+  // Who told it of the node speaks again, with nothing new to say: the gang goes by itself.
+  Apply(UpdateFacts{.step = {"a", 6}});
+  ASSERT_TRUE(machine_->PlanningDue());
+  Apply(PlanRound{});
+  ASSERT_EQ(Asked().state, SubmissionReply::State::kPlanned) << Asked().reason.text;
+  Apply(ConfirmGang{"s", Asked().plan});
+  // What runs there is not touched, however long nobody speaks.
+  Begin();
+  now_ms_ = 200'000;
+  Apply(Tick{});
+  EXPECT_EQ(Stale(), "n!");
+  EXPECT_EQ(machine_->FindPod("p")->facts.node_name, "n");
+}
+
+// A store tells what it was written for: nobody else takes it up and throws away what it does not understand.
+TEST_F(KeptFactsTest, AStoreIsForOneWayOfBeingTold) {
+  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
+  std::vector<Record> facts;
+  for (const auto& [name, record] : records_) facts.push_back(record);
+  const absl::Status other = Machine(MachineSettings()).Load(facts);
+  EXPECT_TRUE(absl::IsFailedPrecondition(other)) << other;
+  Outcome out;
+  Step writes(1'000, &out);
+  WriteCommitRecord({"u", "n", "d/g", 0, true, 1'000}, &writes);
+  MachineSettings keeps;
+  keeps.keeps_facts = true;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Machine(keeps).Load(out.records)));
+  EXPECT_TRUE(Machine(MachineSettings()).Load(out.records).ok());
+  EXPECT_TRUE(Machine(keeps).Load({EffectsRecord(7)}).ok()) << "says nothing of either";
+  EXPECT_TRUE(Machine(MachineSettings()).Load({EffectsRecord(7)}).ok());
 }
 
 }  // namespace

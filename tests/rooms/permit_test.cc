@@ -113,6 +113,21 @@ TEST_F(VerbsTest, ThePodsOwnNominationIsNotInItsWay) {
   EXPECT_EQ(ReservedOn("n"), 4) << "refused: its nomination stands again";
 }
 
+// A place of the plan is the pod's to take, whatever the gang's other members may do by themselves (G-13).
+TEST_F(VerbsTest, AMemberWithAPlaceTakesIt) {
+  Serve();
+  const Gang& gang = PutGang("g", 1);
+  Statement statement(&cluster_);
+  const ClassId cls = PodAt("g-1").cls;
+  statement.Allocate(cluster_.FindNode("n"), cls, 1);
+  plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, 0, 1}}, 0, true);
+  plans_.Offer(PodAt("g-1"), 0);
+  gangs_.SetSatisfied(gang, true);
+  ASSERT_TRUE(eligibility_.PassesOneByOne(gang));
+  Permit("g-1", "n", 1);
+  EXPECT_EQ(UsedOn("n") + ReservedOn("n"), 1) << "once";
+}
+
 // G-8: once satisfied, nobody of a once-satisfied gang is held. G-7: nobody is held twice.
 TEST_F(VerbsTest, ASatisfiedGangHoldsNobody) {
   PutGang("g", 3);

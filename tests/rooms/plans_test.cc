@@ -59,6 +59,24 @@ TEST_F(PlansTest, TakesOverWhatAStatementReserved) {
   EXPECT_EQ(Plans::FindFree(plan, cls, n_), -1);
 }
 
+// P-11: of the places that it may take a pod takes the dearest, and leaves the others to those that may take no other.
+TEST_F(PlansTest, APodLeavesTheCheaperPlaces) {
+  PutGang("g", 1);
+  PodDescription cheap = Facts("cheap", 1, "g", 1);
+  cheap.priority = 5;
+  PodDescription dear = Facts("dear", 1, "g", 1);
+  dear.priority = 20;
+  Put(cheap);
+  Put(dear);
+  const Gang& gang = GangAt("g");
+  Statement statement(&cluster_);
+  const ClassId cls = PodAt("dear").cls;
+  statement.Allocate(m_, cls, 2);
+  plans_.Make(gang, 7, kT0, statement.Commit(), {{cls, 9, 1}, {cls, 5, 1}}, 3, true);
+  plans_.Offer(PodAt("dear"), 1);
+  EXPECT_TRUE(plans_.HasPlaceFor(PodAt("cheap")));
+}
+
 TEST_F(PlansTest, AHeldSlotStaysHeldWhenItIsOfferedAgain) {
   const Gang& gang = PutGang("g", 1);
   const Plan& plan = Make(gang, 1, 0);

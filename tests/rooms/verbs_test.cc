@@ -10,6 +10,7 @@ namespace {
 
 TEST_F(VerbsTest, PreFilterSaysWhatStandsInTheWay) {
   EXPECT_EQ(PreFilter("nobody"), ReasonCode::kUnknownPod);
+  EXPECT_FALSE(verbs_.OnPreFilter({"nobody"}, kT0).passes);
   PutLone("lone", 1);
   EXPECT_TRUE(verbs_.OnPreFilter({"lone"}, kT0).passes);
   PutMember("g-1", 1, "g", 2);
@@ -275,7 +276,9 @@ TEST_F(VerbsTest, WhoIsNotPermittedThereIsNotBound) {
   EXPECT_EQ(pod.facts.node_name, "n");
   EXPECT_EQ(UsedOn("n"), 1);
   EXPECT_TRUE(verbs_.OnPostBind(pod, "n", &*step_).ok());
-  EXPECT_TRUE(absl::IsFailedPrecondition(verbs_.OnPostBind(pod, "m", &*step_)));
+  const absl::Status elsewhere = verbs_.OnPostBind(pod, "m", &*step_);
+  EXPECT_TRUE(absl::IsFailedPrecondition(elsewhere));
+  EXPECT_NE(elsewhere.message().find("is bound to node n already"), absl::string_view::npos) << elsewhere;
 }
 
 // --- gangs in each other's way (P-6) ---

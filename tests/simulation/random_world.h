@@ -52,6 +52,7 @@ class RandomWorld {
   [[nodiscard]] MachineSettings OwnSettings() const {
     MachineSettings settings = Settings();
     settings.keeps_facts = keeps_facts_;
+    settings.stale_after_ms = 5'000;
     return settings;
   }
   // The lives of all processes from now on are written down.

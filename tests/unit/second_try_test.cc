@@ -65,6 +65,14 @@ class PlaceTogetherTest : public testing::Test {
   GroupPlacement result_;
 };
 
+// Of three that could be members two find room, and no more: that is enough.
+TEST_F(PlaceTogetherTest, JustEnoughRoomForThoseThatAreNeeded) {
+  AddNode("n1", 1000, {{"zone", "b"}});
+  AddNode("n2", 1000);
+  const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}, {Class(5000), 0, 1}}, 2};
+  EXPECT_EQ(Place({gang}), "n1:1 n2:1");
+}
+
 // The first pod would take the one node that the second can use.
 TEST_F(PlaceTogetherTest, ConstrainedBeforeFree) {
   AddNode("n1", 1000, {{"zone", "b"}});

@@ -1496,7 +1496,7 @@ func (x *AbandonGangRequest) GetId() string {
 // Something that Muster decided about a pod.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Rises by one with each event of a process.
+	// Rises by one with each event; where promises are kept on a disk, a restart leaves a gap and gives no number twice.
 	Sequence int64 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	UnixMs   int64 `protobuf:"varint,2,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
 	// Bind: Muster binds the pod. Call: the pod should be tried now. TimedOut: its gang's wait time ran out. Evict: take the pod
@@ -1654,7 +1654,7 @@ func (x *ListEventsRequest) GetAfterSequence() int64 {
 type ListEventsResponse struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Events []*Event               `protobuf:"bytes,1,rep,name=events,proto3" json:"events,omitempty"`
-	// Events after `after_sequence` that are not kept any more.
+	// Events after `after_sequence` that are not kept any more; over a restart, at most so many.
 	Missed        int64 `protobuf:"varint,2,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

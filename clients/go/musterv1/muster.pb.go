@@ -661,7 +661,12 @@ type Node struct {
 	Free     map[string]string `protobuf:"bytes,6,rep,name=free,proto3" json:"free,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Why what was announced of the node last was refused; what was known of it before stands, which may be nothing.
 	// Empty: it was taken.
-	Refused       string `protobuf:"bytes,7,opt,name=refused,proto3" json:"refused,omitempty"`
+	Refused string `protobuf:"bytes,7,opt,name=refused,proto3" json:"refused,omitempty"`
+	// The server was restarted, and who announces the node has not spoken since: it is known as it was then. 0: it is not
+	// so.
+	StaleSinceUnixMs int64 `protobuf:"varint,8,opt,name=stale_since_unix_ms,json=staleSinceUnixMs,proto3" json:"stale_since_unix_ms,omitempty"`
+	// It is so for longer than facts.staleAfter: nothing new is placed on the node.
+	StaleTooLong  bool `protobuf:"varint,9,opt,name=stale_too_long,json=staleTooLong,proto3" json:"stale_too_long,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -743,6 +748,20 @@ func (x *Node) GetRefused() string {
 		return x.Refused
 	}
 	return ""
+}
+
+func (x *Node) GetStaleSinceUnixMs() int64 {
+	if x != nil {
+		return x.StaleSinceUnixMs
+	}
+	return 0
+}
+
+func (x *Node) GetStaleTooLong() bool {
+	if x != nil {
+		return x.StaleTooLong
+	}
+	return false
 }
 
 // What is declared of a gang through the API. Empty or absent fields take their defaults.
@@ -1970,7 +1989,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n" +
-	"\battempts\x18\x04 \x01(\x05R\battempts\"\xa6\x04\n" +
+	"\battempts\x18\x04 \x01(\x05R\battempts\"\xfb\x04\n" +
 	"\x04Node\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12$\n" +
 	"\runschedulable\x18\x02 \x01(\bR\runschedulable\x12B\n" +
@@ -1978,7 +1997,9 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x04used\x18\x04 \x03(\v2\x19.muster.v1.Node.UsedEntryR\x04used\x129\n" +
 	"\breserved\x18\x05 \x03(\v2\x1d.muster.v1.Node.ReservedEntryR\breserved\x12-\n" +
 	"\x04free\x18\x06 \x03(\v2\x19.muster.v1.Node.FreeEntryR\x04free\x12\x18\n" +
-	"\arefused\x18\a \x01(\tR\arefused\x1a>\n" +
+	"\arefused\x18\a \x01(\tR\arefused\x12-\n" +
+	"\x13stale_since_unix_ms\x18\b \x01(\x03R\x10staleSinceUnixMs\x12$\n" +
+	"\x0estale_too_long\x18\t \x01(\bR\fstaleTooLong\x1a>\n" +
 	"\x10AllocatableEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +

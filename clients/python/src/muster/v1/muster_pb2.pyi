@@ -133,7 +133,7 @@ class Binding(_message.Message):
     def __init__(self, phase: _Optional[str] = ..., node: _Optional[str] = ..., reason: _Optional[str] = ..., attempts: _Optional[int] = ...) -> None: ...
 
 class Node(_message.Message):
-    __slots__ = ("name", "unschedulable", "allocatable", "used", "reserved", "free", "refused")
+    __slots__ = ("name", "unschedulable", "allocatable", "used", "reserved", "free", "refused", "stale_since_unix_ms", "stale_too_long")
     class AllocatableEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -169,6 +169,8 @@ class Node(_message.Message):
     RESERVED_FIELD_NUMBER: _ClassVar[int]
     FREE_FIELD_NUMBER: _ClassVar[int]
     REFUSED_FIELD_NUMBER: _ClassVar[int]
+    STALE_SINCE_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
+    STALE_TOO_LONG_FIELD_NUMBER: _ClassVar[int]
     name: str
     unschedulable: bool
     allocatable: _containers.ScalarMap[str, str]
@@ -176,7 +178,9 @@ class Node(_message.Message):
     reserved: _containers.ScalarMap[str, str]
     free: _containers.ScalarMap[str, str]
     refused: str
-    def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ..., refused: _Optional[str] = ...) -> None: ...
+    stale_since_unix_ms: int
+    stale_too_long: bool
+    def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ..., refused: _Optional[str] = ..., stale_since_unix_ms: _Optional[int] = ..., stale_too_long: bool = ...) -> None: ...
 
 class GangSpec(_message.Message):
     __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group")
