@@ -2,6 +2,7 @@
 
 #include <httplib.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <array>
 #include <chrono>
@@ -21,6 +22,8 @@ namespace {
 // How long what is committed may take to be bound when the process is told to stop. With what else takes time - a
 // connection that is being made, a store that fails, the doors - it is below the 30 s after which Kubernetes kills.
 constexpr std::chrono::seconds kDrain{5};
+
+constexpr size_t kTracesListed = 1'000;  // gangs
 
 HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
   HttpListenerOptions options;
@@ -107,7 +110,11 @@ absl::Status App::StartHttp() {
   extender_->RegisterBind(&bind_listener_->server());
   RegisterAdmin(&admin_listener_->server(),
                 {[this] { return NotReady(); },
-                 [this] { return metrics_.Scrape([this](const Metrics::SetGauge& set) { ReadGauges(set); }); }});
+                 [this] { return metrics_.Scrape([this](const Metrics::SetGauge& set) { ReadGauges(set); }); },
+                 [this](const std::string& gang, const std::string& pod) {
+                   return gang.empty() && pod.empty() ? TracesJson(traces_->Gangs(kTracesListed))
+                                                      : TraceJson(gang, traces_->Of(gang, pod));
+                 }});
   for (HttpListener* listener : {admin_listener_.get(), extender_listener_.get(), bind_listener_.get()}) {
     if (absl::Status started = listener->Start(); !started.ok()) return started;
   }
@@ -126,6 +133,7 @@ absl::Status App::StartRpc() {
   options.facts_elsewhere = config_.kubernetes;
   options.manifests = &ReadManifest;
   options.events = events_.get();
+  options.traces = traces_.get();
   options.observer = [this](absl::string_view method, absl::string_view outcome, absl::Duration took) {
     metrics_.Decided(method, outcome, took);
   };
@@ -142,6 +150,8 @@ absl::Status App::Start() {
   events_ = std::make_unique<EventLog>(effects_);
   EngineOptions engine_options;
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
+  StartTracing();
+  engine_options.spans = config_.traces_kept > 0 || exporter_ != nullptr ? traces_.get() : nullptr;
   engine_options.first_effect = [this](int64_t number) { events_->ContinueAt(number); };
   engine_options.on_fenced = [this] {
     fenced_ = true;
@@ -164,6 +174,19 @@ absl::Status App::Start() {
   feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
   feed_starter_ = std::thread([this] { StartFeed(); });
   return absl::OkStatus();
+}
+
+void App::StartTracing() {
+  if (!config_.otlp_url.empty()) {
+    OtlpOptions otlp;
+    otlp.url = config_.otlp_url;
+    otlp.sample_percent = config_.trace_percent;
+    otlp.version = MUSTER_VERSION;
+    std::array<char, 256> host{};
+    if (gethostname(host.data(), host.size() - 1) == 0) otlp.instance = host.data();
+    exporter_ = std::make_unique<OtlpExporter>(otlp);
+  }
+  traces_ = std::make_unique<TraceLog>(static_cast<size_t>(config_.traces_kept), exporter_.get());
 }
 
 // The API server may come up after us: keep asking, not ready meanwhile.
@@ -191,6 +214,7 @@ void App::Stop() {
   if (write_client_ != nullptr) write_client_->Stop();
   if (actuator_ != nullptr) actuator_->Stop();
   if (engine_ != nullptr) engine_->Stop();
+  if (exporter_ != nullptr) exporter_->Stop();
   if (access_ != nullptr) access_->Stop();
   if (rpc_ != nullptr) rpc_->Stop();
   for (HttpListener* listener : {bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
@@ -231,6 +255,13 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_store_failing", "", "", engine.store_trouble.empty() ? 0 : 1);
   set("muster_store_waiting", "", "", static_cast<double>(engine.store_waiting));
   set("muster_store_commits_total", "", "", static_cast<double>(engine.commits));
+  set("muster_trace_spans_total", "", "", static_cast<double>(traces_->ended()));
+  set("muster_trace_spans_skipped_total", "", "", static_cast<double>(engine.spans_skipped));
+  if (exporter_ != nullptr) {
+    const OtlpExporter::Stats stats = exporter_->stats();
+    set("muster_trace_spans_exported_total", "", "", static_cast<double>(stats.exported));
+    set("muster_trace_spans_dropped_total", "", "", static_cast<double>(stats.dropped));
+  }
   if (actuator_ != nullptr) {
     const ActuatorStats stats = actuator_->stats();
     set("muster_bindings_total", "result", "bound", static_cast<double>(stats.bound));

@@ -22,6 +22,8 @@
 #include "service/store/store.h"
 #include "service/support/sync.h"
 #include "service/telemetry/metrics.h"
+#include "service/tracing/otlp_exporter.h"
+#include "service/tracing/trace_log.h"
 
 namespace muster {
 
@@ -51,6 +53,7 @@ class App {
   [[nodiscard]] absl::Status StartAccess();
   [[nodiscard]] absl::Status StartHttp();
   [[nodiscard]] absl::Status StartRpc();
+  void StartTracing();
   void StartFeed();
   [[nodiscard]] std::string NotReady() const;
   void ReadGauges(const Metrics::SetGauge& set) const;
@@ -65,6 +68,8 @@ class App {
   const std::function<void()> end_;
   std::atomic<bool> fenced_{false};  // another process has the store: nothing may be sent any more
   std::unique_ptr<EventLog> events_;
+  std::unique_ptr<OtlpExporter> exporter_;
+  std::unique_ptr<TraceLog> traces_;
   std::unique_ptr<Access> access_;
   std::shared_ptr<TlsContext> tls_;
   std::unique_ptr<Engine> engine_;

@@ -400,12 +400,12 @@ BUGS = {
         "if (Checksum(record) != 0) {"),
     "filter-waits-for-the-disk": (
         "service/engine/engine.cc",
-        "(outcome.reply_promises ? replies_ : told_)",
-        "(outcome.reply_promises || true ? replies_ : told_)"),
+        "outcome.status.ok() ? outcome.reply_promises : RestsOn",
+        "outcome.status.ok() ? true : RestsOn"),
     "permit-does-not-wait": (
         "service/engine/engine.cc",
-        "(outcome.reply_promises ? replies_ : told_)",
-        "(outcome.reply_promises ? told_ : told_)"),
+        "outcome.status.ok() ? outcome.reply_promises : RestsOn",
+        "outcome.status.ok() ? false : RestsOn"),
     "answers-lost-on-stop": (
         "service/engine/engine.cc",
         "    if (stop) Apply(Shutdown{}, &outcome);\n",
@@ -537,9 +537,25 @@ BUGS = {
     "effect-numbers-again": (
         "service/engine/engine.cc", "  effects_numbered_ = effects_reserved_ = machine_.effects_reserved();\n", ""),
     "refusals-wait-for-the-store": (
-        "service/engine/engine.cc", "(RestsOnRecords(outcome.status) ? replies_ : told_)", "replies_"),
+        "service/engine/engine.cc", ": RestsOnRecords(outcome.status);", ": true;"),
     "late-questions-wait-for-the-store": (
         "service/engine/engine.cc",
         "    told_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded",
         "    replies_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded"),
+    # --- spans (S-4)
+    "a-callers-trace-is-lost": (
+        "service/engine/tracer.cc", "    span->trace = caller.trace;\n", ""),
+    "every-pod-starts-its-gang": (
+        "service/engine/tracer.cc", "    way->second.started = true;\n", ""),
+    "a-start-ends-with-its-first-pod": (
+        "service/engine/tracer.cc", "(moved.binds && moved.gang->count(MemberState::kCommitted) > 0)", "false"),
+    "nobody-let-it-go": (
+        "service/engine/tracer.cc", 'span->links.push_back({by, "let it go"});', ";"),
+    "spans-without-end": (
+        "service/engine/tracer.cc", ">= kPerSecond) {", ">= kPerSecond * 1000) {"),
+    "a-collector-is-asked-once": (
+        "service/tracing/otlp_exporter.cc", "if (!later || attempt >= options_.tries || !Pause(pause)) return false;",
+        "return false;"),
+    "half-a-trace-is-sent": (
+        "service/tracing/otlp_exporter.cc", "span->trace.low % 100 >= percent", "span->id % 100 >= percent"),
 }

@@ -20,5 +20,7 @@ part "python: tests" sh -c "cd clients/python && '$venv/pytest' -q tests"
 part "go: format" sh -c 'cd clients/go && test -z "$(gofmt -l .)"'
 part "go: vet" sh -c 'cd clients/go && go vet ./...'
 part "go: tests" sh -c 'cd clients/go && go test -count=1 ./...'
+part "traces: format and vet" sh -c 'cd tests/collector && test -z "$(gofmt -l .)" && go vet ./...'
+part "traces: an OpenTelemetry collector takes them" sh -c 'cd tests/collector && go test -count=1 ./...'
 rm -rf clients/python/build clients/python/src/*.egg-info
 exit $status

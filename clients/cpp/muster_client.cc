@@ -85,6 +85,7 @@ struct MusterClient::Impl {
     decisions = v1::DecisionService::NewStub(channel);
     placements = v1::PlacementService::NewStub(channel);
     events = v1::EventService::NewStub(channel);
+    traces = v1::TraceService::NewStub(channel);
   }
 
   void Prepare(grpc::ClientContext* context) const {
@@ -133,6 +134,7 @@ struct MusterClient::Impl {
   std::unique_ptr<v1::DecisionService::Stub> decisions;
   std::unique_ptr<v1::PlacementService::Stub> placements;
   std::unique_ptr<v1::EventService::Stub> events;
+  std::unique_ptr<v1::TraceService::Stub> traces;
 };
 
 MusterClient::MusterClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -300,6 +302,9 @@ absl::Status MusterClient::PostBind(v1::PostBindRequest request) {
 
 absl::StatusOr<v1::ListEventsResponse> MusterClient::ListEvents(const v1::ListEventsRequest& request) {
   return impl_->Call(impl_->events.get(), &v1::EventService::Stub::ListEvents, request);
+}
+absl::StatusOr<v1::GetTraceResponse> MusterClient::GetTrace(const v1::GetTraceRequest& request) {
+  return impl_->Call(impl_->traces.get(), &v1::TraceService::Stub::GetTrace, request);
 }
 absl::Status MusterClient::WatchEvents(const v1::WatchEventsRequest& request,
                                        const std::function<bool(const v1::Event&)>& event) {

@@ -50,6 +50,7 @@ type Client struct {
 	decisions  pb.DecisionServiceClient
 	placements pb.PlacementServiceClient
 	events     pb.EventServiceClient
+	traces     pb.TraceServiceClient
 }
 
 const (
@@ -97,6 +98,7 @@ func New(options Options) (*Client, error) {
 		decisions:  pb.NewDecisionServiceClient(connection),
 		placements: pb.NewPlacementServiceClient(connection),
 		events:     pb.NewEventServiceClient(connection),
+		traces:     pb.NewTraceServiceClient(connection),
 	}, nil
 }
 

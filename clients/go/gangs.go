@@ -86,6 +86,11 @@ func (c *Client) FactsStatus(ctx context.Context) (*pb.FactsStatus, error) {
 	return call(ctx, c, &pb.GetFactsStatusRequest{}, c.facts.GetFactsStatus)
 }
 
+// GetTrace tells what was decided about a gang, or about a pod (in no gang, where none is named), and where the time went.
+func (c *Client) GetTrace(ctx context.Context, namespace, gang, pod string) (*pb.GetTraceResponse, error) {
+	return call(ctx, c, &pb.GetTraceRequest{Namespace: namespace, Gang: gang, Pod: pod}, c.traces.GetTrace)
+}
+
 // ListEvents tells what Muster decided about pods.
 func (c *Client) ListEvents(ctx context.Context, namespace string, after int64) (*pb.ListEventsResponse, error) {
 	return call(ctx, c, &pb.ListEventsRequest{Namespace: namespace, AfterSequence: after}, c.events.ListEvents)

@@ -50,7 +50,7 @@ std::string Bash(const std::vector<std::pair<std::string, Words>>& table) {
 _musterctl() {
   local path="" word words=""
   for word in "${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) ;; *) case "$path" in "" | get | describe | explain | watch | config) path="${path:+$path }$word" ;; esac ;; esac
+    case "$word" in -*) ;; *) case "$path" in "" | get | describe | explain | trace | watch | config) path="${path:+$path }$word" ;; esac ;; esac
   done
   case "$path" in
 )",

@@ -29,6 +29,7 @@ constexpr char kAbout[] =
     "  musterctl explain gang train        why it waits, who has the room, what would let it go\n"
     "  musterctl explain pod train-3       the same of one pod\n"
     "  musterctl describe gang train       its rules and every member\n"
+    "  musterctl trace gang train          when what was decided, and where the time went\n"
     "  musterctl watch gangs -A            a line for every change, as it happens\n"
     "  musterctl events -A --follow        what Muster decided about pods\n"
     "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes' own YAML\n"
@@ -320,21 +321,19 @@ class ConfigCommands {
 
 // The subcommands that talk to musterd.
 struct Commands {
-  CLI::App* get_gangs;
-  CLI::App* get_gang;
+  CLI::App *get_gangs, *get_gang;
   CLI::App* get_nodes;
   CLI::App* get_submission;
   CLI::App* describe_gang;
   CLI::App* explain_gang;
   CLI::App* explain_pod;
-  CLI::App* watch_gangs;
-  CLI::App* watch_nodes;
+  CLI::App *watch_gangs, *watch_nodes;
   CLI::App* apply;
   CLI::App* remove;
   CLI::App* submit;
-  CLI::App* confirm;
-  CLI::App* abandon;
+  CLI::App *confirm, *abandon;
   CLI::App* events;
+  CLI::App *trace_gang, *trace_pod;
 };
 
 Commands Define(CLI::App* cli, Options* options) {
@@ -369,6 +368,9 @@ Commands Define(CLI::App* cli, Options* options) {
   CLI::App* explain = group("explain", "why a gang or a pod waits");
   commands.explain_gang = named(explain->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.explain_pod = named(explain->add_subcommand("pod", "one pod"), "name or namespace/name");
+  CLI::App* trace = group("trace", "when what was decided, and where the time went");
+  commands.trace_gang = named(trace->add_subcommand("gang", "the start of a gang"), "name or namespace/name");
+  commands.trace_pod = named(trace->add_subcommand("pod", "a pod that is in no gang"), "name or namespace/name");
   CLI::App* watch = group("watch", "changes as they happen, until interrupted");
   commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
   commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));
@@ -395,7 +397,6 @@ Commands Define(CLI::App* cli, Options* options) {
 }
 
 int Run(const Commands& commands, muster::MusterClient* client, Options* options, std::string name_space) {
-  using muster::v1::Gang;
   const std::string everywhere = options->all ? "" : name_space;
   SplitName(&options->name, &name_space);
   if (commands.get_gangs->parsed()) return Show(client->ListGangs(everywhere), *options, &muster::PrintGangs);
@@ -422,11 +423,13 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
     return Show(client->GetGang(name_space, options->name), *options, &muster::DescribeGang);
   }
   if (commands.get_gang->parsed()) {
-    return Show(client->GetGang(name_space, options->name), *options, [](const Gang& gang) {
-      muster::v1::ListGangsResponse one;
-      *one.add_gangs() = gang;
-      muster::PrintGangs(one);
-    });
+    return Show(client->GetGang(name_space, options->name), *options, &muster::PrintGang);
+  }
+  if (commands.trace_gang->parsed() || commands.trace_pod->parsed()) {
+    muster::v1::GetTraceRequest request;
+    request.set_namespace_(name_space);
+    commands.trace_gang->parsed() ? request.set_gang(options->name) : request.set_pod(options->name);
+    return Show(client->GetTrace(request), *options, &muster::PrintTrace);
   }
   if (commands.watch_gangs->parsed()) {
     const absl::Status ended =

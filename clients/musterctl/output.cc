@@ -28,11 +28,6 @@ std::string Printable(const std::string& text) {
   return out;
 }
 
-namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
-
-// Columns as wide as their widest cell.
 void PrintTable(Rows rows) {
   for (auto& row : rows) {
     for (std::string& cell : row) cell = Printable(cell);
@@ -51,6 +46,8 @@ void PrintTable(Rows rows) {
     std::cout << line << "\n";
   }
 }
+
+namespace {
 
 std::string Age(int64_t unix_ms) {
   if (unix_ms <= 0) return "-";
@@ -96,6 +93,12 @@ void PrintGangs(const v1::ListGangsResponse& list) {
   } else {
     PrintTable(rows);
   }
+}
+
+void PrintGang(const v1::Gang& gang) {
+  v1::ListGangsResponse one;
+  *one.add_gangs() = gang;
+  PrintGangs(one);
 }
 
 void DescribeGang(const v1::Gang& gang) {

@@ -14,17 +14,23 @@ namespace muster {
 
 // The text with control characters made visible.
 [[nodiscard]] std::string Printable(const std::string& text);
+using Rows = std::vector<std::vector<std::string>>;
+// Columns as wide as their widest cell, control characters made visible.
+void PrintTable(Rows rows);
 // "table", "json" or "yaml".
 void PrintMessage(const google::protobuf::Message& message, const std::string& output);
 // One message a line, for watches.
 void PrintLine(const google::protobuf::Message& message);
 void PrintGangs(const v1::ListGangsResponse& list);
+void PrintGang(const v1::Gang& gang);
 void DescribeGang(const v1::Gang& gang);
 void PrintNodes(const v1::ListNodesResponse& list);
 // Of every resource that a node offers, also that none of it is used, reserved or free: for programs.
 void TellZeros(v1::ListNodesResponse* list);
 void PrintSubmission(const v1::Submission& submission);
 void PrintEvent(const v1::Event& event);
+// What happened when, a line each, with bars.
+void PrintTrace(const v1::GetTraceResponse& trace);
 void PrintGangEvent(const v1::GangEvent& event);
 void PrintNodeEvent(const v1::NodeEvent& event);
 

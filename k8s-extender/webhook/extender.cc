@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/webhook/extender_json.h"
 #include "service/support/sync.h"
+#include "service/support/trace_context.h"
 
 namespace muster {
 namespace {
@@ -42,6 +43,9 @@ struct HeldCall {
   HoldAnswer answer ABSL_GUARDED_BY(mutex);
 };
 
+// The span that the caller says its call is part of.
+SpanRef CallerOf(const httplib::Request& request) { return ParseTraceparent(request.get_header_value("traceparent")); }
+
 }  // namespace
 
 Extender::Extender(DecisionPort* port, DecisionObserver observer) : port_(port), observer_(std::move(observer)) {}
@@ -51,6 +55,7 @@ void Extender::RegisterDecisions(httplib::Server* server) {
   const auto route = [this, server](const char* path, Verb verb) {
     server->Post(path, [this, verb](const httplib::Request& request, httplib::Response& response) {
       int status = 200;
+      const ScopedCaller on(CallerOf(request));
       response.body = (this->*verb)(request.body, &status);
       response.status = status;
       response.set_header("Content-Type", kJson);
@@ -122,6 +127,7 @@ std::string Extender::Preempt(const std::string& body, int* http_status) {
 
 void Extender::Bind(const httplib::Request& request, httplib::Response& response) {
   const absl::Time start = SteadyNow();
+  const ScopedCaller on(CallerOf(request));
   const absl::StatusOr<BindingArgs> args = ParseBindingArgs(request.body);
   if (!args.ok()) {
     response.status = 400;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "service/support/file.h"
+#include "service/tracing/otlp_exporter.h"
 
 namespace muster {
 namespace {
@@ -197,6 +198,15 @@ const std::vector<Field>& Fields() {
       {"holds.answerWithin", "45s",
        "nothing is bound later than this after its call; below the bind extender's httpTimeout",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.answer_limit_ms; })},
+      {"tracing.kept", "50000",
+       "spans of decisions about gangs that /traces and `musterctl trace` have, and a tenth of it about other pods; 0: "
+       "none",
+       ReadInt(0, 10'000'000, [](Config* c, int64_t v) { c->traces_kept = static_cast<int>(v); })},
+      {"tracing.otlp", "\"\"",
+       "collector that gets the spans, OTLP over HTTP, like http://collector:4318; empty: none is sent",
+       ReadText([](Config* c) -> std::string& { return c->otlp_url; })},
+      {"tracing.percent", "100", "of the traces that are sent",
+       ReadInt(1, 100, [](Config* c, int64_t v) { c->trace_percent = static_cast<int>(v); })},
       {"engine.mailbox", "16384", "commands that may wait before callers are told \"overloaded\"",
        ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
   };
@@ -285,6 +295,10 @@ std::vector<std::string> Problems(const Config& config) {
                                "\" is not a loopback address; expected 127.0.0.1, or tls.certFile, ",
                                name == absl::string_view("listen.grpc") ? "" : "tls.extender, ",
                                "and one of tls.clientCaFile, auth.tokensFile, auth.tokenReview"));
+  }
+  if (const absl::Status url = config.otlp_url.empty() ? absl::OkStatus() : ParseOtlpUrl(config.otlp_url).status();
+      !url.ok()) {
+    out.push_back(absl::StrCat("tracing.otlp: \"", config.otlp_url, "\"; expected ", url.message()));
   }
   if (config.tls.certificate.empty() != config.tls.key.empty()) {
     out.push_back("tls.keyFile: expected together with tls.certFile, both or neither");

@@ -47,6 +47,10 @@ struct Config {
   double calls_per_s = 1000;
   // store
   std::string store_path;  // empty: kDefaultStore where it can be made, else nothing is kept
+  // tracing
+  int traces_kept = 50'000;  // spans; 0: none are made, unless they are exported
+  std::string otlp_url;      // of a collector; empty: nothing is exported
+  int trace_percent = 100;   // of traces that are exported
   // gangs, queueing and holds
   MachineSettings machine;
   int mailbox_capacity = 16'384;

@@ -37,6 +37,7 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
       effects_(effects),
       machine_(settings),
       committer_(store, options_.store_grace, options_.store_backlog),
+      tracer_(options_.spans),
       pictured_(std::make_shared<ReadView>()),
       view_(pictured_) {}
 
@@ -90,6 +91,7 @@ void Engine::Stop() {
 
 absl::Status Engine::Submit(Item* item, WhenFull when_full) {
   if (committer_.fenced()) return absl::UnavailableError(FencedError().message());
+  if (tracer_.on() && item->read == nullptr) item->span = tracer_.Begin(item->command);
   const bool may_keep = when_full != WhenFull::kExceed && item->read == nullptr && MayKeep(item->command);
   MutexLock lock(&mutex_);
   while (running_ && !stopping_ && !draining_ && when_full != WhenFull::kExceed) {
@@ -257,9 +259,9 @@ void Engine::Run() {
   }
   // Calls that are committed and still wait for the API server: the pod is bound or will be; its caller asks again.
   auto rest = std::make_shared<Delivery>();
-  for (auto& [token, answered] : holds_) {
+  for (auto& [token, held] : holds_) {
     rest->answers.emplace_back(
-        std::move(answered),
+        std::move(held.answered),
         HoldAnswer{token, false, {ReasonCode::kShuttingDown, "Muster is stopping; the pod will be tried again"}});
   }
   holds_.clear();
@@ -279,23 +281,30 @@ void Engine::ApplyOne(Item item) {
                        absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
     return;
   }
+  if (item.span != nullptr) tracer_.Turn(item.span.get());
   if (item.answered && std::holds_alternative<Bind>(item.command)) {
-    holds_.emplace(std::get<Bind>(item.command).token, std::move(item.answered));
+    holds_.emplace(std::get<Bind>(item.command).token, Held{std::move(item.answered), item.span});
   }
+  if (const auto* bound = std::get_if<BindingOutcome>(&item.command); bound != nullptr) tracer_.Outcome(*bound);
   Outcome outcome;
+  const size_t ended_before = answers_.size();
   Apply(item.command, &outcome);
   // A Permit ends with its reply, unless that is WAIT.
-  if (const auto* permit = std::get_if<PermitReply>(&outcome.reply);
-      item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait) {
-    holds_.emplace(std::get<Permit>(item.command).token, std::move(item.answered));
+  const auto* permit = std::get_if<PermitReply>(&outcome.reply);
+  const bool waits = item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait;
+  if (waits) holds_.emplace(std::get<Permit>(item.command).token, Held{std::move(item.answered), item.span});
+  if (item.span != nullptr) {
+    tracer_.Decided(machine_, item.command, outcome.status, outcome.reply, item.span.get());
+    if (waits || !item.done) tracer_.Held(*item.span);
+    for (size_t i = ended_before; i < answers_.size(); ++i) answers_[i].by = {item.span->trace, item.span->id};
   }
   if (!item.done && !outcome.status.ok()) refused_log_.Write(item.command, outcome.status);
   if (!item.done) return;
-  if (outcome.status.ok()) {
-    (outcome.reply_promises ? replies_ : told_).emplace_back(std::move(item.done), std::move(outcome.reply));
-  } else {
-    (RestsOnRecords(outcome.status) ? replies_ : told_).emplace_back(std::move(item.done), outcome.status);
-  }
+  const bool waits_for_records = outcome.status.ok() ? outcome.reply_promises : RestsOnRecords(outcome.status);
+  if (item.span != nullptr && !waits) (waits_for_records ? spans_ : told_spans_).push_back(std::move(item.span));
+  absl::StatusOr<Reply> reply = std::move(outcome.reply);
+  if (!outcome.status.ok()) reply = outcome.status;
+  (waits_for_records ? replies_ : told_).emplace_back(std::move(item.done), std::move(reply));
 }
 
 void Engine::ReadOn(Item item) {
@@ -314,12 +323,13 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
   machine_.Apply(command, NowMs(), outcome);
   std::move(outcome->records.begin(), outcome->records.end(), std::back_inserter(records_));
   std::move(outcome->effects.begin(), outcome->effects.end(), std::back_inserter(batch_effects_));
-  std::move(outcome->answers.begin(), outcome->answers.end(), std::back_inserter(answers_));
+  for (HoldAnswer& answer : outcome->answers) answers_.push_back({std::move(answer), {}});
 }
 
 // What promises nothing waits neither for the disk nor for the planner (K-2).
 void Engine::Tell() {
   for (auto& [done, reply] : std::exchange(told_, {})) done(std::move(reply));
+  if (!told_spans_.empty()) tracer_.End(std::exchange(told_spans_, {}), /*slow=*/false);
 }
 
 // Gang by gang, so that who asks meanwhile waits for one gang's planning and not for a round of them.
@@ -339,11 +349,19 @@ void Engine::Deliver() {
   delivery->effects = std::exchange(batch_effects_, {});
   NumberEffects(delivery->effects.size());
   delivery->replies = std::exchange(replies_, {});
-  for (HoldAnswer& answer : answers_) {
-    auto hold = holds_.extract(answer.token);
-    if (!hold.empty()) delivery->answers.emplace_back(std::move(hold.mapped()), std::move(answer));
+  delivery->spans = std::exchange(spans_, {});
+  for (Ended& ended : answers_) {
+    auto hold = holds_.extract(ended.answer.token);
+    if (hold.empty()) continue;
+    if (hold.mapped().span != nullptr) {
+      tracer_.HoldEnded(ended.answer, ended.by, hold.mapped().span.get());
+      delivery->spans.push_back(std::move(hold.mapped().span));
+    }
+    delivery->answers.emplace_back(std::move(hold.mapped().answered), std::move(ended.answer));
   }
   answers_.clear();
+  if (!delivery->spans.empty()) tracer_.AddStarts(machine_, &delivery->spans);
+  delivery->stores = !records_.empty();
   holds_left_ = holds_.size();
   if (records_.empty() && delivery->empty()) return;
   committer_.Add(std::exchange(records_, {}), [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
@@ -379,9 +397,13 @@ void Engine::LetGo(Delivery* delivery, Stored stored) {
     MutexLock lock(&listeners_mutex_);
     for (auto& [id, listener] : listeners_) listener(delivery->change);
   }
-  if (!delivery->effects.empty()) effects_->Carry(std::move(delivery->effects));
+  if (!delivery->effects.empty()) {
+    tracer_.Sent(delivery->effects);
+    effects_->Carry(std::move(delivery->effects));
+  }
   for (auto& [done, reply] : delivery->replies) done(std::move(reply));
   for (auto& [answered, answer] : delivery->answers) answered(answer);
+  tracer_.End(delivery->spans, delivery->stores);
 }
 
 // What readers will be shown, if something changed.
@@ -467,6 +489,7 @@ EngineStats Engine::stats() const {
   stats.store_trouble = committer_.trouble();
   stats.store_waiting = committer_.added() - committer_.delivered();
   stats.commits = committer_.commits();
+  stats.spans_skipped = tracer_.skipped();
   MutexLock lock(&mutex_);
   stats.mailbox_depth = mailbox_.size();
   stats.rejected = rejected_;

@@ -17,6 +17,7 @@
 #include "service/engine/committer.h"
 #include "service/engine/read_view.h"
 #include "service/engine/refused_log.h"
+#include "service/engine/tracer.h"
 #include "service/store/store.h"
 #include "service/support/clock.h"
 #include "service/support/sync.h"
@@ -33,6 +34,7 @@ struct EngineOptions {
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
   size_t store_backlog = 1'000'000;  // records that may wait for the store; one snapshot of a large cluster is as many
   const Clock* clock = &ProcessClock();
+  SpanSink* spans = nullptr;                  // gets a span of each decision; nullptr: nothing is traced
   std::function<void(int64_t)> first_effect;  // told the number of the first effect, before there is any: above those
                                               // of every process before that had this store
   std::function<void()> on_fenced;  // another process has the store: this one must end. Called once, must not block
@@ -46,6 +48,7 @@ struct EngineStats {
   std::string store_trouble;  // why the store takes nothing, and answers wait; empty: it does
   int64_t store_waiting = 0;  // batches that wait for it
   int64_t commits = 0;
+  int64_t spans_skipped = 0;  // decisions that left none: too many in a second
 };
 
 // Thread-safe. Stop (or destroy) it before the store and the effect sink. Callbacks come from a thread of the engine's,
@@ -101,6 +104,15 @@ class Engine : public DecisionPort {
     ReplyCallback done;
     HoldCallback answered;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
+    std::shared_ptr<Span> span = nullptr;
+  };
+  struct Held {
+    HoldCallback answered;
+    std::shared_ptr<Span> span;
+  };
+  struct Ended {
+    HoldAnswer answer;
+    SpanRef by;  // the decision that ended it
   };
   enum class WhenFull : uint8_t { kRefuse, kWait, kExceed };
   using Answered = std::pair<std::function<void(absl::StatusOr<Reply>)>, absl::StatusOr<Reply>>;
@@ -111,6 +123,8 @@ class Engine : public DecisionPort {
     std::vector<Effect> effects;
     std::vector<Answered> replies;
     std::vector<std::pair<HoldCallback, HoldAnswer>> answers;
+    std::vector<std::shared_ptr<Span>> spans;  // of what is answered here
+    bool stores = false;
 
     [[nodiscard]] bool empty() const {
       return view == nullptr && effects.empty() && replies.empty() && answers.empty();
@@ -148,6 +162,7 @@ class Engine : public DecisionPort {
   CondVar drained_;
 
   Committer committer_;
+  Tracer tracer_;
   std::shared_ptr<const ReadView> pictured_;  // the last one taken; published when its batch is durable
   std::atomic<bool> told_fenced_{false};
 
@@ -160,10 +175,12 @@ class Engine : public DecisionPort {
   // Of the batch being applied; the engine's thread only.
   std::vector<Record> records_;
   std::vector<Effect> batch_effects_;
-  std::vector<HoldAnswer> answers_;
+  std::vector<Ended> answers_;
+  std::vector<std::shared_ptr<Span>> told_spans_;
+  std::vector<std::shared_ptr<Span>> spans_;
   std::vector<Answered> told_;     // replies that promise nothing
   std::vector<Answered> replies_;  // and those that wait for the records
-  absl::flat_hash_map<HoldToken, HoldCallback> holds_;
+  absl::flat_hash_map<HoldToken, Held> holds_;
   std::deque<Item> readings_;  // begun, and not done
   RefusedLog refused_log_;
   int64_t effects_numbered_ = 0;

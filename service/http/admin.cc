@@ -2,6 +2,7 @@
 
 #include <httplib.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace muster {
@@ -16,6 +17,16 @@ void RegisterAdmin(httplib::Server* server, const AdminSources& sources) {
   });
   server->Get("/metrics", [metrics = sources.metrics](const httplib::Request&, httplib::Response& response) {
     response.set_content(metrics(), "text/plain; version=0.0.4");
+  });
+  server->Get("/traces", [traces = sources.traces](const httplib::Request& request, httplib::Response& response) {
+    for (const char* name : {"gang", "pod"}) {
+      const std::string value = request.get_param_value(name);
+      if (value.empty() || std::count(value.begin(), value.end(), '/') == 1) continue;
+      response.status = 400;
+      response.set_content(std::string(name) + ": expected NAMESPACE/NAME\n", "text/plain");
+      return;
+    }
+    response.set_content(traces(request.get_param_value("gang"), request.get_param_value("pod")), "application/json");
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "service/support/trace_context.h"
 #include "state/base/hash.h"
 
 namespace muster {
@@ -20,6 +21,13 @@ std::string BearerOf(const grpc::CallbackServerContext& context) {
   if (found == context.client_metadata().end()) return "";
   absl::string_view value(found->second.data(), found->second.size());
   return absl::ConsumePrefix(&value, "Bearer ") ? std::string(value) : "";
+}
+
+// The span that the caller says its call is part of.
+SpanRef CallerOf(const grpc::CallbackServerContext& context) {
+  const auto found = context.client_metadata().find("traceparent");
+  if (found == context.client_metadata().end()) return {};
+  return ParseTraceparent(absl::string_view(found->second.data(), found->second.size()));
 }
 
 std::vector<std::string> CertificateOf(const grpc::CallbackServerContext& context) {
@@ -45,8 +53,9 @@ std::string AddressOf(const grpc::CallbackServerContext& context) {
 void OnGrpcThread(std::function<void()> work) {
   auto alarm = std::make_shared<grpc::Alarm>();
   // The alarm keeps itself until its work is done.
-  alarm->Set(std::chrono::system_clock::now(), [alarm, work = std::move(work)](bool) mutable {
+  alarm->Set(std::chrono::system_clock::now(), [alarm, caller = CurrentCaller(), work = std::move(work)](bool) mutable {
     const auto last = std::move(alarm);
+    const ScopedCaller on(caller);
     work();
   });
 }
@@ -54,20 +63,22 @@ void OnGrpcThread(std::function<void()> work) {
 void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
   Access* access = options_.access == nullptr ? &anyone_ : options_.access;
   const std::string address = AddressOf(*context);
-  access->Identify(BearerOf(*context), CertificateOf(*context), address,
-                   [this, role, address, admitted](const absl::StatusOr<Identity>& identity) {
-                     // Who cannot say who it is, is bounded by its address.
-                     const bool known = identity.ok() && identity->name != "anonymous";
-                     const std::string client = known ? identity->name : address;
-                     absl::Status may = limits_.TakeCall(client, SteadyNow());
-                     if (may.ok()) may = identity.status();
-                     if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
-                       may = absl::PermissionDeniedError(
-                           absl::StrCat(identity->name, " may only read; this call changes something"));
-                     }
-                     if (!may.ok()) return admitted(may);
-                     admitted(client);
-                   });
+  access->Identify(
+      BearerOf(*context), CertificateOf(*context), address,
+      [this, role, address, admitted, caller = CallerOf(*context)](const absl::StatusOr<Identity>& identity) {
+        // Who cannot say who it is, is bounded by its address.
+        const bool known = identity.ok() && identity->name != "anonymous";
+        const std::string client = known ? identity->name : address;
+        absl::Status may = limits_.TakeCall(client, SteadyNow());
+        if (may.ok()) may = identity.status();
+        if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {
+          may =
+              absl::PermissionDeniedError(absl::StrCat(identity->name, " may only read; this call changes something"));
+        }
+        if (!may.ok()) return admitted(may);
+        const ScopedCaller on(caller);
+        admitted(client);
+      });
 }
 
 void RpcDoor::Observe(absl::string_view method, const grpc::Status& status, absl::Duration took) const {

@@ -18,6 +18,7 @@ namespace muster {
 class Access;
 class Engine;
 class EventLog;
+class TraceLog;
 class RpcDoor;
 
 // Reads an object in one of Kubernetes' shapes into `facts`; InvalidArgument names the field.
@@ -34,6 +35,7 @@ struct RpcOptions {
   bool facts_elsewhere = false;  // Kubernetes tells the facts: nodes, pods and submissions are refused here
   ManifestReader manifests;      // nullptr: manifests are refused
   EventLog* events = nullptr;    // nullptr: no events
+  TraceLog* traces = nullptr;    // nullptr: no traces
   // Told of every unary call: method, outcome, how long it took.
   std::function<void(absl::string_view method, absl::string_view outcome, absl::Duration took)> observer;
 };

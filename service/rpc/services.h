@@ -17,6 +17,7 @@ class RpcDoor;
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeDecisionService(RpcDoor* door);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakePlacementService(RpcDoor* door);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeEventService(RpcDoor* door);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeTraceService(RpcDoor* door);
 
 }  // namespace muster
 

@@ -17,6 +17,7 @@
 #include "service/engine/event_log.h"
 #include "service/store/store.h"
 #include "tests/bench/core_world.h"
+#include "tests/bench/traced.h"
 
 namespace muster {
 namespace {
@@ -31,7 +32,7 @@ NodeDescription BigNode(int index) {
 // An engine with `nodes` nodes of room for 250 pods each.
 class Service {
  public:
-  explicit Service(int nodes) : engine_(MachineSettings(), EngineOptions(), &store_, &events_) {
+  explicit Service(int nodes) : engine_(MachineSettings(), Traced(&traces_), &store_, &events_) {
     if (!engine_.Start().ok()) std::abort();
     UpdateFacts facts;
     for (int i = 0; i < nodes; ++i) facts.nodes.push_back(BigNode(i));
@@ -53,6 +54,7 @@ class Service {
   // As in musterd without Kubernetes.
   MemoryStore store_;
   EventLog events_{nullptr};
+  TraceLog traces_{50'000, nullptr};
   Engine engine_;
 };
 

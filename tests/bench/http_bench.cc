@@ -17,6 +17,7 @@
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
 #include "service/support/json.h"
+#include "tests/bench/traced.h"
 #include "tests/contract/loopback.h"
 
 namespace muster {
@@ -141,7 +142,7 @@ void WaitHeld(Engine* engine, int holds) {
 class Bench {
  public:
   Bench()
-      : engine_(Settings(), EngineOptions(), &store_, &sink_),
+      : engine_(Settings(), Traced(&traces_), &store_, &sink_),
         extender_(&engine_, [](absl::string_view, absl::string_view, absl::Duration) {}) {
     sink_.port = &engine_;
     HttpListenerOptions options;
@@ -217,6 +218,7 @@ class Bench {
  private:
   MemoryStore store_;
   BoundAtOnce sink_;
+  TraceLog traces_{50'000, nullptr};
   Engine engine_;
   Extender extender_;
   std::unique_ptr<HttpListener> decisions_;

@@ -2,7 +2,11 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math/rand"
+	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -322,6 +326,93 @@ func TestKilled(t *testing.T) {
 			kill(t, w)
 			w.waitBound("burst", 40, 60*time.Second)
 		})
+	}
+}
+
+// kill -9 of musterd at any moment of a gang's way, again and again: each gang starts whole, and nobody acts for one that
+// is gone. MUSTER_KILLS: how often (5).
+func TestKilledAgainAndAgain(t *testing.T) {
+	kills := 5
+	if text := os.Getenv("MUSTER_KILLS"); text != "" {
+		if _, err := fmt.Sscan(text, &kills); err != nil {
+			t.Fatalf("MUSTER_KILLS=%q: expected a number", text)
+		}
+	}
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(24, "4")
+	random := rand.New(rand.NewSource(int64(kills)))
+	var slowest time.Duration
+	for i := range kills {
+		name := fmt.Sprintf("life%d", i)
+		watch.allow(30 * time.Second)
+		options := []podOption{gang(name, 24)}
+		if i%2 == 0 {
+			options = append(options, withGate)
+		}
+		w.pods(name, 24, "4", options...)
+		time.Sleep(time.Duration(random.Intn(600)) * time.Millisecond)
+		w.muster.kill()
+		begun := time.Now()
+		w.must(w.startMuster(""))
+		slowest = max(slowest, time.Since(begun))
+		w.waitBound(name, 24, 60*time.Second)
+		w.deletePods(name)
+	}
+	watch.allow(0)
+	fmt.Printf("FIGURE kill -9 under kube-scheduler: %d kills, every gang started whole, ready again within %v\n", kills, slowest.Round(time.Millisecond))
+}
+
+// S-4: from the first question to the last binding, a gang's start is one trace, and each of its parts says where the
+// time went.
+func TestTraced(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(4, "4")
+	w.pods("traced", 4, "4", gang("traced", 4), withGate)
+	w.waitBound("traced", 4, 20*time.Second)
+	type span struct {
+		TraceID, SpanID, ParentSpanID, Name, Pod, Outcome string
+		DurationUs, Pods                                  int64
+		PartsUs                                           map[string]int64
+	}
+	var trace struct{ Spans []span }
+	w.must(waitFor(10*time.Second, "the start is told", func() (bool, string) {
+		body, status, err := httpGet(fmt.Sprintf("http://127.0.0.1:%d/traces?gang=%s/traced", w.adminPort, w.namespace))
+		if err != nil || status != 200 {
+			return false, fmt.Sprint(status, err)
+		}
+		trace.Spans = nil
+		if err := json.Unmarshal([]byte(body), &trace); err != nil {
+			return false, err.Error()
+		}
+		return slices.ContainsFunc(trace.Spans, func(s span) bool { return s.Name == "gang start" }), body
+	}))
+	by := map[string][]span{}
+	for _, each := range trace.Spans {
+		by[each.Name] = append(by[each.Name], each)
+	}
+	if len(by["gang start"]) != 1 || len(by["binding"]) != 4 || len(by["filter"]) < 4 {
+		t.Fatalf("%d starts, %d bindings, %d filters; expected 1, 4, and 4 or more", len(by["gang start"]), len(by["binding"]), len(by["filter"]))
+	}
+	start := by["gang start"][0]
+	if start.Pods != 4 {
+		t.Errorf("%d pods were let go; expected 4", start.Pods)
+	}
+	bound := 0
+	for _, bind := range by["bind"] {
+		if bind.TraceID != start.TraceID || bind.ParentSpanID != start.SpanID {
+			t.Errorf("bind of %s is not part of its gang's start", bind.Pod)
+		}
+		if bind.Outcome == "bound" {
+			bound++
+			if bind.PartsUs["bound"] <= 0 || bind.PartsUs["bound"] > bind.DurationUs {
+				t.Errorf("bind of %s: %v of %d us", bind.Pod, bind.PartsUs, bind.DurationUs)
+			}
+		}
+	}
+	if bound != 4 {
+		t.Errorf("%d binds say bound; expected 4", bound)
 	}
 }
 

@@ -1756,6 +1756,426 @@ func (x *WatchEventsRequest) GetAfterSequence() int64 {
 	return 0
 }
 
+// One decision about a pod or a gang, one binding at the API server ("binding"), or the start of a gang of which they are
+// parts ("gang start"). The ids are those of W3C Trace Context, in hexadecimal digits; a caller that sends `traceparent`
+// as metadata finds its decisions in its own trace.
+type Span struct {
+	state        protoimpl.MessageState `protogen:"open.v1"`
+	TraceId      string                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	SpanId       string                 `protobuf:"bytes,2,opt,name=span_id,json=spanId,proto3" json:"span_id,omitempty"`
+	ParentSpanId string                 `protobuf:"bytes,3,opt,name=parent_span_id,json=parentSpanId,proto3" json:"parent_span_id,omitempty"`
+	Name         string                 `protobuf:"bytes,4,opt,name=name,proto3" json:"name,omitempty"`
+	// "namespace/name"; empty: of a pod in no gang.
+	Gang string `protobuf:"bytes,5,opt,name=gang,proto3" json:"gang,omitempty"`
+	// "namespace/name"; empty: of the gang as a whole.
+	Pod         string       `protobuf:"bytes,6,opt,name=pod,proto3" json:"pod,omitempty"`
+	PodUid      string       `protobuf:"bytes,7,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
+	Node        string       `protobuf:"bytes,8,opt,name=node,proto3" json:"node,omitempty"`
+	Outcome     string       `protobuf:"bytes,9,opt,name=outcome,proto3" json:"outcome,omitempty"`
+	Reason      *Reason      `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`
+	BeginUnixUs int64        `protobuf:"varint,11,opt,name=begin_unix_us,json=beginUnixUs,proto3" json:"begin_unix_us,omitempty"`
+	DurationUs  int64        `protobuf:"varint,12,opt,name=duration_us,json=durationUs,proto3" json:"duration_us,omitempty"`
+	Parts       *Span_Parts  `protobuf:"bytes,13,opt,name=parts,proto3" json:"parts,omitempty"`
+	Links       []*Span_Link `protobuf:"bytes,14,rep,name=links,proto3" json:"links,omitempty"`
+	// Of a gang's start: that were let go.
+	Pods          int64 `protobuf:"varint,15,opt,name=pods,proto3" json:"pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span) Reset() {
+	*x = Span{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span) ProtoMessage() {}
+
+func (x *Span) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span.ProtoReflect.Descriptor instead.
+func (*Span) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Span) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
+}
+
+func (x *Span) GetSpanId() string {
+	if x != nil {
+		return x.SpanId
+	}
+	return ""
+}
+
+func (x *Span) GetParentSpanId() string {
+	if x != nil {
+		return x.ParentSpanId
+	}
+	return ""
+}
+
+func (x *Span) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Span) GetGang() string {
+	if x != nil {
+		return x.Gang
+	}
+	return ""
+}
+
+func (x *Span) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+func (x *Span) GetPodUid() string {
+	if x != nil {
+		return x.PodUid
+	}
+	return ""
+}
+
+func (x *Span) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *Span) GetOutcome() string {
+	if x != nil {
+		return x.Outcome
+	}
+	return ""
+}
+
+func (x *Span) GetReason() *Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+func (x *Span) GetBeginUnixUs() int64 {
+	if x != nil {
+		return x.BeginUnixUs
+	}
+	return 0
+}
+
+func (x *Span) GetDurationUs() int64 {
+	if x != nil {
+		return x.DurationUs
+	}
+	return 0
+}
+
+func (x *Span) GetParts() *Span_Parts {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+func (x *Span) GetLinks() []*Span_Link {
+	if x != nil {
+		return x.Links
+	}
+	return nil
+}
+
+func (x *Span) GetPods() int64 {
+	if x != nil {
+		return x.Pods
+	}
+	return 0
+}
+
+type GetTraceRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	// Its name; empty: of pods in no gang.
+	Gang string `protobuf:"bytes,2,opt,name=gang,proto3" json:"gang,omitempty"`
+	// Only of this one; its name.
+	Pod           string `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetTraceRequest) Reset() {
+	*x = GetTraceRequest{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTraceRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTraceRequest) ProtoMessage() {}
+
+func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTraceRequest.ProtoReflect.Descriptor instead.
+func (*GetTraceRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *GetTraceRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *GetTraceRequest) GetGang() string {
+	if x != nil {
+		return x.Gang
+	}
+	return ""
+}
+
+func (x *GetTraceRequest) GetPod() string {
+	if x != nil {
+		return x.Pod
+	}
+	return ""
+}
+
+type GetTraceResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// In order of their beginnings; of one gang the last 2,000.
+	Spans []*Span `protobuf:"bytes,1,rep,name=spans,proto3" json:"spans,omitempty"`
+	// What ended before is not kept any more; 0: everything is.
+	KeptSinceUnixUs int64 `protobuf:"varint,2,opt,name=kept_since_unix_us,json=keptSinceUnixUs,proto3" json:"kept_since_unix_us,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *GetTraceResponse) Reset() {
+	*x = GetTraceResponse{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetTraceResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetTraceResponse) ProtoMessage() {}
+
+func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetTraceResponse.ProtoReflect.Descriptor instead.
+func (*GetTraceResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *GetTraceResponse) GetSpans() []*Span {
+	if x != nil {
+		return x.Spans
+	}
+	return nil
+}
+
+func (x *GetTraceResponse) GetKeptSinceUnixUs() int64 {
+	if x != nil {
+		return x.KeptSinceUnixUs
+	}
+	return 0
+}
+
+// Where the time went, in microseconds; absent: there was no such part.
+type Span_Parts struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For its turn.
+	WaitedUs *int64 `protobuf:"varint,1,opt,name=waited_us,json=waitedUs,proto3,oneof" json:"waited_us,omitempty"`
+	// By the core; of a submitted gang, planning is in it.
+	DecidedUs *int64 `protobuf:"varint,2,opt,name=decided_us,json=decidedUs,proto3,oneof" json:"decided_us,omitempty"`
+	// At the barrier, for the other members, and until the disk had what it then promised.
+	HeldUs *int64 `protobuf:"varint,3,opt,name=held_us,json=heldUs,proto3,oneof" json:"held_us,omitempty"`
+	// By the API server.
+	BoundUs *int64 `protobuf:"varint,4,opt,name=bound_us,json=boundUs,proto3,oneof" json:"bound_us,omitempty"`
+	// Until the disk had what it promises.
+	StoredUs      *int64 `protobuf:"varint,5,opt,name=stored_us,json=storedUs,proto3,oneof" json:"stored_us,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span_Parts) Reset() {
+	*x = Span_Parts{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span_Parts) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span_Parts) ProtoMessage() {}
+
+func (x *Span_Parts) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span_Parts.ProtoReflect.Descriptor instead.
+func (*Span_Parts) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27, 0}
+}
+
+func (x *Span_Parts) GetWaitedUs() int64 {
+	if x != nil && x.WaitedUs != nil {
+		return *x.WaitedUs
+	}
+	return 0
+}
+
+func (x *Span_Parts) GetDecidedUs() int64 {
+	if x != nil && x.DecidedUs != nil {
+		return *x.DecidedUs
+	}
+	return 0
+}
+
+func (x *Span_Parts) GetHeldUs() int64 {
+	if x != nil && x.HeldUs != nil {
+		return *x.HeldUs
+	}
+	return 0
+}
+
+func (x *Span_Parts) GetBoundUs() int64 {
+	if x != nil && x.BoundUs != nil {
+		return *x.BoundUs
+	}
+	return 0
+}
+
+func (x *Span_Parts) GetStoredUs() int64 {
+	if x != nil && x.StoredUs != nil {
+		return *x.StoredUs
+	}
+	return 0
+}
+
+type Span_Link struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	TraceId       string                 `protobuf:"bytes,1,opt,name=trace_id,json=traceId,proto3" json:"trace_id,omitempty"`
+	SpanId        string                 `protobuf:"bytes,2,opt,name=span_id,json=spanId,proto3" json:"span_id,omitempty"`
+	Why           string                 `protobuf:"bytes,3,opt,name=why,proto3" json:"why,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span_Link) Reset() {
+	*x = Span_Link{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span_Link) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span_Link) ProtoMessage() {}
+
+func (x *Span_Link) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span_Link.ProtoReflect.Descriptor instead.
+func (*Span_Link) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27, 1}
+}
+
+func (x *Span_Link) GetTraceId() string {
+	if x != nil {
+		return x.TraceId
+	}
+	return ""
+}
+
+func (x *Span_Link) GetSpanId() string {
+	if x != nil {
+		return x.SpanId
+	}
+	return ""
+}
+
+func (x *Span_Link) GetWhy() string {
+	if x != nil {
+		return x.Why
+	}
+	return ""
+}
+
 var File_muster_v1_decisions_proto protoreflect.FileDescriptor
 
 const file_muster_v1_decisions_proto_rawDesc = "" +
@@ -1886,7 +2306,51 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"\x06missed\x18\x02 \x01(\x03R\x06missed\"Y\n" +
 	"\x12WatchEventsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12%\n" +
-	"\x0eafter_sequence\x18\x02 \x01(\x03R\rafterSequence2\xf9\x03\n" +
+	"\x0eafter_sequence\x18\x02 \x01(\x03R\rafterSequence\"\x80\x06\n" +
+	"\x04Span\x12\x19\n" +
+	"\btrace_id\x18\x01 \x01(\tR\atraceId\x12\x17\n" +
+	"\aspan_id\x18\x02 \x01(\tR\x06spanId\x12$\n" +
+	"\x0eparent_span_id\x18\x03 \x01(\tR\fparentSpanId\x12\x12\n" +
+	"\x04name\x18\x04 \x01(\tR\x04name\x12\x12\n" +
+	"\x04gang\x18\x05 \x01(\tR\x04gang\x12\x10\n" +
+	"\x03pod\x18\x06 \x01(\tR\x03pod\x12\x17\n" +
+	"\apod_uid\x18\a \x01(\tR\x06podUid\x12\x12\n" +
+	"\x04node\x18\b \x01(\tR\x04node\x12\x18\n" +
+	"\aoutcome\x18\t \x01(\tR\aoutcome\x12)\n" +
+	"\x06reason\x18\n" +
+	" \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\"\n" +
+	"\rbegin_unix_us\x18\v \x01(\x03R\vbeginUnixUs\x12\x1f\n" +
+	"\vduration_us\x18\f \x01(\x03R\n" +
+	"durationUs\x12+\n" +
+	"\x05parts\x18\r \x01(\v2\x15.muster.v1.Span.PartsR\x05parts\x12*\n" +
+	"\x05links\x18\x0e \x03(\v2\x14.muster.v1.Span.LinkR\x05links\x12\x12\n" +
+	"\x04pods\x18\x0f \x01(\x03R\x04pods\x1a\xf1\x01\n" +
+	"\x05Parts\x12 \n" +
+	"\twaited_us\x18\x01 \x01(\x03H\x00R\bwaitedUs\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"decided_us\x18\x02 \x01(\x03H\x01R\tdecidedUs\x88\x01\x01\x12\x1c\n" +
+	"\aheld_us\x18\x03 \x01(\x03H\x02R\x06heldUs\x88\x01\x01\x12\x1e\n" +
+	"\bbound_us\x18\x04 \x01(\x03H\x03R\aboundUs\x88\x01\x01\x12 \n" +
+	"\tstored_us\x18\x05 \x01(\x03H\x04R\bstoredUs\x88\x01\x01B\f\n" +
+	"\n" +
+	"_waited_usB\r\n" +
+	"\v_decided_usB\n" +
+	"\n" +
+	"\b_held_usB\v\n" +
+	"\t_bound_usB\f\n" +
+	"\n" +
+	"_stored_us\x1aL\n" +
+	"\x04Link\x12\x19\n" +
+	"\btrace_id\x18\x01 \x01(\tR\atraceId\x12\x17\n" +
+	"\aspan_id\x18\x02 \x01(\tR\x06spanId\x12\x10\n" +
+	"\x03why\x18\x03 \x01(\tR\x03why\"U\n" +
+	"\x0fGetTraceRequest\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04gang\x18\x02 \x01(\tR\x04gang\x12\x10\n" +
+	"\x03pod\x18\x03 \x01(\tR\x03pod\"f\n" +
+	"\x10GetTraceResponse\x12%\n" +
+	"\x05spans\x18\x01 \x03(\v2\x0f.muster.v1.SpanR\x05spans\x12+\n" +
+	"\x12kept_since_unix_us\x18\x02 \x01(\x03R\x0fkeptSinceUnixUs2\xf9\x03\n" +
 	"\x0fDecisionService\x12F\n" +
 	"\tPreFilter\x12\x1b.muster.v1.PreFilterRequest\x1a\x1c.muster.v1.PreFilterResponse\x12=\n" +
 	"\x06Filter\x12\x18.muster.v1.FilterRequest\x1a\x19.muster.v1.FilterResponse\x12I\n" +
@@ -1907,7 +2371,9 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"\fEventService\x12I\n" +
 	"\n" +
 	"ListEvents\x12\x1c.muster.v1.ListEventsRequest\x1a\x1d.muster.v1.ListEventsResponse\x12@\n" +
-	"\vWatchEvents\x12\x1d.muster.v1.WatchEventsRequest\x1a\x10.muster.v1.Event0\x01b\x06proto3"
+	"\vWatchEvents\x12\x1d.muster.v1.WatchEventsRequest\x1a\x10.muster.v1.Event0\x012S\n" +
+	"\fTraceService\x12C\n" +
+	"\bGetTrace\x12\x1a.muster.v1.GetTraceRequest\x1a\x1b.muster.v1.GetTraceResponseb\x06proto3"
 
 var (
 	file_muster_v1_decisions_proto_rawDescOnce sync.Once
@@ -1922,7 +2388,7 @@ func file_muster_v1_decisions_proto_rawDescGZIP() []byte {
 }
 
 var file_muster_v1_decisions_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
+var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_muster_v1_decisions_proto_goTypes = []any{
 	(PermitEvent_Verdict)(0),     // 0: muster.v1.PermitEvent.Verdict
 	(UnreserveRequest_Cause)(0),  // 1: muster.v1.UnreserveRequest.Cause
@@ -1954,62 +2420,73 @@ var file_muster_v1_decisions_proto_goTypes = []any{
 	(*ListEventsRequest)(nil),    // 27: muster.v1.ListEventsRequest
 	(*ListEventsResponse)(nil),   // 28: muster.v1.ListEventsResponse
 	(*WatchEventsRequest)(nil),   // 29: muster.v1.WatchEventsRequest
-	(*Reason)(nil),               // 30: muster.v1.Reason
-	(*PodShape)(nil),             // 31: muster.v1.PodShape
-	(*GangSpec)(nil),             // 32: muster.v1.GangSpec
-	(*PodFacts)(nil),             // 33: muster.v1.PodFacts
+	(*Span)(nil),                 // 30: muster.v1.Span
+	(*GetTraceRequest)(nil),      // 31: muster.v1.GetTraceRequest
+	(*GetTraceResponse)(nil),     // 32: muster.v1.GetTraceResponse
+	(*Span_Parts)(nil),           // 33: muster.v1.Span.Parts
+	(*Span_Link)(nil),            // 34: muster.v1.Span.Link
+	(*Reason)(nil),               // 35: muster.v1.Reason
+	(*PodShape)(nil),             // 36: muster.v1.PodShape
+	(*GangSpec)(nil),             // 37: muster.v1.GangSpec
+	(*PodFacts)(nil),             // 38: muster.v1.PodFacts
 }
 var file_muster_v1_decisions_proto_depIdxs = []int32{
-	30, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
+	35, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
 	7,  // 1: muster.v1.FilterResponse.refused:type_name -> muster.v1.NodeRefusal
-	30, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
-	30, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
+	35, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
+	35, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
 	10, // 4: muster.v1.PrioritizeResponse.nodes:type_name -> muster.v1.NodeScore
 	0,  // 5: muster.v1.PermitEvent.verdict:type_name -> muster.v1.PermitEvent.Verdict
-	30, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
+	35, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
 	1,  // 7: muster.v1.UnreserveRequest.cause:type_name -> muster.v1.UnreserveRequest.Cause
-	31, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
-	32, // 9: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
+	36, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
+	37, // 9: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
 	19, // 10: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
-	33, // 11: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
+	38, // 11: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
 	2,  // 12: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
 	21, // 13: muster.v1.Submission.placements:type_name -> muster.v1.Placement
-	30, // 14: muster.v1.Submission.reason:type_name -> muster.v1.Reason
-	30, // 15: muster.v1.Event.reason:type_name -> muster.v1.Reason
+	35, // 14: muster.v1.Submission.reason:type_name -> muster.v1.Reason
+	35, // 15: muster.v1.Event.reason:type_name -> muster.v1.Reason
 	26, // 16: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
-	3,  // 17: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
-	5,  // 18: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
-	8,  // 19: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
-	11, // 20: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
-	13, // 21: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
-	15, // 22: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
-	17, // 23: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
-	20, // 24: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
-	24, // 25: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
-	25, // 26: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
-	23, // 27: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
-	23, // 28: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
-	27, // 29: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
-	29, // 30: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
-	4,  // 31: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
-	6,  // 32: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
-	9,  // 33: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
-	12, // 34: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
-	14, // 35: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
-	16, // 36: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
-	18, // 37: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
-	22, // 38: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
-	22, // 39: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
-	22, // 40: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
-	22, // 41: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
-	22, // 42: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
-	28, // 43: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
-	26, // 44: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
-	31, // [31:45] is the sub-list for method output_type
-	17, // [17:31] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	35, // 17: muster.v1.Span.reason:type_name -> muster.v1.Reason
+	33, // 18: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
+	34, // 19: muster.v1.Span.links:type_name -> muster.v1.Span.Link
+	30, // 20: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
+	3,  // 21: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
+	5,  // 22: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
+	8,  // 23: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
+	11, // 24: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
+	13, // 25: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
+	15, // 26: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
+	17, // 27: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
+	20, // 28: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
+	24, // 29: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
+	25, // 30: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
+	23, // 31: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
+	23, // 32: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
+	27, // 33: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
+	29, // 34: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
+	31, // 35: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
+	4,  // 36: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
+	6,  // 37: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
+	9,  // 38: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
+	12, // 39: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
+	14, // 40: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
+	16, // 41: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
+	18, // 42: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
+	22, // 43: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
+	22, // 44: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
+	22, // 45: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
+	22, // 46: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
+	22, // 47: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
+	28, // 48: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
+	26, // 49: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
+	32, // 50: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
+	36, // [36:51] is the sub-list for method output_type
+	21, // [21:36] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_decisions_proto_init() }
@@ -2019,15 +2496,16 @@ func file_muster_v1_decisions_proto_init() {
 	}
 	file_muster_v1_facts_proto_init()
 	file_muster_v1_muster_proto_init()
+	file_muster_v1_decisions_proto_msgTypes[30].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_decisions_proto_rawDesc), len(file_muster_v1_decisions_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   27,
+			NumMessages:   32,
 			NumExtensions: 0,
-			NumServices:   3,
+			NumServices:   4,
 		},
 		GoTypes:           file_muster_v1_decisions_proto_goTypes,
 		DependencyIndexes: file_muster_v1_decisions_proto_depIdxs,

@@ -26,6 +26,7 @@ class AsyncClient:
         self._decisions = decisions_pb2_grpc.DecisionServiceStub(self._channel)
         self._placements = decisions_pb2_grpc.PlacementServiceStub(self._channel)
         self._events = decisions_pb2_grpc.EventServiceStub(self._channel)
+        self._traces = decisions_pb2_grpc.TraceServiceStub(self._channel)
 
     async def close(self) -> None:
         """Ends every call that runs."""
@@ -159,6 +160,11 @@ class AsyncClient:
         """The pod is bound."""
         await self._call(self._decisions.PostBind, decisions_pb2.PostBindRequest(
             request_id=request_id or core.new_id(), pod_uid=pod_uid, node=node))
+
+    async def get_trace(self, namespace: str, gang: str = "", pod: str = "") -> decisions_pb2.GetTraceResponse:
+        """What was decided about a gang, or about a pod (in no gang, where none is named), and where the time went."""
+        return await self._call(self._traces.GetTrace, decisions_pb2.GetTraceRequest(
+            namespace=namespace, gang=gang, pod=pod))
 
     async def list_events(self, namespace: str = "", after_sequence: int = 0) -> decisions_pb2.ListEventsResponse:
         """What Muster decided about pods."""

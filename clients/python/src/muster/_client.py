@@ -25,6 +25,7 @@ class Client:
         self._decisions = decisions_pb2_grpc.DecisionServiceStub(self._channel)
         self._placements = decisions_pb2_grpc.PlacementServiceStub(self._channel)
         self._events = decisions_pb2_grpc.EventServiceStub(self._channel)
+        self._traces = decisions_pb2_grpc.TraceServiceStub(self._channel)
 
     def close(self) -> None:
         """Ends every call that runs."""
@@ -155,6 +156,11 @@ class Client:
         """The pod is bound."""
         self._call(self._decisions.PostBind, decisions_pb2.PostBindRequest(
             request_id=request_id or core.new_id(), pod_uid=pod_uid, node=node))
+
+    def get_trace(self, namespace: str, gang: str = "", pod: str = "") -> decisions_pb2.GetTraceResponse:
+        """What was decided about a gang, or about a pod (in no gang, where none is named), and where the time went."""
+        return self._call(self._traces.GetTrace, decisions_pb2.GetTraceRequest(
+            namespace=namespace, gang=gang, pod=pod))
 
     def list_events(self, namespace: str = "", after_sequence: int = 0) -> decisions_pb2.ListEventsResponse:
         """What Muster decided about pods."""

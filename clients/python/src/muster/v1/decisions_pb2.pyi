@@ -289,3 +289,77 @@ class WatchEventsRequest(_message.Message):
     namespace: str
     after_sequence: int
     def __init__(self, namespace: _Optional[str] = ..., after_sequence: _Optional[int] = ...) -> None: ...
+
+class Span(_message.Message):
+    __slots__ = ("trace_id", "span_id", "parent_span_id", "name", "gang", "pod", "pod_uid", "node", "outcome", "reason", "begin_unix_us", "duration_us", "parts", "links", "pods")
+    class Parts(_message.Message):
+        __slots__ = ("waited_us", "decided_us", "held_us", "bound_us", "stored_us")
+        WAITED_US_FIELD_NUMBER: _ClassVar[int]
+        DECIDED_US_FIELD_NUMBER: _ClassVar[int]
+        HELD_US_FIELD_NUMBER: _ClassVar[int]
+        BOUND_US_FIELD_NUMBER: _ClassVar[int]
+        STORED_US_FIELD_NUMBER: _ClassVar[int]
+        waited_us: int
+        decided_us: int
+        held_us: int
+        bound_us: int
+        stored_us: int
+        def __init__(self, waited_us: _Optional[int] = ..., decided_us: _Optional[int] = ..., held_us: _Optional[int] = ..., bound_us: _Optional[int] = ..., stored_us: _Optional[int] = ...) -> None: ...
+    class Link(_message.Message):
+        __slots__ = ("trace_id", "span_id", "why")
+        TRACE_ID_FIELD_NUMBER: _ClassVar[int]
+        SPAN_ID_FIELD_NUMBER: _ClassVar[int]
+        WHY_FIELD_NUMBER: _ClassVar[int]
+        trace_id: str
+        span_id: str
+        why: str
+        def __init__(self, trace_id: _Optional[str] = ..., span_id: _Optional[str] = ..., why: _Optional[str] = ...) -> None: ...
+    TRACE_ID_FIELD_NUMBER: _ClassVar[int]
+    SPAN_ID_FIELD_NUMBER: _ClassVar[int]
+    PARENT_SPAN_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    GANG_FIELD_NUMBER: _ClassVar[int]
+    POD_FIELD_NUMBER: _ClassVar[int]
+    POD_UID_FIELD_NUMBER: _ClassVar[int]
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    BEGIN_UNIX_US_FIELD_NUMBER: _ClassVar[int]
+    DURATION_US_FIELD_NUMBER: _ClassVar[int]
+    PARTS_FIELD_NUMBER: _ClassVar[int]
+    LINKS_FIELD_NUMBER: _ClassVar[int]
+    PODS_FIELD_NUMBER: _ClassVar[int]
+    trace_id: str
+    span_id: str
+    parent_span_id: str
+    name: str
+    gang: str
+    pod: str
+    pod_uid: str
+    node: str
+    outcome: str
+    reason: _muster_pb2.Reason
+    begin_unix_us: int
+    duration_us: int
+    parts: Span.Parts
+    links: _containers.RepeatedCompositeFieldContainer[Span.Link]
+    pods: int
+    def __init__(self, trace_id: _Optional[str] = ..., span_id: _Optional[str] = ..., parent_span_id: _Optional[str] = ..., name: _Optional[str] = ..., gang: _Optional[str] = ..., pod: _Optional[str] = ..., pod_uid: _Optional[str] = ..., node: _Optional[str] = ..., outcome: _Optional[str] = ..., reason: _Optional[_Union[_muster_pb2.Reason, _Mapping]] = ..., begin_unix_us: _Optional[int] = ..., duration_us: _Optional[int] = ..., parts: _Optional[_Union[Span.Parts, _Mapping]] = ..., links: _Optional[_Iterable[_Union[Span.Link, _Mapping]]] = ..., pods: _Optional[int] = ...) -> None: ...
+
+class GetTraceRequest(_message.Message):
+    __slots__ = ("namespace", "gang", "pod")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    GANG_FIELD_NUMBER: _ClassVar[int]
+    POD_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    gang: str
+    pod: str
+    def __init__(self, namespace: _Optional[str] = ..., gang: _Optional[str] = ..., pod: _Optional[str] = ...) -> None: ...
+
+class GetTraceResponse(_message.Message):
+    __slots__ = ("spans", "kept_since_unix_us")
+    SPANS_FIELD_NUMBER: _ClassVar[int]
+    KEPT_SINCE_UNIX_US_FIELD_NUMBER: _ClassVar[int]
+    spans: _containers.RepeatedCompositeFieldContainer[Span]
+    kept_since_unix_us: int
+    def __init__(self, spans: _Optional[_Iterable[_Union[Span, _Mapping]]] = ..., kept_since_unix_us: _Optional[int] = ...) -> None: ...

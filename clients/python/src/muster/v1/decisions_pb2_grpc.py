@@ -567,3 +567,67 @@ class EventService(object):
             muster_dot_v1_dot_decisions__pb2.Event.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+
+class TraceServiceStub(object):
+    """What is kept of it is bounded (tracing.kept), and gone with the process.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.GetTrace = channel.unary_unary(
+                '/muster.v1.TraceService/GetTrace',
+                request_serializer=muster_dot_v1_dot_decisions__pb2.GetTraceRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_decisions__pb2.GetTraceResponse.FromString,
+                )
+
+
+class TraceServiceServicer(object):
+    """What is kept of it is bounded (tracing.kept), and gone with the process.
+    """
+
+    def GetTrace(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_TraceServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'GetTrace': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetTrace,
+                    request_deserializer=muster_dot_v1_dot_decisions__pb2.GetTraceRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_decisions__pb2.GetTraceResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.v1.TraceService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+
+
+ # This class is part of an EXPERIMENTAL API.
+class TraceService(object):
+    """What is kept of it is bounded (tracing.kept), and gone with the process.
+    """
+
+    @staticmethod
+    def GetTrace(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.TraceService/GetTrace',
+            muster_dot_v1_dot_decisions__pb2.GetTraceRequest.SerializeToString,
+            muster_dot_v1_dot_decisions__pb2.GetTraceResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

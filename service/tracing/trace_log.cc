@@ -1,0 +1,149 @@
+#include "service/tracing/trace_log.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace muster {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string Dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+
+Json PartsJson(const Span::Parts& parts) {
+  Json out = Json::object();
+  const auto add = [&](const char* name, int64_t us) {
+    if (us >= 0) out[name] = us;
+  };
+  add("waited", parts.waited);
+  add("decided", parts.decided);
+  add("held", parts.held);
+  add("bound", parts.bound);
+  add("stored", parts.stored);
+  return out;
+}
+
+Json SpanJson(const Span& span) {
+  Json out = {{"traceId", TraceHex(span.trace)}, {"spanId", SpanHex(span.id)}};
+  if (span.parent != 0) out["parentSpanId"] = SpanHex(span.parent);
+  out["name"] = std::string(span.name);
+  const auto add = [&](const char* name, absl::string_view text) {
+    if (!text.empty()) out[name] = std::string(text);
+  };
+  add("pod", span.pod);
+  add("podUid", span.pod_uid);
+  add("node", span.node);
+  add("outcome", span.outcome);
+  if (!span.reason.none()) {
+    add("reason", ReasonName(span.reason.code));
+    add("text", span.reason.text);
+  }
+  out["beginUnixUs"] = span.begun_us;
+  out["durationUs"] = span.took_us;
+  if (Json parts = PartsJson(span.parts); !parts.empty()) out["partsUs"] = std::move(parts);
+  if (span.pods > 0) out["pods"] = span.pods;
+  for (const Span::Link& link : span.links) {
+    out["links"].push_back(
+        {{"traceId", TraceHex(link.to.trace)}, {"spanId", SpanHex(link.to.span)}, {"why", std::string(link.why)}});
+  }
+  return out;
+}
+
+}  // namespace
+
+void TraceLog::Ring::Add(std::shared_ptr<const Span> span) {
+  if (spans_.size() < size_) {
+    spans_.push_back(std::move(span));
+  } else if (size_ > 0) {
+    std::shared_ptr<const Span>& oldest = spans_[next_];
+    kept_since_us_ = std::max(kept_since_us_, oldest->begun_us + oldest->took_us);
+    oldest = std::move(span);
+    next_ = next_ + 1 == size_ ? 0 : next_ + 1;
+  }
+}
+
+Spans TraceLog::Ring::Last() const {
+  Spans out;
+  out.reserve(spans_.size());
+  for (size_t i = spans_.size(); i-- > 0;) out.push_back(spans_[(next_ + i) % spans_.size()]);
+  return out;
+}
+
+void TraceLog::Ended(const Spans& spans) {
+  {
+    MutexLock lock(&mutex_);
+    ended_ += static_cast<int64_t>(spans.size());
+    for (const auto& span : spans) (span->gang.empty() ? of_pods_ : of_gangs_).Add(span);
+  }
+  if (next_ != nullptr) next_->Ended(spans);
+}
+
+TraceLog::Page TraceLog::Of(absl::string_view gang, absl::string_view pod) const {
+  Page page;
+  Spans last;
+  {
+    MutexLock lock(&mutex_);
+    const Ring& ring = gang.empty() ? of_pods_ : of_gangs_;
+    last = ring.Last();
+    page.kept_since_us = ring.kept_since_us();
+  }
+  for (const auto& span : last) {
+    if (span->gang != gang || (!pod.empty() && span->pod != pod)) continue;
+    if (page.spans.size() == kMostTold) {
+      page.kept_since_us = span->begun_us + span->took_us;
+      break;
+    }
+    page.spans.push_back(span);
+  }
+  std::stable_sort(page.spans.begin(), page.spans.end(),
+                   [](const auto& a, const auto& b) { return a->begun_us < b->begun_us; });
+  return page;
+}
+
+std::vector<TraceLog::Summary> TraceLog::Gangs(size_t limit) const {
+  Spans last;
+  {
+    MutexLock lock(&mutex_);
+    last = of_gangs_.Last();
+  }
+  std::vector<Summary> out;
+  absl::flat_hash_map<absl::string_view, size_t> places;
+  for (const auto& span : last) {
+    const auto found = places.find(span->gang);
+    if (found == places.end() && out.size() == limit) continue;
+    const size_t at = found == places.end() ? out.size() : found->second;
+    if (found == places.end()) {
+      places.emplace(span->gang, at);
+      out.push_back({span->gang, 0, 0, false});
+    }
+    ++out[at].spans;
+    out[at].last_us = std::max(out[at].last_us, span->begun_us + span->took_us);
+    out[at].started = out[at].started || span->name == "gang start";
+  }
+  return out;
+}
+
+int64_t TraceLog::ended() const {
+  MutexLock lock(&mutex_);
+  return ended_;
+}
+
+std::string TraceJson(const std::string& gang, const TraceLog::Page& page) {
+  Json out = {{"gang", gang}, {"keptSinceUnixUs", page.kept_since_us}, {"spans", Json::array()}};
+  for (const auto& span : page.spans) out["spans"].push_back(SpanJson(*span));
+  return Dump(out);
+}
+
+std::string TracesJson(const std::vector<TraceLog::Summary>& gangs) {
+  Json out = {{"gangs", Json::array()}};
+  for (const TraceLog::Summary& gang : gangs) {
+    out["gangs"].push_back(
+        {{"gang", gang.gang}, {"spans", gang.spans}, {"lastUnixUs", gang.last_us}, {"started", gang.started}});
+  }
+  return Dump(out);
+}
+
+}  // namespace muster
