@@ -23,6 +23,8 @@ namespace {
 // connection that is being made, a store that fails, the doors - it is below the 30 s after which Kubernetes kills.
 constexpr std::chrono::seconds kDrain{5};
 
+constexpr absl::Duration kHealthLook = absl::Milliseconds(500);
+
 constexpr size_t kTracesListed = 1'000;  // gangs
 
 HttpListenerOptions ListenerOptions(const ListenAddress& address, size_t connections) {
@@ -162,8 +164,11 @@ absl::Status App::Start() {
   machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
+  // Before any door, so that none says "ready" of a cluster that nobody reads yet.
+  if (config_.kubernetes) feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
   if (absl::Status started = StartHttp(); !started.ok()) return started;
   if (absl::Status started = StartRpc(); !started.ok()) return started;
+  health_ = std::thread([this] { TellHealth(); });
   if (actuator_ == nullptr) return absl::OkStatus();
   actuator_->Start(engine_.get());
   engine_->Listen([this](const ViewChange& change) {
@@ -171,7 +176,6 @@ absl::Status App::Start() {
       if (gang != nullptr) actuator_->UpdateStatus(*gang);
     }
   });
-  feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
   feed_starter_ = std::thread([this] { StartFeed(); });
   return absl::OkStatus();
 }
@@ -189,6 +193,17 @@ void App::StartTracing() {
   traces_ = std::make_unique<TraceLog>(static_cast<size_t>(config_.traces_kept), exporter_.get());
 }
 
+// gRPC's health service says what /readyz says; so does a stop, before anything is drained.
+void App::TellHealth() {
+  bool told = true;  // as gRPC begins
+  do {
+    const bool ready = NotReady().empty();
+    if (ready != told) rpc_->SetServing(ready);
+    told = ready;
+  } while (!stopping_.WaitForNotificationWithTimeout(kHealthLook));
+  rpc_->SetServing(false);
+}
+
 // The API server may come up after us: keep asking, not ready meanwhile.
 void App::StartFeed() {
   absl::Duration pause = absl::Milliseconds(200);
@@ -204,6 +219,7 @@ void App::StartFeed() {
 void App::Stop() {
   if (stopping_.HasBeenNotified()) return;
   stopping_.Notify();
+  if (health_.joinable()) health_.join();
   if (watch_client_ != nullptr) watch_client_->Stop();
   if (feed_starter_.joinable()) feed_starter_.join();
   if (feed_ != nullptr) feed_->Stop();
@@ -214,12 +230,12 @@ void App::Stop() {
   if (write_client_ != nullptr) write_client_->Stop();
   if (actuator_ != nullptr) actuator_->Stop();
   if (engine_ != nullptr) engine_->Stop();
-  if (exporter_ != nullptr) exporter_->Stop();
   if (access_ != nullptr) access_->Stop();
   if (rpc_ != nullptr) rpc_->Stop();
   for (HttpListener* listener : {bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
     if (listener != nullptr) listener->Stop();
   }
+  if (exporter_ != nullptr) exporter_->Stop();
 }
 
 std::string App::NotReady() const {

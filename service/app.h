@@ -54,6 +54,7 @@ class App {
   [[nodiscard]] absl::Status StartHttp();
   [[nodiscard]] absl::Status StartRpc();
   void StartTracing();
+  void TellHealth();
   void StartFeed();
   [[nodiscard]] std::string NotReady() const;
   void ReadGauges(const Metrics::SetGauge& set) const;
@@ -79,6 +80,7 @@ class App {
   std::unique_ptr<HttpListener> bind_listener_;
   std::unique_ptr<HttpListener> admin_listener_;
   std::unique_ptr<RpcServer> rpc_;
+  std::thread health_;
   std::thread feed_starter_;
   Notification stopping_;
 };

@@ -530,14 +530,16 @@ BUGS = {
     "stale-nodes-are-placed-on": (
         "state/placement/feasibility.cc", "  if (node.heard == Heard::kTooLongAgo) return Obstacle::kStale;\n", ""),
     "shut-for-ever": ("state/machine/announcements.cc", "  SetHeard(Heard::kTooLongAgo, Heard::kNow);\n", ""),
-    "what-it-said-last-is-nothing": ("state/machine/machine.cc", "    announcements_.NoteSpoke();\n", ""),
+    "what-it-said-last-is-nothing": ("state/machine/machine.cc", "    announcements_.NoteSpoke(step);\n", ""),
+    "a-restart-makes-fresh": (
+        "state/machine/announcements.cc", "silent ? std::min(kept.stale_since_ms, step->now_ms()) : step->now_ms()", "step->now_ms()"),
     "somebody-elses-store": (
         "state/machine/machine.cc",
         "  if (absl::Status ours = CheckKept(restored_, facts_.keeps()); !ours.ok()) return ours;\n", ""),
     "effect-numbers-again": (
         "service/engine/engine.cc", "  effects_numbered_ = effects_reserved_ = machine_.effects_reserved();\n", ""),
     "refusals-wait-for-the-store": (
-        "service/engine/engine.cc", ": RestsOnRecords(outcome.status);", ": true;"),
+        "service/engine/engine.cc", ": RestsOnRecords(item.command, outcome.status);", ": true;"),
     "late-questions-wait-for-the-store": (
         "service/engine/engine.cc",
         "    told_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded",
@@ -548,7 +550,12 @@ BUGS = {
     "every-pod-starts-its-gang": (
         "service/engine/tracer.cc", "    way->second.started = true;\n", ""),
     "a-start-ends-with-its-first-pod": (
-        "service/engine/tracer.cc", "(moved.binds && moved.gang->count(MemberState::kCommitted) > 0)", "false"),
+        "service/engine/tracer.cc",
+        "way->second.binds && (gang->count(MemberState::kCommitted) > 0 || machine.plans().Of(*gang) != nullptr)",
+        "false"),
+    "a-start-needs-a-caller": ("service/engine/engine.cc", "  if (bound != nullptr) tracer_.Moved(machine_.FindPod(bound->uid));\n", ""),
+    "a-gang-starts-once-for-ever": (
+        "service/engine/tracer.cc", "way->second.started && !gang.kept.satisfied && gang.active() == 0", "false"),
     "nobody-let-it-go": (
         "service/engine/tracer.cc", 'span->links.push_back({by, "let it go"});', ";"),
     "spans-without-end": (
@@ -557,5 +564,5 @@ BUGS = {
         "service/tracing/otlp_exporter.cc", "if (!later || attempt >= options_.tries || !Pause(pause)) return false;",
         "return false;"),
     "half-a-trace-is-sent": (
-        "service/tracing/otlp_exporter.cc", "span->trace.low % 100 >= percent", "span->id % 100 >= percent"),
+        "service/tracing/otlp_exporter.cc", ": span->trace.low % 100 >= percent", ": span->id % 100 >= percent"),
 }

@@ -86,7 +86,7 @@ func (c *Client) FactsStatus(ctx context.Context) (*pb.FactsStatus, error) {
 	return call(ctx, c, &pb.GetFactsStatusRequest{}, c.facts.GetFactsStatus)
 }
 
-// GetTrace tells what was decided about a gang, or about a pod (in no gang, where none is named), and where the time went.
+// GetTrace tells what was decided about a gang, or about a pod, and where the time went.
 func (c *Client) GetTrace(ctx context.Context, namespace, gang, pod string) (*pb.GetTraceResponse, error) {
 	return call(ctx, c, &pb.GetTraceRequest{Namespace: namespace, Gang: gang, Pod: pod}, c.traces.GetTrace)
 }

@@ -370,7 +370,7 @@ Commands Define(CLI::App* cli, Options* options) {
   commands.explain_pod = named(explain->add_subcommand("pod", "one pod"), "name or namespace/name");
   CLI::App* trace = group("trace", "when what was decided, and where the time went");
   commands.trace_gang = named(trace->add_subcommand("gang", "the start of a gang"), "name or namespace/name");
-  commands.trace_pod = named(trace->add_subcommand("pod", "a pod that is in no gang"), "name or namespace/name");
+  commands.trace_pod = named(trace->add_subcommand("pod", "one pod"), "name or namespace/name");
   CLI::App* watch = group("watch", "changes as they happen, until interrupted");
   commands.watch_gangs = scoped(watch->add_subcommand("gangs", "gangs: what there is, then every change"));
   commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));

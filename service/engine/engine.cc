@@ -10,21 +10,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "service/engine/promises.h"
 #include "state/records/records.h"
 
 namespace muster {
 namespace {
-
-// What it asks for may need a record, so that it is not taken while too many wait for the store.
-bool MayKeep(const Command& command) {
-  return !std::holds_alternative<Filter>(command) && !std::holds_alternative<Preempt>(command) &&
-         !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command);
-}
-
-// A refusal that says what somebody else's command did is as good as that command's answer: it waits for the records.
-bool RestsOnRecords(const absl::Status& refused) {
-  return !absl::IsInvalidArgument(refused) && !absl::IsResourceExhausted(refused);
-}
 
 constexpr int64_t kNumbersReserved = 4'096;  // of effects, with one record
 constexpr absl::Duration kStoreLook = absl::Milliseconds(20);
@@ -281,14 +271,16 @@ void Engine::ApplyOne(Item item) {
                        absl::DeadlineExceededError("the deadline passed before its turn came; nothing happened"));
     return;
   }
-  if (item.span != nullptr) tracer_.Turn(item.span.get());
+  if (item.span != nullptr) tracer_.Turn(machine_, item.command, item.span.get());
   if (item.answered && std::holds_alternative<Bind>(item.command)) {
     holds_.emplace(std::get<Bind>(item.command).token, Held{std::move(item.answered), item.span});
   }
-  if (const auto* bound = std::get_if<BindingOutcome>(&item.command); bound != nullptr) tracer_.Outcome(*bound);
+  const auto* bound = std::get_if<BindingOutcome>(&item.command);
+  if (bound != nullptr) tracer_.Outcome(*bound);
   Outcome outcome;
   const size_t ended_before = answers_.size();
   Apply(item.command, &outcome);
+  if (bound != nullptr) tracer_.Moved(machine_.FindPod(bound->uid));
   // A Permit ends with its reply, unless that is WAIT.
   const auto* permit = std::get_if<PermitReply>(&outcome.reply);
   const bool waits = item.answered && permit != nullptr && permit->kind == PermitReply::Kind::kWait;
@@ -300,7 +292,8 @@ void Engine::ApplyOne(Item item) {
   }
   if (!item.done && !outcome.status.ok()) refused_log_.Write(item.command, outcome.status);
   if (!item.done) return;
-  const bool waits_for_records = outcome.status.ok() ? outcome.reply_promises : RestsOnRecords(outcome.status);
+  const bool waits_for_records =
+      outcome.status.ok() ? outcome.reply_promises : RestsOnRecords(item.command, outcome.status);
   if (item.span != nullptr && !waits) (waits_for_records ? spans_ : told_spans_).push_back(std::move(item.span));
   absl::StatusOr<Reply> reply = std::move(outcome.reply);
   if (!outcome.status.ok()) reply = outcome.status;
@@ -360,7 +353,7 @@ void Engine::Deliver() {
     delivery->answers.emplace_back(std::move(hold.mapped().answered), std::move(ended.answer));
   }
   answers_.clear();
-  if (!delivery->spans.empty()) tracer_.AddStarts(machine_, &delivery->spans);
+  if (!delivery->spans.empty() || tracer_.moved()) tracer_.AddStarts(machine_, &delivery->spans);
   delivery->stores = !records_.empty();
   holds_left_ = holds_.size();
   if (records_.empty() && delivery->empty()) return;

@@ -4,17 +4,25 @@
 #include <random>
 #include <utility>
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "service/support/clock.h"
-#include "state/base/hash.h"
 
 namespace muster {
 namespace {
 
-// Gangs and bindings of which something is remembered; with more, the oldest of them are traced in part.
+// Gangs and bindings of which something is remembered; with more, some of them are traced in part.
 constexpr size_t kMaxRemembered = 65'536;
 constexpr size_t kMaxLinks = 128;
+// What callers choose is not kept at whatever length.
+constexpr size_t kMaxName = 512;
+constexpr size_t kMaxText = 1'024;
+
+std::string Clipped(absl::string_view text, size_t most) { return std::string(text.substr(0, most)); }
+
+template <typename Map>
+void MakeRoom(Map* map) {
+  if (map->size() >= kMaxRemembered) map->erase(map->begin());
+}
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -153,39 +161,48 @@ std::shared_ptr<Span> Tracer::Begin(const Command& command) {
   if (const SpanRef& caller = CurrentCaller(); !caller.none()) {
     span->trace = caller.trace;
     span->parent = caller.span;
+    span->callers = true;
+    span->sampled = caller.sampled;
   }
   return span;
 }
 
-void Tracer::Turn(Span* span) const { span->parts.waited = NowUs() - span->begun_us; }
-
-// Known from the gang's name: whoever comes first need not tell the others.
-SpanRef Tracer::StartOf(const Gang& gang) const {
-  StateHasher hasher;
-  hasher.Add(seed_);
-  hasher.Add(gang.key);
-  hasher.Add(gang.created_ms);
-  SpanRef start;
-  start.trace.high = std::max<uint64_t>(1, hasher.value());
-  hasher.Add(1);
-  start.trace.low = hasher.value();
-  hasher.Add(2);
-  start.span = std::max<uint64_t>(1, hasher.value());
-  return start;
+// A gang of which nobody is left, and that is not satisfied any more, starts anew (G-8). One that had started before
+// anything was remembered of it does not start again.
+Tracer::Way& Tracer::WayOf(const Gang& gang, int64_t begun_us) {
+  auto way = ways_.find(gang.key);
+  if (way != ways_.end() && way->second.started && !gang.kept.satisfied && gang.active() == 0) {
+    ways_.erase(way);
+    way = ways_.end();
+  }
+  if (way == ways_.end()) {
+    MakeRoom(&ways_);
+    way = ways_.emplace(gang.key, Way()).first;
+    way->second.start = {{NewId(), NewId()}, NewId()};
+    way->second.first_us = begun_us;
+    way->second.started = gang.kept.satisfied;
+  }
+  return way->second;
 }
 
 void Tracer::BelongTo(const Gang& gang, Span* span) {
   span->gang = gang.key;
-  const SpanRef start = StartOf(gang);
+  const SpanRef& start = WayOf(gang, span->begun_us).start;
   if (span->trace.none()) {
     span->trace = start.trace;
     span->parent = start.span;
   } else {
     span->links.push_back({start, "start of its gang"});
   }
-  if (ways_.size() >= kMaxRemembered) ways_.clear();
-  Way& way = ways_[start.span];
-  if (way.first_us == 0) way.first_us = span->begun_us;
+}
+
+void Tracer::Turn(const Machine& machine, const Command& command, Span* span) {
+  span->parts.waited = NowUs() - span->begun_us;
+  const Pod* pod = machine.FindPod(UidOf(command));
+  span->pod_uid = Clipped(UidOf(command), kMaxName);
+  if (pod == nullptr) return;
+  span->pod = absl::StrCat(pod->facts.name_space, "/", pod->facts.name);
+  if (pod->gang != nullptr) BelongTo(*pod->gang, span);
 }
 
 void Tracer::Decided(const Machine& machine, const Command& command, const absl::Status& status, const Reply& reply,
@@ -196,28 +213,28 @@ void Tracer::Decided(const Machine& machine, const Command& command, const absl:
     span->outcome = "error";
     span->reason = {ReasonCode::kInvalidRequest, std::string(status.message())};
   }
-  if (span->node.empty()) span->node = std::string(NodeOf(command));
-  const Gang* gang = nullptr;
-  if (const Pod* pod = machine.FindPod(UidOf(command)); pod != nullptr) {
-    span->pod = absl::StrCat(pod->facts.name_space, "/", pod->facts.name);
-    span->pod_uid = pod->facts.uid;
-    gang = pod->gang;
-  } else if (const auto* submission = std::get_if<SubmissionReply>(&reply); submission != nullptr) {
-    gang = machine.FindGang(submission->gang);
-  } else {
-    span->pod_uid = std::string(UidOf(command));
+  span->reason.text = Clipped(span->reason.text, kMaxText);
+  if (span->node.empty()) span->node = Clipped(NodeOf(command), kMaxName);
+  // A gang that was submitted may be known only now, or not any more.
+  const auto* submission = std::get_if<SubmissionReply>(&reply);
+  if (span->gang.empty() && submission != nullptr) {
+    const Gang* gang = machine.FindGang(submission->gang);
+    if (gang != nullptr) BelongTo(*gang, span);
+    span->gang = Clipped(submission->gang, kMaxName);
   }
-  if (gang != nullptr) BelongTo(*gang, span);
   if (span->trace.none()) span->trace = {NewId(), NewId()};
 }
 
 void Tracer::Held(const Span& span) {
   MutexLock lock(&mutex_);
-  if (bindings_.size() >= kMaxRemembered) bindings_.clear();
+  MakeRoom(&bindings_);
   Binding& binding = bindings_[span.pod_uid];
+  if (binding.sent && !binding.answered) return;  // asked for once more while it is under way
   binding = Binding();
   binding.span.trace = span.trace;
   binding.span.parent = span.id;
+  binding.span.callers = span.callers;
+  binding.span.sampled = span.sampled;
   binding.span.gang = span.gang;
   binding.span.pod = span.pod;
 }
@@ -255,7 +272,7 @@ void Tracer::Outcome(const BindingOutcome& outcome) {
     span.outcome = outcome.result == BindingResult::kBound   ? "bound"
                    : outcome.result == BindingResult::kRetry ? "failed"
                                                              : "refused";
-    if (!outcome.message.empty()) span.reason = {ReasonCode::kBinding, outcome.message};
+    if (!outcome.message.empty()) span.reason = {ReasonCode::kBinding, Clipped(outcome.message, kMaxText)};
     span.took_us = NowUs() - span.begun_us;
     ended = std::make_shared<Span>(span);
     under_way->second.answered = outcome.result != BindingResult::kRetry;
@@ -272,7 +289,8 @@ void Tracer::HoldEnded(const HoldAnswer& answer, const SpanRef& by, Span* span) 
       Binding& of = binding->second;
       if (of.sent) span->parts.bound = of.answered ? of.span.took_us : NowUs() - of.span.begun_us;
       of.over = true;
-      if (of.answered || !of.sent) bindings_.erase(binding);
+      // Whose caller left may be committed all the same, and is sent then.
+      if (of.answered || (!of.sent && answer.reason.code != ReasonCode::kGone)) bindings_.erase(binding);
     }
   }
   span->parts.held = std::max<int64_t>(0, whole - std::max<int64_t>(0, span->parts.bound));
@@ -281,42 +299,44 @@ void Tracer::HoldEnded(const HoldAnswer& answer, const SpanRef& by, Span* span) 
   if (!by.none() && by.span != span->id) span->links.push_back({by, "let it go"});
 }
 
+void Tracer::Moved(const Pod* pod) {
+  if (sink_ == nullptr || pod == nullptr || pod->gang == nullptr) return;
+  const auto way = ways_.find(pod->gang->key);
+  if (way == ways_.end() || way->second.started) return;
+  if (moved_.empty() || moved_.back() != way->first) moved_.push_back(way->first);
+}
+
 void Tracer::AddStarts(const Machine& machine, std::vector<std::shared_ptr<Span>>* ended) {
-  struct Moved {
-    const Gang* gang;
-    SpanRef start;
-    bool binds;  // Muster, and not its pods' callers
-  };
-  absl::InlinedVector<Moved, 4> gangs;  // one after the other, as their pods are let go
+  std::vector<std::string> gangs = std::exchange(moved_, {});
   for (const std::shared_ptr<Span>& span : *ended) {
     const bool confirmed = span->name == "confirm" && span->outcome == ToString(SubmissionReply::State::kConfirmed);
     if (span->gang.empty() || (!LetsGo(*span) && !confirmed)) continue;
-    if (gangs.empty() || gangs.back().gang->key != span->gang) {
-      const Gang* gang = machine.FindGang(span->gang);
-      if (gang == nullptr) continue;
-      gangs.push_back({gang, StartOf(*gang), false});
-    }
-    Moved& moved = gangs.back();
-    moved.binds = moved.binds || span->name == "bind";
-    const auto way = ways_.find(moved.start.span);
+    const auto way = ways_.find(span->gang);
     if (way == ways_.end() || way->second.started) continue;
-    if (way->second.links.size() < kMaxLinks) way->second.links.push_back({{span->trace, span->id}, "a pod of it"});
+    way->second.binds = way->second.binds || span->name == "bind";
+    if (way->second.links.size() < kMaxLinks) {
+      way->second.links.push_back({{span->trace, span->id}, span->pod.empty() ? "its confirmation" : "a pod of it"});
+    }
+    if (gangs.empty() || gangs.back() != span->gang) gangs.push_back(span->gang);
   }
-  for (const Moved& moved : gangs) {
-    const auto way = ways_.find(moved.start.span);
-    // Who was permitted is bound by its caller, and that takes as long as it takes.
-    const bool more =
-        moved.gang->count(MemberState::kWaiting) > 0 || (moved.binds && moved.gang->count(MemberState::kCommitted) > 0);
-    if (more || way == ways_.end() || way->second.started) continue;
+  for (const std::string& key : gangs) {
+    const auto way = ways_.find(key);
+    const Gang* gang = machine.FindGang(key);
+    if (way == ways_.end() || way->second.started || gang == nullptr || !gang->kept.satisfied) continue;
+    // What Muster binds has started when all of it is bound, what was repaired too. Who was permitted is bound by its
+    // caller, and that takes as long as it takes.
+    const bool under_way =
+        way->second.binds && (gang->count(MemberState::kCommitted) > 0 || machine.plans().Of(*gang) != nullptr);
+    if (under_way || gang->count(MemberState::kWaiting) > 0) continue;
     way->second.started = true;
     auto start = std::make_shared<Span>();
-    start->trace = moved.start.trace;
-    start->id = moved.start.span;
+    start->trace = way->second.start.trace;
+    start->id = way->second.start.span;
     start->name = "gang start";
-    start->gang = moved.gang->key;
+    start->gang = key;
     start->outcome = "started";
     start->begun_us = way->second.first_us;
-    start->pods = moved.gang->active();
+    start->pods = gang->active();
     start->links = std::exchange(way->second.links, {});
     ended->push_back(std::move(start));
   }
@@ -329,8 +349,11 @@ void Tracer::End(const std::vector<std::shared_ptr<Span>>& spans, bool slow) con
   out.reserve(spans.size());
   for (const std::shared_ptr<Span>& span : spans) {
     span->took_us = std::max<int64_t>(0, now_us - span->begun_us);
-    if (slow && span->parts.waited >= 0 && span->parts.held < 0) {
-      span->parts.stored = std::max<int64_t>(0, span->took_us - span->parts.waited - span->parts.decided);
+    if (slow && span->parts.decided >= 0) {
+      const Span::Parts& parts = span->parts;
+      span->parts.stored =
+          std::max<int64_t>(0, span->took_us - parts.waited - parts.decided - std::max<int64_t>(0, parts.held) -
+                                   std::max<int64_t>(0, parts.bound));
     }
     out.push_back(span);
   }

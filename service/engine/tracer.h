@@ -31,8 +31,8 @@ class Tracer {
   // The span of a decision that is asked for now, by CurrentCaller(); nullptr: it is none, there were too many, or
   // nothing is traced.
   [[nodiscard]] std::shared_ptr<Span> Begin(const Command& command);
-  // Its turn has come.
-  void Turn(Span* span) const;
+  // Its turn has come; nothing was applied yet.
+  void Turn(const Machine& machine, const Command& command, Span* span);
   // The core has answered.
   void Decided(const Machine& machine, const Command& command, const absl::Status& status, const Reply& reply,
                Span* span);
@@ -40,7 +40,10 @@ class Tracer {
   void Held(const Span& span);
   // The hold ended, let go by the decision `by`, which may be none.
   void HoldEnded(const HoldAnswer& answer, const SpanRef& by, Span* span);
-  // Adds a span for each gang of which with what ends here the last pod is let go, the first time that is so.
+  // A binding of the pod was answered: its gang may have started, whoever still waits for an answer.
+  void Moved(const Pod* pod);
+  [[nodiscard]] bool moved() const { return !moved_.empty(); }
+  // Adds a span for each gang that has started with this batch: with what ends here, or what Moved.
   void AddStarts(const Machine& machine, std::vector<std::shared_ptr<Span>>* ended);
   // These go to the API server now.
   void Sent(const std::vector<Effect>& effects);
@@ -52,10 +55,12 @@ class Tracer {
   [[nodiscard]] int64_t skipped() const { return skipped_; }
 
  private:
-  // A gang's, since its first decision.
+  // A gang's, since the first decision about its start.
   struct Way {
+    SpanRef start;  // the span of its start
     int64_t first_us = 0;
     bool started = false;
+    bool binds = false;  // Muster, and not its pods' callers
     std::vector<Span::Link> links;
   };
   struct Binding {
@@ -66,8 +71,7 @@ class Tracer {
   };
   [[nodiscard]] int64_t NowUs() const;
   [[nodiscard]] uint64_t NewId();
-  // The span of the gang's start.
-  [[nodiscard]] SpanRef StartOf(const Gang& gang) const;
+  [[nodiscard]] Way& WayOf(const Gang& gang, int64_t begun_us);
   void BelongTo(const Gang& gang, Span* span);
 
   SpanSink* const sink_;
@@ -78,7 +82,8 @@ class Tracer {
   std::atomic<int64_t> second_{0};  // of which `in_second_` began
   std::atomic<int64_t> in_second_{0};
   std::atomic<int64_t> skipped_{0};
-  absl::flat_hash_map<uint64_t, Way> ways_;  // by the span of the gang's start
+  absl::flat_hash_map<std::string, Way> ways_;  // by gang
+  std::vector<std::string> moved_;              // gangs, in this batch
   Mutex mutex_;
   absl::flat_hash_map<std::string, Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // that are held or under way, by UID
 };

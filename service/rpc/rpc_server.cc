@@ -74,6 +74,10 @@ absl::Status RpcServer::Start() {
   return absl::OkStatus();
 }
 
+void RpcServer::SetServing(bool serving) {
+  if (impl_->server != nullptr) impl_->server->GetHealthCheckService()->SetServingStatus(serving);
+}
+
 void RpcServer::Stop() {
   if (impl_->server == nullptr) return;
   impl_->server->Shutdown(std::chrono::system_clock::now() + std::chrono::seconds(1));

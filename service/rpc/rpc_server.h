@@ -46,6 +46,8 @@ class RpcServer {
   ~RpcServer();
   // Unavailable names the address that is taken, InvalidArgument the certificate that cannot be used.
   [[nodiscard]] absl::Status Start();
+  // What the standard health service says from now on: SERVING, at first. Harmless when nothing is served.
+  void SetServing(bool serving);
   void Stop();
   [[nodiscard]] int port() const { return port_; }
 

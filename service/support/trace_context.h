@@ -23,6 +23,7 @@ struct TraceId {
 struct SpanRef {
   TraceId trace;
   uint64_t span = 0;
+  bool sampled = true;  // its caller keeps the trace
 
   [[nodiscard]] bool none() const { return trace.none() || span == 0; }
 };
@@ -59,6 +60,7 @@ struct SpanRef {
       !ReadHex(text.substr(36, 16), &out.span) || out.none()) {
     return {};
   }
+  out.sampled = (flags & 1) != 0;
   return out;
 }
 

@@ -8,8 +8,12 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "service/support/clock.h"
 
 namespace muster {
@@ -84,13 +88,24 @@ Json SpanJson(const Span& span) {
 }  // namespace
 
 absl::StatusOr<OtlpTarget> ParseOtlpUrl(const std::string& url) {
+  const absl::Status wrong = absl::InvalidArgumentError("a URL like http://collector:4318");
   const size_t scheme = absl::StartsWith(url, "http://") ? 7 : absl::StartsWith(url, "https://") ? 8 : 0;
-  const size_t slash = scheme == 0 ? std::string::npos : url.find('/', scheme);
+  if (scheme == 0) return wrong;
+  const size_t slash = url.find('/', scheme);
   OtlpTarget target{url.substr(0, slash), slash == std::string::npos ? kPath : url.substr(slash)};
   if (target.path == "/") target.path = kPath;
-  if (scheme == 0 || target.server.size() == scheme || url.find_first_of(" \t\r\n@?#") != std::string::npos) {
-    return absl::InvalidArgumentError("a URL like http://collector:4318");
-  }
+  // What the HTTP client understands: a name or an IPv4 address, and a port.
+  const std::vector<std::string> parts = absl::StrSplit(target.server.substr(scheme), ':');
+  const auto in_name = [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '.' || c == '_';
+  };
+  if (parts.size() > 2 || parts[0].empty() || !absl::c_all_of(parts[0], in_name)) return wrong;
+  int port = 0;
+  if (parts.size() == 2 && (!absl::SimpleAtoi(parts[1], &port) || port < 1 || port > 65'535)) return wrong;
+  const auto in_path = [](char c) {
+    return absl::ascii_isgraph(static_cast<unsigned char>(c)) && c != '?' && c != '#';
+  };
+  if (!absl::c_all_of(target.path, in_path)) return wrong;
   return target;
 }
 
@@ -113,6 +128,7 @@ OtlpExporter::~OtlpExporter() { Stop(); }
 void OtlpExporter::Stop() {
   {
     MutexLock lock(&mutex_);
+    if (!stopping_) give_up_ = SteadyNow() + kStopFor;
     stopping_ = true;
     changed_.SignalAll();
   }
@@ -128,7 +144,7 @@ void OtlpExporter::Ended(const Spans& spans) {
   const auto percent = static_cast<uint64_t>(options_.sample_percent);
   MutexLock lock(&mutex_);
   for (const auto& span : spans) {
-    if (span->trace.low % 100 >= percent) continue;
+    if (span->callers ? !span->sampled : span->trace.low % 100 >= percent) continue;
     if (queue_.size() >= options_.queue) {
       ++stats_.dropped;
     } else {
@@ -156,7 +172,7 @@ void OtlpExporter::Run() {
     const bool sent = batch.empty() || Send(OtlpJson(batch, options_));
     MutexLock lock(&mutex_);
     (sent ? stats_.exported : stats_.dropped) += static_cast<int64_t>(batch.size());
-    if (stopping_ && !sent) {  // nobody takes it: what is left is not waited for
+    if (stopping_ && (!sent || SteadyNow() >= give_up_)) {  // nobody takes it: what is left is not waited for
       stats_.dropped += static_cast<int64_t>(queue_.size());
       return;
     }
@@ -167,10 +183,13 @@ void OtlpExporter::Run() {
 bool OtlpExporter::Send(const std::string& body) {
   absl::Duration pause = kFirstPause;
   for (int attempt = 1;; ++attempt, pause *= 2) {
+    // Of the time that is left to a stop each of the three may take its part.
+    const absl::Duration left = TimeLeft();
+    if (left <= absl::ZeroDuration()) return false;
     httplib::Client client(target_.server);
-    client.set_connection_timeout(absl::ToChronoMicroseconds(options_.timeout));
-    client.set_read_timeout(absl::ToChronoMicroseconds(options_.timeout));
-    client.set_write_timeout(absl::ToChronoMicroseconds(options_.timeout));
+    client.set_connection_timeout(absl::ToChronoMicroseconds(left));
+    client.set_read_timeout(absl::ToChronoMicroseconds(left));
+    client.set_write_timeout(absl::ToChronoMicroseconds(left));
     const httplib::Result answer = client.Post(target_.path, body, "application/json");
     if (answer && answer->status >= 200 && answer->status < 300) {
       if (attempt > 1) spdlog::info("the trace collector {} takes spans again", options_.url);
@@ -182,6 +201,11 @@ bool OtlpExporter::Send(const std::string& body) {
     if (attempt == 1) spdlog::warn("the trace collector {} takes no spans: {}", options_.url, why);
     if (!later || attempt >= options_.tries || !Pause(pause)) return false;
   }
+}
+
+absl::Duration OtlpExporter::TimeLeft() const {
+  MutexLock lock(&mutex_);
+  return stopping_ ? std::min(options_.timeout, (give_up_ - SteadyNow()) / 3) : options_.timeout;
 }
 
 bool OtlpExporter::Pause(absl::Duration pause) {

@@ -42,8 +42,9 @@ class OtlpExporter : public SpanSink {
   explicit OtlpExporter(OtlpOptions options);
   ~OtlpExporter() override;
   void Ended(const Spans& spans) override;
-  // Sends what waits, once, and ends.
+  // Sends what waits, for kStopFor at most - a name that is looked up may take longer -, and ends.
   void Stop();
+  static constexpr absl::Duration kStopFor = absl::Seconds(2);
 
   struct Stats {
     int64_t exported = 0;
@@ -56,6 +57,8 @@ class OtlpExporter : public SpanSink {
   // False: it was not taken, for good.
   [[nodiscard]] bool Send(const std::string& body);
   [[nodiscard]] bool Pause(absl::Duration pause);
+  // How long a request may take; zero: it is told to stop, and the time for that is over.
+  [[nodiscard]] absl::Duration TimeLeft() const;
 
   const OtlpOptions options_;
   const OtlpTarget target_;
@@ -63,6 +66,7 @@ class OtlpExporter : public SpanSink {
   CondVar changed_;
   std::deque<std::shared_ptr<const Span>> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock
   Stats stats_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };

@@ -18,9 +18,9 @@ struct Span {
   struct Parts {
     int64_t waited = -1;   // for its turn
     int64_t decided = -1;  // by the core; of a submitted gang, planning is in it
-    int64_t held = -1;     // at the barrier, for its gang, and until the disk has what it then promises
+    int64_t held = -1;     // at the barrier, for its gang; of a bind, and until the disk has that it is committed
     int64_t bound = -1;    // by the API server
-    int64_t stored = -1;   // until the disk had what it promises
+    int64_t stored = -1;   // until the disk had what its answer promises
   };
   // Another span that has to do with this one.
   struct Link {
@@ -30,7 +30,9 @@ struct Span {
 
   TraceId trace;
   uint64_t id = 0;
-  uint64_t parent = 0;     // 0: none
+  uint64_t parent = 0;   // 0: none
+  bool callers = false;  // the trace is its caller's, who says whether it is kept:
+  bool sampled = true;
   absl::string_view name;  // static: the verb, "binding" (at the API server) or "gang start"
   std::string gang;        // "namespace/name"; empty: of none
   std::string pod;         // "namespace/name"; empty: of the gang as a whole

@@ -55,21 +55,29 @@ Json SpanJson(const Span& span) {
 }  // namespace
 
 void TraceLog::Ring::Add(std::shared_ptr<const Span> span) {
+  if (size_ == 0) return;
   if (spans_.size() < size_) {
     spans_.push_back(std::move(span));
-  } else if (size_ > 0) {
-    std::shared_ptr<const Span>& oldest = spans_[next_];
+  } else {
+    std::shared_ptr<const Span>& oldest = spans_[static_cast<size_t>(added_) % size_];
     kept_since_us_ = std::max(kept_since_us_, oldest->begun_us + oldest->took_us);
     oldest = std::move(span);
-    next_ = next_ + 1 == size_ ? 0 : next_ + 1;
   }
+  ++added_;
 }
 
-Spans TraceLog::Ring::Last() const {
-  Spans out;
-  out.reserve(spans_.size());
-  for (size_t i = spans_.size(); i-- > 0;) out.push_back(spans_[(next_ + i) % spans_.size()]);
-  return out;
+// The lock is given back every few spans: who decides does not wait for who reads.
+int64_t TraceLog::Walk(const Ring& ring, const std::function<bool(const std::shared_ptr<const Span>&)>& visit) const {
+  constexpr int kAtOnce = 256;
+  int64_t next = -1;
+  while (true) {
+    MutexLock lock(&mutex_);
+    if (next < 0) next = ring.end();
+    for (int i = 0; i < kAtOnce; ++i) {
+      if (next <= ring.first()) return ring.kept_since_us();
+      if (!visit(ring.at(--next))) return ring.kept_since_us();
+    }
+  }
 }
 
 void TraceLog::Ended(const Spans& spans) {
@@ -83,37 +91,33 @@ void TraceLog::Ended(const Spans& spans) {
 
 TraceLog::Page TraceLog::Of(absl::string_view gang, absl::string_view pod) const {
   Page page;
-  Spans last;
-  {
-    MutexLock lock(&mutex_);
-    const Ring& ring = gang.empty() ? of_pods_ : of_gangs_;
-    last = ring.Last();
-    page.kept_since_us = ring.kept_since_us();
-  }
-  for (const auto& span : last) {
-    if (span->gang != gang || (!pod.empty() && span->pod != pod)) continue;
+  bool more = false;
+  const auto take = [&](const std::shared_ptr<const Span>& span) {
+    const bool meant = (pod.empty() || span->pod == pod) && (span->gang == gang || (gang.empty() && !pod.empty()));
+    if (!meant) return true;
     if (page.spans.size() == kMostTold) {
       page.kept_since_us = span->begun_us + span->took_us;
-      break;
+      more = true;
+      return false;
     }
     page.spans.push_back(span);
-  }
+    return true;
+  };
+  int64_t since = 0;
+  if (!gang.empty() || !pod.empty()) since = Walk(of_gangs_, take);
+  if (gang.empty() && !more) since = std::max(since, Walk(of_pods_, take));
+  if (!more) page.kept_since_us = since;
   std::stable_sort(page.spans.begin(), page.spans.end(),
                    [](const auto& a, const auto& b) { return a->begun_us < b->begun_us; });
   return page;
 }
 
 std::vector<TraceLog::Summary> TraceLog::Gangs(size_t limit) const {
-  Spans last;
-  {
-    MutexLock lock(&mutex_);
-    last = of_gangs_.Last();
-  }
   std::vector<Summary> out;
-  absl::flat_hash_map<absl::string_view, size_t> places;
-  for (const auto& span : last) {
+  absl::flat_hash_map<std::string, size_t> places;
+  Walk(of_gangs_, [&](const std::shared_ptr<const Span>& span) {
     const auto found = places.find(span->gang);
-    if (found == places.end() && out.size() == limit) continue;
+    if (found == places.end() && out.size() == limit) return true;
     const size_t at = found == places.end() ? out.size() : found->second;
     if (found == places.end()) {
       places.emplace(span->gang, at);
@@ -122,7 +126,8 @@ std::vector<TraceLog::Summary> TraceLog::Gangs(size_t limit) const {
     ++out[at].spans;
     out[at].last_us = std::max(out[at].last_us, span->begun_us + span->took_us);
     out[at].started = out[at].started || span->name == "gang start";
-  }
+    return true;
+  });
   return out;
 }
 

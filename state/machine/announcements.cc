@@ -192,12 +192,17 @@ void Announcements::TakeUpFacts(Step* step) {
     return std::tie(a.facts.created_ms, a.facts.uid) < std::tie(b.facts.created_ms, b.facts.uid);
   });
   for (const KeptPod& pod : kept.pods) step->Refuse(PutPod(pod.facts, pod.submitted, step));
-  if (!kept.announcer.empty()) {
-    r_.sources->TakeStep(kept.announcer, kept.version);
-    r_.sources->SetStaleSince(step->now_ms());
-    SetHeard(Heard::kNow, Heard::kBefore);
-  }
   r_.facts->EndTellingAgain();
+  if (!kept.announcer.empty()) {
+    // A restart makes nobody fresh: who was silent before is silent since then.
+    const bool silent = kept.stale_since_ms > 0;
+    const int64_t since = silent ? std::min(kept.stale_since_ms, step->now_ms()) : step->now_ms();
+    r_.sources->TakeStep(kept.announcer, kept.version);
+    r_.sources->SetStaleSince(since);
+    SetHeard(Heard::kNow, Heard::kBefore);
+    if (!silent) r_.facts->StepTaken(kept.announcer, kept.version, since, step);
+    if (r_.sources->ShutAt() <= step->now_ms()) ShutStale(step);
+  }
   Complete("", step);
 }
 
@@ -245,8 +250,8 @@ void Announcements::PutAll(const std::vector<NodeDescription>& nodes, const std:
 
 void Announcements::TakeStep(const FactsStep& taken, Step* step) {
   r_.sources->TakeStep(taken.source, taken.version);
-  r_.facts->StepTaken(taken.source, taken.version, step);
-  NoteSpoke();
+  r_.facts->StepTaken(taken.source, taken.version, /*stale_since_ms=*/0, step);
+  Unstale();
 }
 
 void Announcements::SetHeard(Heard from, Heard to) {
@@ -258,7 +263,13 @@ void Announcements::SetHeard(Heard from, Heard to) {
   }
 }
 
-void Announcements::NoteSpoke() {
+void Announcements::NoteSpoke(Step* step) {
+  if (r_.sources->stale_since_ms() == kNever) return;
+  r_.facts->StepTaken(r_.sources->announcer(), r_.sources->version(), /*stale_since_ms=*/0, step);
+  Unstale();
+}
+
+void Announcements::Unstale() {
   if (r_.sources->stale_since_ms() == kNever) return;
   r_.sources->SetStaleSince(kNever);
   SetHeard(Heard::kBefore, Heard::kNow);

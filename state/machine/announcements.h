@@ -76,7 +76,7 @@ class Announcements {
   // Who announced, and how far it is: a numbered step of its facts was taken.
   void TakeStep(const FactsStep& taken, Step* step);
   // The announcer has spoken, and stands by all it said to an earlier process.
-  void NoteSpoke();
+  void NoteSpoke(Step* step);
   // It has not for too long: nothing new goes where nobody has said for so long what is there.
   void ShutStale(Step* step);
   // What is gone first, then gangs, nodes and pods.
@@ -87,6 +87,7 @@ class Announcements {
  private:
   struct Change;  // what is new about a known pod
   void NoteHeard(NodeId id);
+  void Unstale();
   // Of every node that is there and was heard so.
   void SetHeard(Heard from, Heard to);
   void AddPod(PodDescription facts, bool submitted, Step* step);

@@ -25,8 +25,8 @@ void FactKeeper::ObjectGoes(GangDialect dialect, const std::string& name_space, 
   if (writes()) DeleteObjectRecord(dialect, name_space, name, step);
 }
 
-void FactKeeper::StepTaken(const std::string& source, int64_t version, Step* step) const {
-  if (writes()) WriteAnnouncerRecord(source, version, step);
+void FactKeeper::StepTaken(const std::string& source, int64_t version, int64_t stale_since_ms, Step* step) const {
+  if (writes()) WriteAnnouncerRecord(source, version, stale_since_ms, step);
 }
 
 void FactKeeper::EndCommand(Step* step) {

@@ -25,8 +25,8 @@ class FactKeeper {
   void PodGoes(const std::string& uid, Step* step) const;
   void ObjectIs(const GangObject& object, Step* step) const;
   void ObjectGoes(GangDialect dialect, const std::string& name_space, const std::string& name, Step* step) const;
-  // `source` announced `version`.
-  void StepTaken(const std::string& source, int64_t version, Step* step) const;
+  // `source` announced `version`; silent since `stale_since_ms`, 0: it spoke to this process.
+  void StepTaken(const std::string& source, int64_t version, int64_t stale_since_ms, Step* step) const;
   // Pods and submissions that the command changed.
   void EndCommand(Step* step);
 

@@ -154,7 +154,7 @@ void Machine::On(const UpdateFacts& command, Step* step) {
     return step->Refuse(next);
   const int64_t version = command.step.version;
   if (version != 0 && version <= sources_.version()) {  // known
-    announcements_.NoteSpoke();
+    announcements_.NoteSpoke(step);
     return step->Answer(FactsReply{sources_.version()});
   }
   if (absl::Status possible = announcements_.Check(command.nodes, command.pods); !possible.ok()) {

@@ -290,10 +290,11 @@ void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl:
   Delete(kPodGroup, ObjectKey(dialect, name_space, name), step);
 }
 
-void WriteAnnouncerRecord(absl::string_view source, int64_t version, Step* step) {
+void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, Step* step) {
   kept::AnnouncerRecord record;
   record.set_source(std::string(source));
   record.set_version(version);
+  record.set_stale_since_ms(stale_since_ms);
   Keep(kAnnouncer, "", record, step);
 }
 
@@ -344,6 +345,7 @@ absl::Status KeptFacts::Read(const Record& record, bool* known) {
   if (record.kind == kAnnouncer) {
     return parse(kept::AnnouncerRecord(), [&](const auto& said) {
       announcer = said.source();
+      stale_since_ms = said.stale_since_ms();
       version = said.version();
     });
   }

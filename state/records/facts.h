@@ -39,7 +39,8 @@ void WritePodRecord(const PodDescription& pod, bool submitted, Step* step);
 void DeletePodRecord(absl::string_view uid, Step* step);
 void WriteObjectRecord(const GangObject& object, Step* step);
 void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, Step* step);
-void WriteAnnouncerRecord(absl::string_view source, int64_t version, Step* step);
+// `stale_since_ms`: since when it is silent; 0: it is not.
+void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, Step* step);
 void WriteSubmissionRecord(const KeptSubmission& submission, Step* step);
 void DeleteSubmissionRecord(absl::string_view id, Step* step);
 
@@ -51,6 +52,7 @@ struct KeptFacts {
   std::vector<KeptSubmission> submissions;
   std::string announcer;
   int64_t version = 0;
+  int64_t stale_since_ms = 0;  // since when the announcer is silent; 0: it was not
 
   [[nodiscard]] bool any() const {
     return !nodes.empty() || !pods.empty() || !objects.empty() || !submissions.empty() || !announcer.empty();

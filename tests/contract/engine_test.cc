@@ -152,11 +152,10 @@ TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
   });
   EXPECT_TRUE(late.WaitForNotificationWithTimeout(absl::Seconds(10)));
   Notification refused;
-  engine.AskAsync(SubmitGang{.id = "s", .name_space = "d", .name = "g"}, std::chrono::steady_clock::time_point::max(),
-                  [&](const auto& reply) {
-                    EXPECT_TRUE(absl::IsInvalidArgument(reply.status())) << reply.status();
-                    refused.Notify();
-                  });
+  engine.AskAsync(PostBind{"u-a", ""}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
+    EXPECT_TRUE(absl::IsInvalidArgument(reply.status())) << reply.status();
+    refused.Notify();
+  });
   EXPECT_TRUE(refused.WaitForNotificationWithTimeout(absl::Seconds(10)));
   // What another's command did is told when that is sure.
   Notification unsure;

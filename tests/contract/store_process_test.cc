@@ -1,5 +1,7 @@
 // A real musterd that is killed at any moment, or whose disk fills up, and what its callers find afterwards (SPEC S-2,
 // S-3).
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -22,7 +24,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "clients/cpp/muster_client.h"
+#include "service/support/sync.h"
 #include "tests/contract/running_musterd.h"
 
 namespace muster {
@@ -276,6 +280,31 @@ std::string Readyz(const RunningMusterd& musterd) {
   return said;
 }
 
+// What the standard health service says: 1 is SERVING, 2 is NOT_SERVING; 0: it did not answer.
+int Health(const RunningMusterd& musterd) {
+  grpc::GenericStub stub(grpc::CreateChannel(musterd.grpc(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  // Debian ships no health.proto: HealthCheckRequest{} is no bytes, HealthCheckResponse{status: N} is 08 N.
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  Notification done;
+  bool ok = false;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
+                 [&](const grpc::Status& status) {
+                   ok = status.ok();
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  grpc::Slice bytes;
+  if (!ok || !response.DumpToSingleSlice(&bytes).ok() || bytes.size() != 2) return 0;
+  return *(bytes.begin() + 1);
+}
+
+bool HealthBecomes(const RunningMusterd& musterd, int wanted) {
+  for (int i = 0; i < 100 && Health(musterd) != wanted; ++i) absl::SleepFor(absl::Milliseconds(50));
+  return Health(musterd) == wanted;
+}
+
 // A disk that is full while musterd runs: answers that promise wait, the reason is told, and it goes on by itself.
 TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   const SmallDisk disk;
@@ -291,12 +320,14 @@ TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->SubmitGang(GangOf("waits", 2)).status()));
   EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
+  EXPECT_TRUE(HealthBecomes(musterd, 2));
   EXPECT_TRUE(hasty->ListNodes().ok()) << "what promises nothing is answered";
   disk.Free();
   const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
   ASSERT_TRUE(submission.ok()) << submission.status();
   EXPECT_EQ(submission->state(), v1::Submission::PLANNED);
   EXPECT_EQ(Readyz(musterd), "ok\n");
+  EXPECT_TRUE(HealthBecomes(musterd, 1));
   musterd.Kill();
   musterd.Start();
   ASSERT_TRUE(musterd.running()) << musterd.log();

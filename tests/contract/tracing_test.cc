@@ -43,6 +43,8 @@ TEST(Traceparent, IsReadOrLeftAlone) {
   for (const std::string& bad : wrong) {
     EXPECT_TRUE(ParseTraceparent(bad).none()) << bad;
   }
+  EXPECT_TRUE(caller.sampled);
+  EXPECT_FALSE(ParseTraceparent(good.substr(0, 53) + "00").sampled);
 }
 
 TEST(Traceparent, IsTheThreadsForAsLongAsItServes) {
@@ -326,6 +328,77 @@ TEST_F(TracedEngine, TooManyAreNotTraced) {
   EXPECT_EQ(engine_.stats().spans_skipped, 0);
 }
 
+// A gang that had started before this process began does not start again with a pod that comes later.
+TEST_F(TracedEngine, WhatHadStartedBeforeDoesNotStartAgain) {
+  for (const char* name : {"a", "b"}) {
+    PodDescription pod = SomePod(name, "g", 2);
+    pod.node_name = "n";
+    pod.phase = PodPhase::kRunning;
+    Put(pod);
+  }
+  Put(SomePod("c", "g", 2));
+  AskFilter("u-c");
+  ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
+  EXPECT_EQ(spans_.Wait("bind", 1).size(), 1U);
+  ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  EXPECT_TRUE(spans_.Wait("gang start", 0).empty());
+}
+
+// G-8: all its pods are gone, and others come under the same name: it starts anew, in a trace of its own.
+TEST_F(TracedEngine, AGangThatStartsAnewHasAnotherTrace) {
+  GangObject object;
+  object.dialect = GangDialect::kPodGroupSigs;
+  object.name_space = "d";
+  object.name = "g";
+  object.uid = "o";
+  object.declaration.min_member = 1;
+  ASSERT_TRUE(engine_.Announce(UpsertGangObject{object}).ok());
+  for (const std::string name : {"a", "b"}) {
+    PodDescription pod = SomePod(name, "g", 1);
+    pod.gang.declares = false;
+    pod.gang.dialect = GangDialect::kPodGroupSigs;
+    Put(pod);
+    AwaitPlan();
+    AskFilter("u-" + name);
+    ASSERT_TRUE(engine_.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
+    ASSERT_EQ(spans_.Wait("gang start", name == "a" ? 1 : 2).size(), name == "a" ? 1U : 2U);
+    ASSERT_TRUE(engine_.Announce(RemovePod{"u-" + name}).ok());
+  }
+  const auto starts = spans_.Wait("gang start", 2);
+  EXPECT_FALSE(starts[0]->trace == starts[1]->trace);
+  EXPECT_GE(starts[1]->begun_us, starts[0]->begun_us + starts[0]->took_us);
+}
+
+// The last member's caller hangs up: the gang starts all the same.
+TEST_F(TracedEngine, AStartNeedsNobodyToWait) {
+  Put(SomePod("a", "g", 2));
+  Put(SomePod("b", "g", 2));
+  AwaitPlan();
+  std::vector<HoldToken> tokens;
+  for (const std::string uid : {"u-a", "u-b"}) {
+    AskFilter(uid);
+    const absl::StatusOr<HoldToken> token = engine_.Hold(Bind{uid, "n", 0}, [](const HoldAnswer&) {});
+    ASSERT_TRUE(token.ok());
+    tokens.push_back(*token);
+  }
+  while (binder_.sent < 2) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(engine_.Announce(EndHold{"u-a", tokens[0]}).ok());
+  ASSERT_TRUE(engine_.Announce(EndHold{"u-b", tokens[1]}).ok());
+  const auto starts = spans_.Wait("gang start", 1);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0]->pods, 2);
+  EXPECT_EQ(spans_.Wait("binding", 2).size(), 2U) << "they are told though nobody waits";
+}
+
+// What a caller sends is not kept at whatever length.
+TEST_F(TracedEngine, LongWordsAreClipped) {
+  const std::string uid(100'000, 'u');
+  ASSERT_TRUE(engine_.Ask(PreFilter{uid}).ok());
+  const auto spans = spans_.Wait("prefilter", 1);
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_LE(spans[0]->pod_uid.size() + spans[0]->reason.text.size() + spans[0]->node.size(), 4'096U);
+}
+
 // --- what is kept ---
 
 std::shared_ptr<const Span> SpanOf(const std::string& gang, int64_t begun_us, const std::string& pod = "d/p") {
@@ -379,7 +452,14 @@ TEST(TraceLogTest, InOrderAndByPod) {
   const TraceLog::Page page = log.Of("", "d/x");
   ASSERT_EQ(page.spans.size(), 2U);
   EXPECT_EQ(page.spans[0]->begun_us, 4);
-  EXPECT_TRUE(log.Gangs(10).empty()) << "pods of no gang are none";
+  log.Ended({SpanOf("d/g", 6, "d/x"), SpanOf("d/g", 7, "d/z")});
+  EXPECT_EQ(log.Of("d/g", "d/x").spans.size(), 1U);
+  EXPECT_EQ(log.Of("", "d/x").spans.size(), 3U) << "whether it was in a gang or not";
+  EXPECT_EQ(log.Of("").spans.size(), 3U);
+  EXPECT_EQ(log.Gangs(10).size(), 1U);
+  TraceLog pods(100, nullptr);
+  pods.Ended({SpanOf("", 1)});
+  EXPECT_TRUE(pods.Gangs(10).empty()) << "pods of no gang are none";
   const auto json = nlohmann::json::parse(TraceJson("", page));
   EXPECT_EQ(json["spans"][1]["beginUnixUs"], 5);
   EXPECT_EQ(json["spans"][1]["pod"], "d/x");
@@ -470,6 +550,48 @@ TEST(OtlpExporterTest, IsNeverInTheWay) {
   EXPECT_LT(SteadyNow() - begun, absl::Seconds(10));
 }
 
+// It takes the connection and never answers: a stop is over in time all the same.
+TEST(OtlpExporterTest, AStopIsBounded) {
+  httplib::Server silent;
+  std::atomic<bool> over{false};
+  silent.Post("/v1/traces", [&](const httplib::Request&, httplib::Response&) {
+    while (!over) absl::SleepFor(absl::Milliseconds(10));
+  });
+  const int port = silent.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { silent.listen_after_bind(); });
+  OtlpOptions options;
+  options.url = absl::StrCat("http://127.0.0.1:", port);
+  options.batch = 1;
+  options.timeout = absl::Milliseconds(600);
+  OtlpExporter exporter(options);
+  for (int i = 0; i < 100; ++i) exporter.Ended({SpanOf("d/a", i)});
+  absl::SleepFor(absl::Milliseconds(50));
+  const absl::Time begun = SteadyNow();
+  exporter.Stop();
+  EXPECT_LT(SteadyNow() - begun, OtlpExporter::kStopFor + absl::Seconds(3));
+  EXPECT_EQ(exporter.stats().dropped, 100);
+  over = true;
+  silent.stop();
+  serving.join();
+}
+
+// A trace of the caller's is sent as the caller says, whatever part of our own is.
+TEST(OtlpExporterTest, ACallersTraceIsSampledByIt) {
+  Collector collector;
+  OtlpOptions options = collector.Options();
+  options.sample_percent = 1;
+  OtlpExporter exporter(options);
+  for (const bool sampled : {true, false}) {
+    auto span = std::make_shared<Span>(*SpanOf("d/a", 99));
+    span->callers = true;
+    span->sampled = sampled;
+    span->trace = {7, sampled ? uint64_t{99} : uint64_t{0}};
+    exporter.Ended({span});
+  }
+  exporter.Stop();
+  EXPECT_EQ(collector.traces(), std::vector<std::string>{TraceHex({7, 99})});
+}
+
 TEST(OtlpExporterTest, SamplesWholeTraces) {
   Collector collector;
   OtlpOptions options = collector.Options();
@@ -488,7 +610,9 @@ TEST(OtlpExporterTest, WhereACollectorIs) {
   EXPECT_EQ(ParseOtlpUrl("http://c:4318/")->path, "/v1/traces");
   EXPECT_EQ(ParseOtlpUrl("https://c/otlp/v1/traces")->path, "/otlp/v1/traces");
   EXPECT_EQ(ParseOtlpUrl("https://c/otlp/v1/traces")->server, "https://c");
-  for (const char* bad : {"", "c:4318", "grpc://c:4317", "http://", "http:///x", "http://c d", "http://u:p@c"}) {
+  for (const char* bad :
+       {"", "c:4318", "grpc://c:4317", "http://", "http:///x", "http://c d", "http://u:p@c", "http://c:0",
+        "http://c:99999999999", "http://c:4318x", "http://[fd00::a1]:4318", "http://c/?a"}) {
     EXPECT_FALSE(ParseOtlpUrl(bad).ok()) << bad;
   }
 }

@@ -490,6 +490,26 @@ TEST_F(KeptFactsTest, NothingNewGoesWhereNobodySpokeForTooLong) {
   EXPECT_EQ(machine_->FindPod("p")->facts.node_name, "n");
 }
 
+// Restarts do not make an announcer speak: who is silent stays silent since then, however often this one begins anew.
+TEST_F(KeptFactsTest, ARestartMakesNobodyFresh) {
+  Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
+  now_ms_ = 10'000;
+  Begin();
+  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 10'000);
+  now_ms_ = 60'000;
+  Begin();
+  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 10'000);
+  EXPECT_EQ(Stale(), "n");
+  now_ms_ = 80'000;
+  Begin();
+  EXPECT_EQ(Stale(), "n!") << "before anything is placed";
+  Apply(UpdateFacts{.step = {"a", 5}});  // what it said last, again
+  EXPECT_EQ(Stale(), "");
+  now_ms_ = 90'000;
+  Begin();
+  EXPECT_EQ(machine_->ViewNode("n")->stale_since_ms, 90'000) << "it had spoken";
+}
+
 // A store tells what it was written for: nobody else takes it up and throws away what it does not understand.
 TEST_F(KeptFactsTest, AStoreIsForOneWayOfBeingTold) {
   Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});

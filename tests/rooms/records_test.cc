@@ -284,8 +284,9 @@ TEST_F(RecordsTest, EveryFieldOfWhatElseIsToldComesBack) {
   EXPECT_EQ(RecordName(gone), RecordName(of_object));
   EXPECT_EQ(gone.value, "");
 
-  facts = ReadBack(Written([&](Step* step) { WriteAnnouncerRecord("me", 12, step); }));
+  facts = ReadBack(Written([&](Step* step) { WriteAnnouncerRecord("me", 12, 77, step); }));
   EXPECT_EQ(facts.announcer, "me");
+  EXPECT_EQ(facts.stale_since_ms, 77);
   EXPECT_EQ(facts.version, 12);
 
   KeptSubmission submission{"s", "d/g", 0xfedcba9876543210, 9, true, {}, 3};

@@ -1921,9 +1921,8 @@ func (x *Span) GetPods() int64 {
 type GetTraceRequest struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	// Its name; empty: of pods in no gang.
-	Gang string `protobuf:"bytes,2,opt,name=gang,proto3" json:"gang,omitempty"`
-	// Only of this one; its name.
+	// Names, of the gang, of the pod, or of both: one of them must be there.
+	Gang          string `protobuf:"bytes,2,opt,name=gang,proto3" json:"gang,omitempty"`
 	Pod           string `protobuf:"bytes,3,opt,name=pod,proto3" json:"pod,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2041,11 +2040,11 @@ type Span_Parts struct {
 	WaitedUs *int64 `protobuf:"varint,1,opt,name=waited_us,json=waitedUs,proto3,oneof" json:"waited_us,omitempty"`
 	// By the core; of a submitted gang, planning is in it.
 	DecidedUs *int64 `protobuf:"varint,2,opt,name=decided_us,json=decidedUs,proto3,oneof" json:"decided_us,omitempty"`
-	// At the barrier, for the other members, and until the disk had what it then promised.
+	// At the barrier, for the other members; of a bind, and until the disk had that it is committed.
 	HeldUs *int64 `protobuf:"varint,3,opt,name=held_us,json=heldUs,proto3,oneof" json:"held_us,omitempty"`
 	// By the API server.
 	BoundUs *int64 `protobuf:"varint,4,opt,name=bound_us,json=boundUs,proto3,oneof" json:"bound_us,omitempty"`
-	// Until the disk had what it promises.
+	// Until the disk had what its answer promises.
 	StoredUs      *int64 `protobuf:"varint,5,opt,name=stored_us,json=storedUs,proto3,oneof" json:"stored_us,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

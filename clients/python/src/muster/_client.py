@@ -158,7 +158,7 @@ class Client:
             request_id=request_id or core.new_id(), pod_uid=pod_uid, node=node))
 
     def get_trace(self, namespace: str, gang: str = "", pod: str = "") -> decisions_pb2.GetTraceResponse:
-        """What was decided about a gang, or about a pod (in no gang, where none is named), and where the time went."""
+        """What was decided about a gang, or about a pod, and where the time went."""
         return self._call(self._traces.GetTrace, decisions_pb2.GetTraceRequest(
             namespace=namespace, gang=gang, pod=pod))
 
