@@ -18,6 +18,7 @@
 #include "service/engine/engine.h"
 #include "tests/contract/certificates.h"
 #include "tests/contract/engine_fixture.h"
+#include "tests/contract/warm_libraries.h"
 
 namespace muster {
 namespace {
@@ -49,6 +50,7 @@ class FakeApiServer {
                       absl::StrCat(R"({"metadata":{"uid":"u-)", name, R"("},"spec":{"nodeName":")", node, R"("}})"),
                       "application/json");
                 });
+    EXPECT_TRUE(WarmLibraries());
     port = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
   }

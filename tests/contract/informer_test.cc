@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/support/sync.h"
+#include "tests/contract/warm_libraries.h"
 
 namespace muster {
 namespace {
@@ -32,6 +33,7 @@ class FakeApi {
       response.set_content(script.front().second, "application/json; charset=utf-8");
       script.erase(script.begin());
     });
+    EXPECT_TRUE(WarmLibraries());
     port = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
   }

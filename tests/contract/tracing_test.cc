@@ -16,6 +16,7 @@
 #include "service/tracing/otlp_exporter.h"
 #include "service/tracing/trace_log.h"
 #include "tests/contract/engine_fixture.h"
+#include "tests/contract/warm_libraries.h"
 
 namespace muster {
 namespace {
@@ -481,6 +482,7 @@ class Collector {
         traces_.push_back(span["traceId"]);
       }
     });
+    EXPECT_TRUE(WarmLibraries());
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
   }
