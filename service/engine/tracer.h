@@ -28,7 +28,7 @@ class Tracer {
   explicit Tracer(SpanSink* sink);
 
   [[nodiscard]] bool on() const { return sink_ != nullptr; }
-  // The span of a decision that is asked for now, by CurrentCaller(); nullptr: it is none, there were too many, or
+  // The span of a decision that CurrentCaller() asks for; nullptr: it is none, there were too many, or
   // nothing is traced.
   [[nodiscard]] std::shared_ptr<Span> Begin(const Command& command);
   // Its turn has come; nothing was applied yet.

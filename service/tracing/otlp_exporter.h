@@ -22,7 +22,7 @@ struct OtlpOptions {
   size_t queue = 16'384;     // spans that wait; more are dropped
   size_t batch = 512;        // spans of one request
   absl::Duration every = absl::Seconds(1);
-  absl::Duration timeout = absl::Seconds(5);  // of a request
+  absl::Duration timeout = absl::Seconds(2);  // of a request
   int tries = 4;                              // of a batch, with pauses that double
   std::string instance;                       // service.instance.id
   std::string version;                        // service.version
@@ -42,7 +42,8 @@ class OtlpExporter : public SpanSink {
   explicit OtlpExporter(OtlpOptions options);
   ~OtlpExporter() override;
   void Ended(const Spans& spans) override;
-  // Sends what waits, for kStopFor at most - a name that is looked up may take longer -, and ends.
+  // Sends what waits, for kStopFor at most, and ends. A request under way ends by its own time-outs, and a name that is
+  // looked up has none.
   void Stop();
   static constexpr absl::Duration kStopFor = absl::Seconds(2);
 

@@ -65,15 +65,20 @@ class GatedStore : public Store {
   MemoryStore inner_;
 };
 
+// The engine runs, with a node and pod u-a that may go there.
+void StartWithPod(Engine* engine) {
+  ASSERT_TRUE(engine->Start().ok());
+  ASSERT_TRUE(engine->Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine->Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine->Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine->Query([](const Machine&) {}).ok());
+}
+
 TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  StartWithPod(&engine);
   ASSERT_EQ(store.tries(), 0);
   store.Close();
   // A pod of no gang is bound at once: its commit record must be durable before the binding is sent.
@@ -137,11 +142,7 @@ TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  StartWithPod(&engine);
   store.Close();
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
   store.WaitForTry();
@@ -295,11 +296,7 @@ TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
   GatedStore store;
   CountingSink sink;
   Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  StartWithPod(&engine);
   store.Open(/*failures=*/1'000'000);
   const absl::Time before = SteadyNow();
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
@@ -508,11 +505,7 @@ TEST(Engine, AFencedEngineActsNoMore) {
   EngineOptions options;
   options.on_fenced = [&] { ++fenced; };
   Engine engine(MachineSettings(), options, &store, &sink);
-  ASSERT_TRUE(engine.Start().ok());
-  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
-  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
-  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
-  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  StartWithPod(&engine);
   ASSERT_TRUE(store.TakeOver().ok());
   ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
   const absl::Time end = SteadyNow() + absl::Seconds(10);
