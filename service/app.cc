@@ -162,6 +162,8 @@ absl::Status App::Start() {
   MachineSettings machine = config_.machine;
   if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
   machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
+  if (absl::Status started = StartRecording(machine); !started.ok()) return started;
+  engine_options.recorder = recorder_.get();
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
   // Before any door, so that none says "ready" of a cluster that nobody reads yet.
@@ -191,6 +193,19 @@ void App::StartTracing() {
     exporter_ = std::make_unique<OtlpExporter>(otlp);
   }
   traces_ = std::make_unique<TraceLog>(static_cast<size_t>(config_.traces_kept), exporter_.get());
+}
+
+absl::Status App::StartRecording(const MachineSettings& machine) {
+  if (config_.recording_file.empty()) return absl::OkStatus();
+  RecorderOptions options;
+  options.path = config_.recording_file;
+  options.max_bytes = int64_t{config_.recording_mib} << 20;
+  options.version = MUSTER_VERSION;
+  options.settings = machine;
+  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Open(std::move(options));
+  if (!recorder.ok()) return recorder.status();
+  recorder_ = *std::move(recorder);
+  return absl::OkStatus();
 }
 
 // gRPC's health service says what /readyz says; so does a stop, before anything is drained.
@@ -236,6 +251,7 @@ void App::Stop() {
     if (listener != nullptr) listener->Stop();
   }
   if (exporter_ != nullptr) exporter_->Stop();
+  if (recorder_ != nullptr) recorder_->Stop();
 }
 
 std::string App::NotReady() const {
@@ -277,6 +293,12 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     const OtlpExporter::Stats stats = exporter_->stats();
     set("muster_trace_spans_exported_total", "", "", static_cast<double>(stats.exported));
     set("muster_trace_spans_dropped_total", "", "", static_cast<double>(stats.dropped));
+  }
+  if (recorder_ != nullptr) {
+    const RecorderStats stats = recorder_->stats();
+    set("muster_recording_failing", "", "", stats.trouble.empty() ? 0 : 1);
+    set("muster_recording_bytes_total", "", "", static_cast<double>(stats.bytes));
+    set("muster_recording_lost_commands_total", "", "", static_cast<double>(stats.lost));
   }
   if (actuator_ != nullptr) {
     const ActuatorStats stats = actuator_->stats();

@@ -17,6 +17,7 @@
 #include "service/engine/engine.h"
 #include "service/engine/event_log.h"
 #include "service/http/http_listener.h"
+#include "service/recorder/recorder.h"
 #include "service/security/access.h"
 #include "service/security/tls_context.h"
 #include "service/store/store.h"
@@ -54,6 +55,7 @@ class App {
   [[nodiscard]] absl::Status StartHttp();
   [[nodiscard]] absl::Status StartRpc();
   void StartTracing();
+  [[nodiscard]] absl::Status StartRecording(const MachineSettings& machine);
   void TellHealth();
   void StartFeed();
   [[nodiscard]] std::string NotReady() const;
@@ -70,6 +72,7 @@ class App {
   std::atomic<bool> fenced_{false};  // another process has the store: nothing may be sent any more
   std::unique_ptr<EventLog> events_;
   std::unique_ptr<OtlpExporter> exporter_;
+  std::unique_ptr<Recorder> recorder_;
   std::unique_ptr<TraceLog> traces_;
   std::unique_ptr<Access> access_;
   std::shared_ptr<TlsContext> tls_;

@@ -86,6 +86,7 @@ int main(int argc, char** argv) {
   std::string context;
   std::string check_path;
   std::string store;
+  std::string record;
   bool standalone = false;
   bool demo = false;
   bool demo_once = false;
@@ -94,6 +95,9 @@ int main(int argc, char** argv) {
   cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
   cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
   cli.add_option("--store", store, "file of what was promised (overrides store.path); :memory: keeps nothing");
+  cli.add_option("--record", record,
+                 "flight recorder: write everything that is decided on to this file, for musterctl replay (overrides "
+                 "recording.file)");
   cli.add_flag("--standalone", standalone, "without Kubernetes (sets kubernetes.enabled: false)");
   cli.add_flag("--demo", demo, "serve a built-in cluster and play a gang through it");
   cli.add_flag("--demo-once", demo_once, "as --demo, but stop when it has been played");
@@ -132,6 +136,7 @@ int main(int argc, char** argv) {
   if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
   if (!context.empty()) config.kube_context = context;
   if (!store.empty()) config.store_path = store;
+  if (!record.empty()) config.recording_file = record;
   if (standalone) config.kubernetes = false;
   if (demo) {
     config.kubernetes = false;

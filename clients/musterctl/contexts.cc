@@ -23,6 +23,17 @@ const std::vector<std::string>& ContextKeys() {
   return *kKeys;
 }
 
+void Override(const ContextSettings& over, ContextSettings* under) {
+  const auto says = [&](const char* key) { return over.count(key) > 0 && !over.at(key).empty(); };
+  if (says("token") || says("token-file")) {
+    under->erase("token");
+    under->erase("token-file");
+  }
+  for (const auto& [key, value] : over) {
+    if (!value.empty()) (*under)[key] = value;
+  }
+}
+
 std::string ContextPath() {
   if (const char* path = std::getenv("MUSTER_CONFIG"); path != nullptr) return path;
   if (const char* base = std::getenv("XDG_CONFIG_HOME"); base != nullptr)

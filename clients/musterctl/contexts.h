@@ -23,6 +23,9 @@ using ContextSettings = std::map<std::string, std::string>;
 // The keys a context may have.
 [[nodiscard]] const std::vector<std::string>& ContextKeys();
 
+// `over` over `under`. A token and a file with one are one setting.
+void Override(const ContextSettings& over, ContextSettings* under);
+
 struct ContextFile {
   std::string current;
   std::map<std::string, ContextSettings> contexts;

@@ -14,9 +14,11 @@
 #include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
 #include "clients/musterctl/completion.h"
+#include "clients/musterctl/config_commands.h"
 #include "clients/musterctl/contexts.h"
 #include "clients/musterctl/manifests.h"
 #include "clients/musterctl/output.h"
+#include "clients/musterctl/replay.h"
 #include "clients/musterctl/store_commands.h"
 
 namespace {
@@ -36,6 +38,7 @@ constexpr char kAbout[] =
     "  musterctl submit -f job.yaml --wait place a gang as a whole, then: musterctl confirm ID\n"
     "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
     "  musterctl store verify muster.db    the file in which musterd keeps what it promised\n"
+    "  musterctl replay muster.rec         what musterd --record wrote, decided again: when, what and why\n"
     "  source <(musterctl completion bash)";
 
 // Everything the command line sets.
@@ -74,18 +77,6 @@ void SplitName(std::string* name, std::string* name_space) {
   *name = name->substr(slash + 1);
 }
 
-// `over` over `under`. A token and a file with one are one setting.
-void Override(const ContextSettings& over, ContextSettings* under) {
-  const auto says = [&](const char* key) { return over.count(key) > 0 && !over.at(key).empty(); };
-  if (says("token") || says("token-file")) {
-    under->erase("token");
-    under->erase("token-file");
-  }
-  for (const auto& [key, value] : over) {
-    if (!value.empty()) (*under)[key] = value;
-  }
-}
-
 // Flags over environment over the context.
 absl::StatusOr<ContextSettings> Effective(const Options& options) {
   const absl::StatusOr<muster::ContextFile> file = muster::LoadContexts(muster::ContextPath());
@@ -99,8 +90,8 @@ absl::StatusOr<ContextSettings> Effective(const Options& options) {
     }
     out = found->second;
   }
-  Override(options.environment, &out);
-  Override(options.settings, &out);
+  muster::Override(options.environment, &out);
+  muster::Override(options.settings, &out);
   return out;
 }
 
@@ -263,62 +254,6 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
   });
 }
 
-// `musterctl config ...`: the file of contexts.
-class ConfigCommands {
- public:
-  ConfigCommands(CLI::App* cli, Options* options) : options_(options) {
-    config_ = cli->add_subcommand("config", "contexts: which musterd to talk to, and how");
-    config_->require_subcommand(1);
-    list_ = config_->add_subcommand("get-contexts", "list contexts; * marks the current one");
-    use_ = config_->add_subcommand("use-context", "choose the current context");
-    set_ = config_->add_subcommand("set-context", "create or change a context from the connection flags given");
-    delete_ = config_->add_subcommand("delete-context", "forget a context");
-    for (CLI::App* command : {use_, set_, delete_}) command->add_option("name", options_->name, "context")->required();
-  }
-  [[nodiscard]] bool parsed() const { return config_->parsed(); }
-
-  int Run() {
-    const std::string path = muster::ContextPath();
-    absl::StatusOr<muster::ContextFile> file = muster::LoadContexts(path);
-    if (!file.ok()) return Fail(file.status());
-    if (list_->parsed()) {
-      for (const auto& [name, settings] : file->contexts) {
-        const auto server = settings.find("server");
-        std::cout << (name == file->current ? "* " : "  ") << name << "  "
-                  << (server == settings.end() ? "" : server->second) << "\n";
-      }
-      if (file->contexts.empty()) std::cout << "no contexts in " << path << "\n";
-      return 0;
-    }
-    const std::string& name = options_->name;
-    if (!set_->parsed() && file->contexts.count(name) == 0) {
-      return Fail(absl::NotFoundError(absl::StrCat("there is no context ", name, " in ", path)));
-    }
-    if (set_->parsed()) {
-      if (name.empty()) return Fail(absl::InvalidArgumentError("name: is empty; expected a name for the context"));
-      Override(options_->settings, &file->contexts[name]);
-      if (file->current.empty()) file->current = name;
-    } else if (use_->parsed()) {
-      file->current = name;
-    } else {
-      file->contexts.erase(name);
-      if (file->current == name) file->current.clear();
-    }
-    const absl::Status saved = muster::SaveContexts(path, *file);
-    if (!saved.ok()) return Fail(saved);
-    std::cout << path << " written\n";
-    return 0;
-  }
-
- private:
-  Options* const options_;
-  CLI::App* config_;
-  CLI::App* list_;
-  CLI::App* use_;
-  CLI::App* set_;
-  CLI::App* delete_;
-};
-
 // The subcommands that talk to musterd.
 struct Commands {
   CLI::App *get_gangs, *get_gang;
@@ -476,8 +411,9 @@ int main(int argc, char** argv) {
       ->group("Connection")
       ->capture_default_str();
   const Commands commands = Define(&cli, &options);
-  ConfigCommands config(&cli, &options);
+  const muster::ConfigCommands config(&cli, &options.settings);
   const muster::StoreCommands store(&cli);
+  const muster::ReplayCommand replay(&cli);
   CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()
@@ -490,6 +426,7 @@ int main(int argc, char** argv) {
   }
   if (config.parsed()) return config.Run();
   if (store.parsed()) return store.Run();
+  if (replay.parsed()) return replay.Run();
   absl::StatusOr<ContextSettings> settings = Effective(options);
   if (!settings.ok()) return Fail(settings.status());
   options.name_space = (*settings)["namespace"];

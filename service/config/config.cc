@@ -207,6 +207,12 @@ const std::vector<Field>& Fields() {
        ReadText([](Config* c) -> std::string& { return c->otlp_url; })},
       {"tracing.percent", "100", "of the traces that are sent",
        ReadInt(1, 100, [](Config* c, int64_t v) { c->trace_percent = static_cast<int>(v); })},
+      {"recording.file", "\"\"",
+       "flight recorder: everything that Muster is told and when, for `musterctl replay`; older files get .1, .2 ...; "
+       "empty: none",
+       ReadText([](Config* c) -> std::string& { return c->recording_file; })},
+      {"recording.maxMiB", "256", "of all files of the recording together; the oldest go first",
+       ReadInt(1, 1'000'000, [](Config* c, int64_t v) { c->recording_mib = static_cast<int>(v); })},
       {"engine.mailbox", "16384", "commands that may wait before callers are told \"overloaded\"",
        ReadInt(64, 1'000'000, [](Config* c, int64_t v) { c->mailbox_capacity = static_cast<int>(v); })},
   };

@@ -51,6 +51,9 @@ struct Config {
   int traces_kept = 50'000;  // spans; 0: none are made, unless they are exported
   std::string otlp_url;      // of a collector; empty: nothing is exported
   int trace_percent = 100;   // of traces that are exported
+  // recording
+  std::string recording_file;  // empty: nothing is recorded
+  int recording_mib = 256;     // of all its files
   // gangs, queueing and holds
   MachineSettings machine;
   int mailbox_capacity = 16'384;

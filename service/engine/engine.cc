@@ -247,6 +247,7 @@ void Engine::Run() {
     Deliver();
     if (stop) break;
   }
+  if (options_.recorder != nullptr) options_.recorder->Ended(machine_);
   // Calls that are committed and still wait for the API server: the pod is bound or will be; its caller asks again.
   auto rest = std::make_shared<Delivery>();
   for (auto& [token, held] : holds_) {
@@ -313,7 +314,10 @@ void Engine::Apply(const Command& command, Outcome* outcome) {
   outcome->effects.clear();
   outcome->answers.clear();
   outcome->reply_promises = true;
-  machine_.Apply(command, NowMs(), outcome);
+  const int64_t now_ms = NowMs();
+  if (options_.recorder != nullptr) options_.recorder->Before(machine_, now_ms);
+  machine_.Apply(command, now_ms, outcome);
+  if (options_.recorder != nullptr) options_.recorder->Applied(command, now_ms, *outcome);
   std::move(outcome->records.begin(), outcome->records.end(), std::back_inserter(records_));
   std::move(outcome->effects.begin(), outcome->effects.end(), std::back_inserter(batch_effects_));
   for (HoldAnswer& answer : outcome->answers) answers_.push_back({std::move(answer), {}});

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "service/engine/command_recorder.h"
 #include "service/engine/committer.h"
 #include "service/engine/read_view.h"
 #include "service/engine/refused_log.h"
@@ -34,6 +35,7 @@ struct EngineOptions {
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
   size_t store_backlog = 1'000'000;  // records that may wait for the store; one snapshot of a large cluster is as many
   const Clock* clock = &ProcessClock();
+  CommandRecorder* recorder = nullptr;        // gets every command that is applied; nullptr: nobody does
   SpanSink* spans = nullptr;                  // gets a span of each decision; nullptr: nothing is traced
   std::function<void(int64_t)> first_effect;  // told the number of the first effect, before there is any: above those
                                               // of every process before that had this store

@@ -15,6 +15,8 @@ namespace muster {
 template <typename Value>
 class ById {
  public:
+  using value_type = Value;
+
   // What is kept for `id`; a default value when nothing is.
   [[nodiscard]] const Value& Of(int32_t id) const {
     static const Value kNothing{};
@@ -32,6 +34,8 @@ class ById {
     const size_t chunk = ChunkOf(id);
     if (chunk < chunks_.size() && chunks_[chunk] != nullptr) chunks_[chunk][At(id)] = Value();
   }
+  // Nothing is kept for ids from here on.
+  [[nodiscard]] int32_t limit() const { return static_cast<int32_t>(chunks_.size() * kChunk); }
 
  private:
   static constexpr size_t kChunk = 64;

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -107,6 +108,9 @@ class Amounts {
     return covers(a, b) && covers(b, a);
   }
 
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Amounts::entries_); }
+
  private:
   T& At(ResourceId id) {
     const auto at = static_cast<size_t>(id);
@@ -149,6 +153,11 @@ class ResourceNames {
   // Zero amounts are left out.
   [[nodiscard]] ResourceList ToList(const ResourceVector& vector) const;
   [[nodiscard]] ResourceList ToList(const ResourceSum& sum) const;
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&ResourceNames::names_, &ResourceNames::unused_, &ResourceNames::ids_);
+  }
 
  private:
   struct Entry {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "state/placement/class_index.h"
@@ -46,6 +47,9 @@ class KubeScheduler {
   // When the first learned refusal ends; kNever: there is none.
   [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
   void ExpireRefusals(int64_t now_ms);
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&KubeScheduler::refusals_until_ms_); }
 
  private:
   [[nodiscard]] bool Guarded(const Pod& pod, NodeId node) const;

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -152,6 +153,14 @@ class Gangs {
   void MarkChanged(const Gang& gang);
   // Keys in order, of gangs that changed or went since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
+
+  // After everything that is recorded of it was read: finds again what is not.
+  void AfterRestore();
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Gangs::pod_table_, &Gangs::free_pods_, &Gangs::facts_changed_, &Gangs::gang_table_,
+                      &Gangs::free_gangs_, &Gangs::groups_, &Gangs::changes_, &Gangs::changed_);
+  }
 
  private:
   [[nodiscard]] Pod& Mut(const Pod& pod) {

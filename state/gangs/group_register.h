@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -46,6 +47,12 @@ class GroupRegister {
   [[nodiscard]] bool IsNamed(const std::string& key) const { return naming_.contains(key); }
   // Grows with every change.
   [[nodiscard]] int64_t changes() const { return changes_; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&GroupRegister::members_, &GroupRegister::lists_, &GroupRegister::unused_,
+                      &GroupRegister::by_ids_, &GroupRegister::naming_, &GroupRegister::changes_);
+  }
 
  private:
   struct Member {

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -36,6 +37,12 @@ class RefusedFacts {
   [[nodiscard]] const std::string& WhyNode(absl::string_view name) const;
   // Names, of nodes about which this changed since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&RefusedFacts::counts_, &RefusedFacts::nodes_, &RefusedFacts::turns_, &RefusedFacts::next_turn_,
+                      &RefusedFacts::changed_);
+  }
 
  private:
   FactCounts counts_{};

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -84,6 +85,12 @@ class Sources {
     return open ? stale_since_ms_ + stale_after_ms_ : kNever;
   }
   void SetShut() { shut_ = true; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Sources::complete_, &Sources::expects_, &Sources::unread_, &Sources::announcer_,
+                      &Sources::version_, &Sources::stale_since_ms_, &Sources::shut_);
+  }
 
  private:
   const int64_t stale_after_ms_;

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -71,6 +72,14 @@ struct Pod {
   }
   [[nodiscard]] bool active() const {
     return state == MemberState::kCommitted || state == MemberState::kBound || state == MemberState::kRunning;
+  }
+
+  // What a recording keeps (state/recording/members.h); its gang knows that it is its member.
+  static constexpr size_t kNotRecorded = 1;
+  static constexpr auto Recorded() {
+    return std::tuple(&Pod::id, &Pod::cls, &Pod::state, &Pod::served, &Pod::able, &Pod::stuck, &Pod::submitted,
+                      &Pod::stranger, &Pod::round, &Pod::passed_ms, &Pod::counted_turn, &Pod::counted_gated,
+                      &Pod::counted_plannable, &Pod::counted_by_callers, &Pod::facts);
   }
 };
 
@@ -179,6 +188,18 @@ struct Gang {
     return {rules.min_member, rules.match_policy,
             MemberCounts{count(MemberState::kPending), gated, count(MemberState::kWaiting), active(),
                          count(MemberState::kSucceeded)}};
+  }
+
+  // What a recording keeps (state/recording/members.h): all but what is looked up again.
+  static constexpr size_t kNotRecorded = 3;  // first, runs, runs_current
+  static constexpr auto Recorded() {
+    return std::tuple(&Gang::id, &Gang::key, &Gang::name_space, &Gang::name, &Gang::created_ms, &Gang::annotations,
+                      &Gang::declared_by, &Gang::declared_as, &Gang::unreadable, &Gang::warnings, &Gang::objects,
+                      &Gang::rules, &Gang::of_sigs_pods, &Gang::naming_object, &Gang::gated, &Gang::plannable,
+                      &Gang::by_callers, &Gang::turned, &Gang::members, &Gang::retry_at_ms, &Gang::submitted,
+                      &Gang::left_half, &Gang::evicting, &Gang::cycles_used, &Gang::recorded, &Gang::touched,
+                      &Gang::changed, &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason,
+                      &Gang::reason_since_ms, &Gang::notify_at_ms, &Gang::group_news);
   }
 };
 

@@ -77,6 +77,11 @@ absl::Status Machine::Load(const std::vector<Record>& records) {
   return absl::OkStatus();
 }
 
+void Machine::AfterRestore() {
+  gang_deadlines_.Restore([this](GangId id) -> const std::string& { return gangs_.gang(id).key; });
+  pod_deadlines_.Restore([this](PodId id) -> const std::string& { return gangs_.pod(id).facts.uid; });
+}
+
 void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
   Step step(now_ms_, outcome);

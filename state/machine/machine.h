@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -85,6 +86,7 @@ class Machine {
   [[nodiscard]] NodeView ViewNode(NodeId id) const { return reader_.ViewNode(id); }
   [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const { return reader_.ViewNode(name); }
   [[nodiscard]] PodId pod_limit() const { return gangs_.pod_limit(); }
+  [[nodiscard]] const Pod* PodAt(PodId id) const { return gangs_.PodAt(id); }
   void ForEachGang(const std::function<void(const Gang&)>& visit) const { gangs_.ForEachGang(visit); }
   [[nodiscard]] const Cluster& cluster() const { return cluster_; }
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
@@ -100,6 +102,18 @@ class Machine {
   [[nodiscard]] int32_t held_binds() const { return barrier_.held_binds(); }
   [[nodiscard]] int32_t promised_holds() const { return plans_.promised_holds(); }
   [[nodiscard]] size_t pod_count() const { return gangs_.pod_count(); }
+
+  // After everything that is recorded of it was read: finds again what is not.
+  void AfterRestore();
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::sources_,
+                      &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_, &Machine::plans_,
+                      &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::calls_, &Machine::barrier_,
+                      &Machine::nominations_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
+                      &Machine::bindings_, &Machine::planning_, &Machine::kube_scheduler_, &Machine::settling_,
+                      &Machine::now_ms_);
+  }
 
  private:
   // What is announced.

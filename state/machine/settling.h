@@ -4,6 +4,7 @@
 #define MUSTER_STATE_MACHINE_SETTLING_H_
 
 #include <cstdint>
+#include <tuple>
 
 #include "state/records/records.h"
 #include "state/starts/bindings.h"
@@ -44,6 +45,9 @@ class Settling {
   void SettleDeadlines(int64_t now_ms);
   [[nodiscard]] int64_t Deadline(const Gang& gang, int64_t now_ms) const;
   void Forget(const Gang& gang, Step* step);
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Settling::held_up_by_); }
 
  private:
   void Settle(const Gang& gang, Step* step);

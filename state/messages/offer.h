@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -28,11 +29,17 @@ class NodeOffer {
   NodeOffer(NodeOffer&&) = default;  // the names keep their places
   NodeOffer& operator=(NodeOffer&&) = default;
 
+  // As it was recorded.
+  NodeOffer(bool every, std::vector<std::string> names) : NodeOffer(std::move(names)) { every_ = every; }
+
   [[nodiscard]] bool every() const { return every_; }
   [[nodiscard]] bool Contains(absl::string_view node) const { return every_ || set_.contains(node); }
   [[nodiscard]] size_t size() const { return every_ ? std::numeric_limits<size_t>::max() : names_.size(); }
   // As they were named, in that order; empty when every node is offered.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&NodeOffer::every_, &NodeOffer::names_); }
 
  private:
   bool every_ = false;

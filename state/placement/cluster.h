@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -169,6 +170,14 @@ class Cluster {
 
   // Adds nodes, charges and learned refusals, by name, in order of names.
   void Hash(StateHasher* hasher) const;
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Cluster::names_, &Cluster::nodes_, &Cluster::unused_nodes_, &Cluster::node_ids_,
+                      &Cluster::order_, &Cluster::present_nodes_, &Cluster::stale_nodes_, &Cluster::total_free_,
+                      &Cluster::classes_, &Cluster::unused_classes_, &Cluster::class_ids_, &Cluster::log_,
+                      &Cluster::log_start_, &Cluster::exclusions_);
+  }
 
  private:
   void Log(NodeId node, bool constraints, bool gained);

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -66,6 +67,12 @@ class Ledger {
   void NoteRemoved(std::string name) { removed_.push_back(std::move(name)); }
   // Names in order, of nodes whose facts or charges changed since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Ledger::pods_, &Ledger::going_, &Ledger::promises_, &Ledger::promised_, &Ledger::changed_,
+                      &Ledger::is_changed_, &Ledger::removed_);
+  }
 
  private:
   struct Promises {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -23,6 +24,9 @@ class NodeOrder {
   // REQUIRES: in the order.
   [[nodiscard]] int64_t rank(int32_t id) const { return ranks_[static_cast<size_t>(id)]; }
   [[nodiscard]] int64_t epoch() const { return epoch_; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
 
  private:
   void Renumber();

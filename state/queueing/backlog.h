@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -75,6 +76,11 @@ class Backlog {
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
   // Somebody is to be tried.
   [[nodiscard]] bool Due() const { return Next().has_value(); }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Backlog::items_, &Backlog::new_, &Backlog::blocked_, &Backlog::half_bound_, &Backlog::awake_);
+  }
 
  private:
   struct Item {

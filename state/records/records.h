@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -80,6 +81,12 @@ class Restored {
   // Everything was announced: what nobody claimed belongs to nobody. The commitments of the pods `taken` stand, and so
   // do the starts that they are part of.
   void ForgetRest(const std::vector<std::string>& taken, Step* step);
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Restored::nothing_, &Restored::gangs_, &Restored::commitments_, &Restored::starts_,
+                      &Restored::next_plan_, &Restored::effects_reserved_, &Restored::facts_);
+  }
 
  private:
   [[nodiscard]] absl::Status LoadOne(const Record& record);

@@ -5,6 +5,7 @@
 #ifndef MUSTER_STATE_STARTS_BARRIER_H_
 #define MUSTER_STATE_STARTS_BARRIER_H_
 
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -70,6 +71,9 @@ class Barrier {
   // Answers every call that waits for the pod.
   void Answer(const Pod& pod, bool permitted, const Reason& reason, Step* step);
   void Forget(const Pod& pod) { states_.Reset(pod.id); }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Barrier::states_, &Barrier::waiters_, &Barrier::held_binds_); }
 
  private:
   Gangs* gangs_;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include "absl/container/btree_map.h"
 #include "absl/strings/string_view.h"
@@ -123,6 +124,9 @@ class Bindings {
   // kNever: nothing is due for the pod.
   [[nodiscard]] int64_t Deadline(const Pod& pod) const;
   void OnTime(const Pod& pod, Step* step);
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Bindings::states_, &Bindings::repaired_, &Bindings::started_); }
 
  private:
   struct State {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <tuple>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
@@ -106,6 +107,12 @@ class Calls {
   void CallExtras(const Gang& gang, Step* step);
   // Whoever was kept off a node that has room for it since the last look, looks again.
   void CallGuarded(Step* step);
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Calls::states_, &Calls::guarded_, &Calls::gain_position_, &Calls::asked_early_,
+                      &Calls::early_turns_, &Calls::next_turn_);
+  }
 
  private:
   // `fits` decides by class.

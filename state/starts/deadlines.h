@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_set.h"
@@ -47,6 +48,17 @@ class Deadlines {
     due_.Reset(id);
     return id;
   }
+
+  // Puts what was set by a recording into order; `name_of` tells the name of an id.
+  template <typename NameOf>
+  void Restore(const NameOf& name_of) {
+    order_.clear();
+    for (int32_t id = 0; id < due_.limit(); ++id) {
+      if (due_.Of(id).ms != kNever) order_.insert({due_.Of(id).ms, &name_of(id), id});
+    }
+  }
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Deadlines::due_); }
 
  private:
   struct Due {

@@ -4,6 +4,7 @@
 #define MUSTER_STATE_STARTS_NOMINATIONS_H_
 
 #include <string>
+#include <tuple>
 
 #include "absl/container/btree_set.h"
 #include "state/gangs/gangs.h"
@@ -30,6 +31,9 @@ class Nominations {
   [[nodiscard]] bool AnyCharged() const;
   // The last by UID that holds room on `node`; nullptr: nobody.
   [[nodiscard]] const Pod* LastOn(NodeId node) const;
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Nominations::uids_); }
 
  private:
   const Gangs* gangs_;

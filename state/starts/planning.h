@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <tuple>
 
 #include "state/gangs/sources.h"
 #include "state/placement/class_index.h"
@@ -60,6 +61,11 @@ class Planning {
   [[nodiscard]] std::string Needs(const Gang& gang) const;
   // The needs of the gang, or of all of its group. A group is like no other: what it waits for names its gangs.
   [[nodiscard]] std::string GroupNeeds(const Gang& gang) const;
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Planning::stats_, &Planning::given_up_, &Planning::gain_position_);
+  }
 
  private:
   void Wake();

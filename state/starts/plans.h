@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -139,6 +140,11 @@ class Plans {
   void RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms);
   // Returns how often that was so.
   int32_t NoteAbsence(const Gang& gang) { return ++Mut(gang).absences; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Plans::plans_, &Plans::slots_, &Plans::promised_holds_, &Plans::next_id_, &Plans::reserved_);
+  }
 
  private:
   // The free slot of the highest priority that the pod may take; -1: none.

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
@@ -49,6 +50,9 @@ class Repair {
   }
   [[nodiscard]] int64_t RepairUntil(const Gang& gang) const { return states_.Of(gang.id).repair_until_ms; }
   void Forget(const Gang& gang) { states_.Reset(gang.id); }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Repair::states_); }
 
  private:
   struct State {

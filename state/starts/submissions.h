@@ -7,6 +7,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -66,6 +67,13 @@ class Submissions {
   void Remember(const std::string& id, Ended ended);
   // Ids, each once, of submissions that were opened, ended or forgotten since the last call.
   [[nodiscard]] std::vector<std::string> TakeChanged();
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Submissions::submissions_, &Submissions::open_, &Submissions::finished_,
+                      &Submissions::finished_order_, &Submissions::finished_bytes_, &Submissions::next_sequence_,
+                      &Submissions::changed_);
+  }
 
  private:
   void Note(const std::string& id) {

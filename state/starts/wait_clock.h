@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <tuple>
 
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
@@ -50,6 +51,9 @@ class WaitClock {
     if (!running(gang)) return kNever;
     return states_.Of(gang.id).since_ms + std::max<int64_t>(0, gang.rules.wait_time_ms - gang.kept.held_ms);
   }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&WaitClock::states_); }
 
  private:
   struct State {

@@ -1,6 +1,6 @@
 // What a caller in the same process gets from the engine: the whole path, from a gang's announcement to its pods being
 // bound, its answers and its published pictures included. The figures of docs/performance.md, as core_bench prints
-// them. An argument runs one of them: submit templates publish snapshot recover filter.
+// them. An argument runs one of them: submit templates publish snapshot recover filter record.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -17,7 +17,9 @@
 #include "absl/time/clock.h"
 #include "service/engine/engine.h"
 #include "service/engine/event_log.h"
+#include "service/recorder/recorder.h"
 #include "service/store/sqlite_store.h"
+#include "state/recording/snapshot.h"
 #include "tests/bench/core_world.h"
 #include "tests/bench/traced.h"
 
@@ -34,7 +36,8 @@ NodeDescription BigNode(int index) {
 // An engine with `nodes` nodes of room for 250 pods each.
 class Service {
  public:
-  explicit Service(int nodes) : engine_(MachineSettings(), Traced(&traces_), &store_, &events_) {
+  explicit Service(int nodes, CommandRecorder* recorder = nullptr)
+      : engine_(MachineSettings(), Recorded(Traced(&traces_), recorder), &store_, &events_) {
     if (!engine_.Start().ok()) std::abort();
     UpdateFacts facts;
     for (int i = 0; i < nodes; ++i) facts.nodes.push_back(BigNode(i));
@@ -53,6 +56,10 @@ class Service {
   [[nodiscard]] Engine& engine() { return engine_; }
 
  private:
+  static EngineOptions Recorded(EngineOptions options, CommandRecorder* recorder) {
+    options.recorder = recorder;
+    return options;
+  }
   // As in musterd without Kubernetes.
   MemoryStore store_;
   EventLog events_{nullptr};
@@ -266,6 +273,63 @@ void RecoverFigures() {
   Report("recovery of 100,000 pods in 10,000 gangs: from the file to the first answer", took, "s");
 }
 
+// What the flight recorder costs: decisions beside it, and the state that a file opens with.
+void RecordFigures() {
+  std::string folder = "/tmp/muster-bench-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) std::abort();
+  const auto rate = [&](int gangs, int size, bool recorded) {
+    std::unique_ptr<Recorder> recorder;
+    if (recorded) recorder = *Recorder::Open({.path = folder + "/bench.rec"});
+    double pods_per_s = 0;
+    {
+      Service service(5000, recorder.get());
+      std::vector<SubmitGang> all;
+      for (int i = 0; i < gangs; ++i) all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+      pods_per_s = gangs * size / SubmitAll(&service.engine(), std::move(all), 256);
+    }
+    if (recorded) {
+      recorder->Stop();
+      if (recorder->stats().lost > 0 || recorder->stats().commands == 0) std::abort();
+    }
+    return pods_per_s;
+  };
+  for (const auto& [gangs, size] : {std::pair(50'000, 1), std::pair(10'000, 10)}) {
+    std::vector<double> with, without;
+    for (int run = 0; run < 5; ++run) {
+      without.push_back(rate(gangs, size, false));
+      with.push_back(rate(gangs, size, true));
+    }
+    Report(absl::StrCat("engine: gangs of ", size, ", not recorded"), without, "pods/s");
+    Report(absl::StrCat("engine: gangs of ", size, ", recorded"), with, "pods/s");
+  }
+  std::filesystem::remove_all(folder);
+
+  Service service(1'000);
+  std::vector<SubmitGang> all;
+  for (int i = 0; i < 10'000; ++i) all.push_back(Submission(i, 10, {{"cpu", 1000}, {"memory", 1 << 20}}));
+  SubmitAll(&service.engine(), std::move(all), 256);
+  std::vector<double> saved, restored;
+  std::string state;
+  const auto save = [&](const Machine& machine) {
+    for (int run = 0; run < 5; ++run) {
+      const Steady::time_point begun = Steady::now();
+      state = recording::SaveState(machine);
+      saved.push_back(Ms(begun));
+    }
+    for (int run = 0; run < 5; ++run) {
+      Machine again{MachineSettings()};
+      const Steady::time_point begun = Steady::now();
+      if (!recording::RestoreState(state, &again).ok()) std::abort();
+      restored.push_back(Ms(begun));
+      if (again.Hash() != machine.Hash()) std::abort();
+    }
+  };
+  if (!service.engine().Query(save).ok()) std::abort();
+  Report("state of 100,000 pods in 10,000 gangs: saving it", saved, "ms");
+  Report("the same: restoring it", restored, "ms");
+  Report("the same: its size", {static_cast<double>(state.size()) / 1e6}, "MB");
+}
+
 // Filter answers while gangs of classes that nobody saw before are planned.
 void FilterBesidePlanning() {
   Service service(10'000);
@@ -297,7 +361,8 @@ int main(int argc, char** argv) {
   const std::pair<const char*, void (*)()> figures[] = {
       {"submit", muster::SubmitFigures},   {"templates", muster::TemplateFigures},
       {"publish", muster::PublishFigures}, {"snapshot", muster::SnapshotFigures},
-      {"recover", muster::RecoverFigures}, {"filter", muster::FilterBesidePlanning}};
+      {"recover", muster::RecoverFigures}, {"filter", muster::FilterBesidePlanning},
+      {"record", muster::RecordFigures}};
   bool found = argc < 2;
   for (const auto& [name, run] : figures) {
     if (argc > 1 && std::strcmp(argv[1], name) != 0) continue;
@@ -305,6 +370,6 @@ int main(int argc, char** argv) {
     run();
   }
   if (!found)
-    std::fprintf(stderr, "expected one of submit templates publish snapshot recover filter, not %s\n", argv[1]);
+    std::fprintf(stderr, "expected one of submit templates publish snapshot recover filter record, not %s\n", argv[1]);
   return found ? 0 : 2;
 }

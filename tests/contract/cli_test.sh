@@ -96,4 +96,32 @@ has "$("$musterctl" get nodes -o json | tr -d ' \n')" '"nvidia.com/gpu":"0"'
 for binary in "$musterd" "$musterctl"; do has "$("$binary" --version)" "$(basename "$binary") 0."; done
 for shell in bash zsh fish; do has "$("$musterctl" completion $shell)" "submit"; done
 bash -n <("$musterctl" completion bash) || fail "the bash completion is no bash"
+# What the flight recorder wrote comes out as it did, of a process that was killed and of one that stopped.
+recorded() {
+  : >"$work/log"
+  (cd "$work" && exec "$musterd" --config "$work/musterd.yaml" --record muster.rec) >"$work/log" 2>&1 &
+  pid=$!
+  for _ in $(seq 500); do
+    port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
+    [ -n "$port" ] && break
+    sleep 0.02
+  done
+  "$musterctl" --server "127.0.0.1:$port" submit -f "$work/job.yaml" --id "$1" --ttl 60 >/dev/null || fail "submit to a musterd that records"
+  "$musterctl" --server "127.0.0.1:$port" abandon "$1" >/dev/null || fail "abandon"
+}
+kill "$pid"; wait "$pid" || fail "musterd did not stop"
+recorded flight-1; sleep 0.3; kill -9 "$pid"; wait "$pid" || true
+recorded flight-2; kill "$pid"; wait "$pid" || fail "musterd did not stop"
+out=$("$musterctl" replay "$work/muster.rec" "$work/muster.rec.1" --check --explain job) || fail "replay: $out"
+for line in "muster.rec.1: musterd 0." "it ends in the middle" "musterd stopped" "SubmitGang default/job  Scheduling: Planned" "AbandonGang flight-2  gone" \
+  "outcomes are as they were recorded, and so is the state when musterd stopped"; do has "$out" "$line"; done
+out=$("$musterctl" replay "$work/muster.rec.1" --commands --until 3)
+has "$out" "#3  "
+if grep -q "#4 " <<<"$out"; then fail "--until 3 replays a fourth command"; fi
+has "$("$musterctl" replay "$work/muster.rec.1" --until 2000-01-01T00:00:00Z)" "0 commands"
+has "$("$musterctl" replay "$work/muster.rec" --until yesterday 2>&1 || true)" "expected a time like"
+has "$("$musterctl" replay "$work/job.yaml" 2>&1 || true)" "is no recording of musterd"
+printf 'x' | dd of="$work/muster.rec" bs=1 seek=200 conv=notrunc 2>/dev/null
+if out=$("$musterctl" replay "$work/muster.rec" 2>&1); then fail "a broken recording ends without an error"; fi
+has "$out" "is broken: the checksum"
 echo "cli: ok"

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -330,7 +332,7 @@ func TestKilled(t *testing.T) {
 }
 
 // kill -9 of musterd at any moment of a gang's way, again and again: each gang starts whole, and nobody acts for one that
-// is gone. MUSTER_KILLS: how often (5).
+// is gone. What the flight recorder wrote in each life comes out as it did then. MUSTER_KILLS: how often (5).
 func TestKilledAgainAndAgain(t *testing.T) {
 	kills := 5
 	if text := os.Getenv("MUSTER_KILLS"); text != "" {
@@ -338,7 +340,9 @@ func TestKilledAgainAndAgain(t *testing.T) {
 			t.Fatalf("MUSTER_KILLS=%q: expected a number", text)
 		}
 	}
-	shared.install(t, guard, "")
+	recording := filepath.Join(t.TempDir(), "muster.rec")
+	record := fmt.Sprintf("\nrecording: {file: %s}\n", recording)
+	shared.install(t, guard, record)
 	w := newWorld(t, shared)
 	w.nodes(24, "4")
 	random := rand.New(rand.NewSource(int64(kills)))
@@ -354,12 +358,26 @@ func TestKilledAgainAndAgain(t *testing.T) {
 		time.Sleep(time.Duration(random.Intn(600)) * time.Millisecond)
 		w.muster.kill()
 		begun := time.Now()
-		w.must(w.startMuster(""))
+		w.must(w.startMuster(record))
 		slowest = max(slowest, time.Since(begun))
 		w.waitBound(name, 24, 60*time.Second)
 		w.deletePods(name)
 	}
 	watch.allow(0)
+	w.must(w.muster.stop())
+	files, err := filepath.Glob(recording + "*")
+	w.must(err)
+	if len(files) != kills+1 {
+		t.Errorf("%d recordings; expected one of each of %d lives: %v", len(files), kills+1, files)
+	}
+	last := fmt.Sprintf("%s/life%d", w.namespace, kills-1)
+	musterctl := filepath.Join(filepath.Dir(shared.musterd), "musterctl")
+	out, err := exec.Command(musterctl, append([]string{"replay", "--check", "--explain", last}, files...)...).CombinedOutput()
+	for _, want := range []string{"outcomes are as they were recorded, and so is the state when musterd stopped", "Binding: permitted", "Satisfied: the minimum is placed"} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Fatalf("musterctl replay --check: %v; expected %q in:\n%s", err, want, out)
+		}
+	}
 	fmt.Printf("FIGURE kill -9 under kube-scheduler: %d kills, every gang started whole, ready again within %v\n", kills, slowest.Round(time.Millisecond))
 }
 

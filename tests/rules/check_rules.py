@@ -25,11 +25,13 @@ MAY_INCLUDE = {
     "state/drivers": ["state/base", "state/model", "state/placement", "state/queueing", "state/messages", "state/gangs",
                       "state/starts"],
     "state/machine": ["state"],
+    "state/recording": ["state"],
     "service/support": [],  # a leaf: what service/ and k8s-extender/ both need
     "k8s-extender": ["state", "service/support"],
     "service/store": ["state", "service/support"],
     "service/tracing": ["state/base", "service/support"],
     "service/engine": ["state", "service/store", "service/support", "service/tracing/span"],
+    "service/recorder": ["state", "service/engine/command_recorder", "service/support"],
     "service/security": ["service/support"],
     "service/http": ["service/support", "service/security"],
     "service/telemetry": [],
@@ -40,6 +42,7 @@ MAY_INCLUDE = {
     "service/main": ["service", "k8s-extender"],
     "tools": [],
     "clients/musterctl/store_commands": ["clients", "service/store", "state/messages", "proto/muster/store"],
+    "clients/musterctl/replay": ["clients", "service/recorder/segment", "service/support", "state"],
     "clients": ["clients", "proto/muster/v1", "proto/google/rpc"],
 }
 # (pattern, where, why). The core has no clock, randomness, threads or I/O.
@@ -56,6 +59,19 @@ BANS = [
     (r"\bassert\(", "", "use MUSTER_CHECK: it stays on in production"),
     (r"std::string_view", "", "use absl::string_view: Debian's Abseil has a type of its own"),
 ]
+# Members of classes that name what a recording keeps (Recorded) which it does not keep, and why. Pointers, constants and
+# what ends in "settings_" need not be named: they are given at construction.
+NOT_RECORDED = {
+    "Gangs": {"pods_", "gangs_",  # found again
+              "touched_"},        # empty between two commands
+    "Deadlines": {"order_",   # found again
+                  "looks_"},  # empty between two commands
+    "NodeOffer": {"set_"},    # found again
+    "Calls": {"nominate_"},   # a setting
+    # Rooms without a state of their own, and caches.
+    "Machine": {"index_", "eligibility_", "facts_", "reasons_", "claims_", "verbs_", "submission_driver_",
+                "announcements_", "reader_"},
+}
 MAX_LINES = 500
 MAX_CORE_LINES = 400  # below state/
 
@@ -63,6 +79,28 @@ MAX_CORE_LINES = 400  # below state/
 def folder_of(path):
     matches = [f for f in MAY_INCLUDE if str(path).startswith((f + "/", f + "."))]
     return max(matches, key=len) if matches else None
+
+
+def not_recorded(path, text):
+    """Members of a class with Recorded() that are neither recorded nor excused."""
+    for recorded in re.finditer(r"^  static constexpr auto Recorded\(\) \{(.*?)\n  \}", text, re.S | re.M):
+        names = re.findall(r"&(\w+)::(\w+_)\b", recorded.group(1))
+        if not names:
+            continue  # a struct: the compiler counts its members
+        kind = names[0][0]
+        kept = {name for _, name in names} | NOT_RECORDED.get(kind, set())
+        head = re.search(rf"^class {kind} [^;{{]*\{{$", text, re.M)
+        if head is None:
+            yield f"{path}: Recorded() names members of {kind}, which is no class here"
+            continue
+        begin = head.end()
+        body = text[begin:text.index("\n};", begin)]
+        # At the class's own indentation; not those of structs within it.
+        for member in re.finditer(r"^  (?! )(?!return |using |friend |static )([^()\n]*?)\b(\w+_)(?: = [^;]*|\{[^;]*)?;", body, re.M):
+            kind_of, name = member.groups()
+            given = kind_of.startswith("const ") or "* " in kind_of or kind_of.endswith("*") or name.endswith("settings_")
+            if name not in kept and not given:
+                yield f"{path}: {kind}::{name} is neither in Recorded() nor excused in NOT_RECORDED: a recording would lose it"
 
 
 def violations(root, files):
@@ -73,7 +111,9 @@ def violations(root, files):
         folder = folder_of(path)
         if folder is None:
             out.append(f"{path}: nothing says what it may include: name its folder in MAY_INCLUDE")
-        lines = (root / path).read_text().splitlines()
+        text = (root / path).read_text()
+        lines = text.splitlines()
+        out.extend(not_recorded(path, text))
         longest = MAX_CORE_LINES if str(path).startswith("state/") else MAX_LINES
         if len(lines) > longest:
             out.append(f"{path}: {len(lines)} lines; at most {longest}")
@@ -88,6 +128,24 @@ def violations(root, files):
                 if str(path).startswith(where) and re.search(pattern, line.split("//")[0]):
                     out.append(f"{path}:{number}: {why}")
     return out
+
+
+RECORDED = """class A {
+ public:
+  static constexpr auto Recorded() {
+    return std::tuple(&A::old_, &A::new_);
+  }
+
+ private:
+  struct Inner {
+    int inner_ = 0;
+  };
+  Gangs* gangs_;
+  const int64_t limit_ms_;
+  ById<std::unique_ptr<Inner>> old_;
+  int64_t new_;
+};
+"""
 
 
 def self_test():
@@ -119,8 +177,11 @@ def self_test():
         ("service/http/d.cc", "absl::Mutex m;", "sync.h"),
         ("service/config/a.cc", "std::ifstream in(path);", "ReadFile"),
         ("k8s-extender/apiserver/a.cc", "YAML::LoadFile(path);", "ReadFile"),
+        ("state/gangs/c.h", RECORDED.replace("new_;", "new_;\n  int64_t lost_ = 0;"),
+         "A::lost_ is neither"),
     ]
     fine = [
+        ("state/gangs/d.h", RECORDED),
         ("state/machine/fine.cc", '#include "state/base/check.h"\n// absl::Now() in a comment\n'),
         ("k8s-extender/apiserver/fine.cc", '#include "k8s-extender/dialects/keys.h"\n#include "service/support/json.h"\n'),
         ("service/app.h", '#include "k8s-extender/webhook/extender.h"\n#include "service/engine/engine.h"\n'),

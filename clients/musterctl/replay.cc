@@ -1,0 +1,347 @@
+#include "clients/musterctl/replay.h"
+
+#include <algorithm>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "clients/musterctl/output.h"
+#include "service/recorder/segment.h"
+#include "state/machine/machine.h"
+#include "state/recording/snapshot.h"
+
+namespace muster {
+namespace {
+
+constexpr char kTime[] = "%Y-%m-%dT%H:%M:%E3SZ";
+
+std::string TimeText(int64_t ms) { return absl::FormatTime(kTime, absl::FromUnixMillis(ms), absl::UTCTimeZone()); }
+
+// "Filter"
+template <typename T>
+constexpr absl::string_view TypeName() {
+  absl::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find("T = muster::") + 12);
+  return name.substr(0, name.find_first_of(";]"));
+}
+
+absl::string_view KindOf(const Command& command) {
+  return std::visit([](const auto& specific) { return TypeName<std::decay_t<decltype(specific)>>(); }, command);
+}
+
+// What the command is about; empty: nothing in particular.
+std::string SubjectOf(const Command& command, const Machine& machine) {
+  const auto pod = [&](const std::string& uid) {
+    const Pod* known = machine.FindPod(uid);
+    return known == nullptr ? uid : absl::StrCat(known->facts.name_space, "/", known->facts.name);
+  };
+  return std::visit(
+      [&](const auto& specific) -> std::string {
+        if constexpr (requires { specific.uid; }) {
+          return pod(specific.uid);
+        } else if constexpr (requires { specific.node.name; }) {
+          return specific.node.name;
+        } else if constexpr (requires { specific.pod.name; }) {
+          return absl::StrCat(specific.pod.name_space, "/", specific.pod.name);
+        } else if constexpr (requires { specific.object.name; }) {
+          return absl::StrCat(specific.object.name_space, "/", specific.object.name);
+        } else if constexpr (requires { specific.name_space; }) {
+          return absl::StrCat(specific.name_space, "/", specific.name);
+        } else if constexpr (requires { specific.id; }) {
+          return specific.id;
+        } else if constexpr (requires { specific.name; }) {
+          return specific.name;
+        }
+        return "";
+      },
+      command);
+}
+
+std::string ReasonText(const Reason& reason) {
+  return reason.none() ? "" : absl::StrCat(": ", ReasonName(reason.code), ": ", reason.text);
+}
+
+struct ReplyText {
+  std::string operator()(std::monostate) const { return "done"; }
+  std::string operator()(const FilterReply& reply) const {
+    switch (reply.kind) {
+      case FilterReply::Kind::kPass:
+        return reply.guarded.empty() ? "any node" : absl::StrCat("any node but ", reply.guarded.size());
+      case FilterReply::Kind::kOneNode:
+        return absl::StrCat("node ", reply.node);
+      case FilterReply::Kind::kRefuse:
+        return absl::StrCat("no node", ReasonText(reply.reason));
+    }
+    return "";
+  }
+  std::string operator()(const PreemptReply& reply) const { return absl::StrCat(reply.nodes.size(), " candidates"); }
+  std::string operator()(const PermitReply& reply) const {
+    const bool permits = reply.kind == PermitReply::Kind::kPermit;
+    const bool waits = reply.kind == PermitReply::Kind::kWait;
+    return absl::StrCat(permits ? "permit" : waits ? "wait" : "reject", ReasonText(reply.reason));
+  }
+  std::string operator()(const PreFilterReply& reply) const {
+    return absl::StrCat(reply.passes ? "passes" : "refused", ReasonText(reply.reason));
+  }
+  std::string operator()(const NodesReply& reply) const {
+    return reply.nodes.empty() ? absl::StrCat("no node", ReasonText(reply.reason))
+                               : absl::StrCat(reply.nodes.size(), " nodes, ", reply.nodes.front().node, " first");
+  }
+  std::string operator()(const FactsReply& reply) const { return absl::StrCat("version ", reply.version); }
+  std::string operator()(const SubmissionReply& reply) const {
+    return absl::StrCat(ToString(reply.state), ReasonText(reply.reason));
+  }
+};
+
+std::string OutcomeText(const Outcome& outcome) {
+  std::string text = outcome.status.ok() ? std::visit(ReplyText(), outcome.reply)
+                                         : absl::StrCat("refused: ", outcome.status.message());
+  if (!outcome.effects.empty()) absl::StrAppend(&text, "; ", outcome.effects.size(), " effects");
+  if (!outcome.answers.empty()) absl::StrAppend(&text, "; ", outcome.answers.size(), " held calls answered");
+  return text;
+}
+
+void PrintText(const std::string& line) { std::cout << Printable(line) << "\n"; }
+
+int Fail(absl::string_view message) {
+  std::cerr << "musterctl: " << Printable(std::string(message)) << "\n";
+  return 1;
+}
+
+// Where to stop: behind a command, or a moment.
+struct Until {
+  int64_t command = std::numeric_limits<int64_t>::max();
+  int64_t ms = std::numeric_limits<int64_t>::max();
+};
+
+absl::StatusOr<Until> ParseUntil(absl::string_view text) {
+  Until until;
+  if (text.empty()) return until;
+  absl::string_view number = text;
+  absl::ConsumePrefix(&number, "#");
+  if (absl::SimpleAtoi(number, &until.command)) return until;
+  absl::Time time;
+  std::string why;
+  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &why)) {
+    return absl::InvalidArgumentError(absl::StrCat("--until: \"", text,
+                                                   "\"; expected a time like 2026-01-31T12:00:00Z, or the number of a "
+                                                   "command like #1200 (--commands shows them)"));
+  }
+  until.ms = absl::ToUnixMillis(time);
+  return until;
+}
+
+// What became of one gang, a line each time that it changes.
+class GangStory {
+ public:
+  explicit GangStory(std::string key) : key_(std::move(key)) {}
+
+  void Look(const Machine& machine, const std::string& moment) {
+    const Gang* gang = machine.FindGang(key_);
+    std::string now;
+    if (gang != nullptr) {
+      const GangView view = machine.ViewGang(*gang, /*with_members=*/false);
+      now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
+    } else if (!told_.empty()) {
+      now = "gone";
+    }
+    if (now != told_) PrintText(absl::StrCat(moment, "  ", now));
+    told_ = std::move(now);
+  }
+
+  // How it stands.
+  void PrintEnd(const Machine& machine) const {
+    const Gang* gang = machine.FindGang(key_);
+    if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " is not there at the end of it"));
+    const GangView view = machine.ViewGang(*gang, /*with_members=*/true);
+    PrintText("");
+    PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
+    if (!view.would_help.empty()) PrintText(absl::StrCat("  what would let it go: ", view.would_help));
+    PrintText(absl::StrCat("  minimum ", view.rules.min_member, ", members ", view.children, ": ", view.waiting,
+                           " wait, ", view.committed, " being bound, ", view.bound, " bound, ", view.succeeded,
+                           " succeeded, ", view.failed, " failed"));
+    for (const MemberView& member : view.members) {
+      PrintText(absl::StrCat("  ", member.name, "  ", ToString(member.state),
+                             member.node.empty() ? "" : absl::StrCat(" on ", member.node), ReasonText(member.reason)));
+    }
+  }
+
+ private:
+  const std::string key_;
+  std::string told_;
+};
+
+// One file after the other through a machine.
+class Replay {
+ public:
+  Replay(Until until, bool check, bool commands, const std::string& gang)
+      : until_(until), check_(check), commands_(commands) {
+    if (!gang.empty()) story_.emplace(gang);
+  }
+
+  // The error names the command that went otherwise, or what cannot be read.
+  [[nodiscard]] absl::Status Run(const std::string& file, SegmentReader* segment) {
+    const SegmentHeader& header = segment->header();
+    auto machine = std::make_unique<Machine>(segment->settings());
+    if (absl::Status restored = recording::RestoreState(segment->state(), machine.get()); !restored.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(file, ": ", restored.message()));
+    }
+    const bool goes_on = machine_ != nullptr && last_end_ == SegmentEnd::kFull && header.first_command == number_ + 1;
+    if (check_ && goes_on && machine->Hash() != machine_->Hash()) {
+      return absl::DataLossError(
+          absl::StrCat(file, " opens with another state than the file before it ends with: ", Moment()));
+    }
+    machine_ = std::move(machine);
+    number_ = header.first_command - 1;
+    now_ms_ = header.begun_ms;
+    PrintText(absl::StrCat(file, ": musterd ", header.version, header.first_of_process ? ", from its start" : "", ", ",
+                           TimeText(now_ms_)));
+    if (story_.has_value()) story_->Look(*machine_, Moment());
+    std::map<std::string, int64_t> kinds;
+    int64_t commands = 0;
+    SegmentReader::Entry entry;
+    for (;;) {
+      const absl::StatusOr<bool> more = segment->Next(&entry);
+      if (!more.ok()) return absl::Status(more.status().code(), absl::StrCat(file, " ", more.status().message()));
+      if (!*more) break;
+      if (number_ >= until_.command || entry.now_ms > until_.ms) {
+        reached_ = true;
+        break;
+      }
+      ++commands;
+      ++kinds[std::string(KindOf(entry.command))];
+      if (absl::Status applied = Apply(entry); !applied.ok()) return applied;
+    }
+    PrintText(absl::StrCat("  ", commands, " commands to ", Moment(), " (",
+                           absl::StrJoin(kinds, ", ", absl::PairFormatter(" ")), ")"));
+    return End(*segment);
+  }
+
+  [[nodiscard]] bool reached() const { return reached_; }
+  void PrintEnd() const {
+    if (machine_ == nullptr) return;
+    int64_t gangs = 0;
+    machine_->ForEachGang([&](const Gang&) { ++gangs; });
+    PrintText(absl::StrCat("at the end: ", machine_->cluster().present_nodes(), " nodes, ", machine_->pod_count(),
+                           " pods, ", gangs, " gangs; state ", absl::Hex(machine_->Hash(), absl::kZeroPad16)));
+    if (check_) PrintText(absl::StrCat("checked: ", checked_, " outcomes are as they were recorded", states_));
+    if (story_.has_value()) story_->PrintEnd(*machine_);
+  }
+
+ private:
+  [[nodiscard]] std::string Moment() const { return absl::StrCat(TimeText(now_ms_), " #", number_); }
+
+  [[nodiscard]] absl::Status Apply(const SegmentReader::Entry& entry) {
+    ++number_;
+    now_ms_ = entry.now_ms;
+    // A pod that goes is named while it is known.
+    const std::string subject = SubjectOf(entry.command, *machine_);
+    const std::string what = absl::StrCat(KindOf(entry.command), subject.empty() ? "" : " ", subject);
+    Outcome outcome;
+    machine_->Apply(entry.command, entry.now_ms, &outcome);
+    if (commands_) PrintText(absl::StrCat(Moment(), "  ", what, " -> ", OutcomeText(outcome)));
+    if (check_ && static_cast<uint32_t>(recording::DigestOf(outcome)) != entry.digest) {
+      return absl::DataLossError(absl::StrCat(
+          Moment(), ": ", what, " had another outcome when it was recorded; here: ", OutcomeText(outcome)));
+    }
+    ++checked_;
+    machine_->TakeChanged(&gangs_, &nodes_);
+    if (story_.has_value() && !gangs_.empty()) story_->Look(*machine_, absl::StrCat(Moment(), "  ", what));
+    return absl::OkStatus();
+  }
+
+  [[nodiscard]] absl::Status End(const SegmentReader& segment) {
+    last_end_ = SegmentEnd::kNone;
+    if (reached_) return absl::OkStatus();
+    const SegmentEnding& ending = segment.ending();
+    last_end_ = ending.why;
+    switch (ending.why) {
+      case SegmentEnd::kNone:
+        PrintText("  it ends in the middle: musterd was killed, or still writes it");
+        break;
+      case SegmentEnd::kGap:
+        PrintText("  commands that came after it are lost: they came faster than they could be written");
+        break;
+      case SegmentEnd::kFull:
+        break;
+      case SegmentEnd::kStopped:
+        PrintText("  musterd stopped");
+        break;
+    }
+    if (!check_ || ending.state_hash == 0) return absl::OkStatus();
+    if (machine_->Hash() != ending.state_hash) {
+      return absl::DataLossError(absl::StrCat(Moment(), ": every outcome is as it was recorded, the state is not: ",
+                                              absl::Hex(machine_->Hash(), absl::kZeroPad16), " here, ",
+                                              absl::Hex(ending.state_hash, absl::kZeroPad16), " there"));
+    }
+    states_ = ", and so is the state when musterd stopped";
+    return absl::OkStatus();
+  }
+
+  const Until until_;
+  const bool check_;
+  const bool commands_;
+  std::optional<GangStory> story_;
+  std::unique_ptr<Machine> machine_;
+  SegmentEnd last_end_ = SegmentEnd::kNone;
+  int64_t number_ = 0;
+  int64_t now_ms_ = 0;
+  int64_t checked_ = 0;
+  std::string states_;
+  bool reached_ = false;
+  std::vector<std::string> gangs_;
+  std::vector<std::string> nodes_;
+};
+
+}  // namespace
+
+ReplayCommand::ReplayCommand(CLI::App* cli) {
+  replay_ = cli->add_subcommand(
+      "replay",
+      "run what musterd --record wrote through the same decisions again, here\n\n"
+      "  musterctl replay muster.rec --check                    does all of it come out as it did?\n"
+      "  musterctl replay muster.rec --explain ml/train         when this gang waited, and why\n"
+      "  musterctl replay muster.rec --until 2026-01-31T12:00:00Z --explain ml/train\n"
+      "  musterctl replay muster.rec.1 muster.rec --commands    every command with its outcome\n\n"
+      "A recording is read by the musterctl of the version that wrote it.");
+  replay_->add_option("file", files_, "what the recorder wrote, in any order; each file stands alone")
+      ->required()
+      ->check(CLI::ExistingFile);
+  replay_->add_option("--until", until_, "stop at this time (RFC 3339), or behind the command of this number");
+  replay_->add_option("--explain", gang_, "how this gang (namespace/name) stood, each time that it changed");
+  replay_->add_flag("--check", check_, "fail where an outcome, or a state, is not as it was recorded");
+  replay_->add_flag("--commands", commands_, "print every command with its time, number and outcome");
+}
+
+int ReplayCommand::Run() const {
+  const absl::StatusOr<Until> until = ParseUntil(until_);
+  if (!until.ok()) return Fail(until.status().message());
+  const std::string gang = gang_.empty() || absl::StrContains(gang_, '/') ? gang_ : absl::StrCat("default/", gang_);
+  std::map<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
+  for (const std::string& file : files_) {
+    absl::StatusOr<SegmentReader> segment = SegmentReader::Open(file);
+    if (!segment.ok()) return Fail(segment.status().message());
+    const auto order = std::pair(segment->header().begun_ms, segment->header().first_command);
+    segments.emplace(order, std::pair(file, *std::move(segment)));
+  }
+  Replay replay(*until, check_, commands_, gang);
+  absl::Status status;
+  for (auto& [order, segment] : segments) {
+    if (replay.reached()) break;
+    status = replay.Run(segment.first, &segment.second);
+    if (!status.ok()) break;
+  }
+  replay.PrintEnd();
+  return status.ok() ? 0 : Fail(status.message());
+}
+
+}  // namespace muster

@@ -1,0 +1,139 @@
+// One file of a flight recording (S-3): a header, the whole state of the machine, then every command that was applied
+// to it. Each file stands alone.
+//
+// A file begins with "MUSTERRC". Frames follow: the payload's length and its CRC-32, four bytes each, the lowest first,
+// then the payload, of which the first byte tells what it is - 'H' header, 'S' a piece of the state, 'O' node offers,
+// 'C' commands, 'E' the end. What is in them is as state/recording writes it. A file without 'E' was cut short: its
+// writer was killed, or had no room.
+#ifndef MUSTER_SERVICE_RECORDER_SEGMENT_H_
+#define MUSTER_SERVICE_RECORDER_SEGMENT_H_
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "state/recording/commands.h"
+
+namespace muster {
+
+// Of what stands above, and of SegmentHeader.
+inline constexpr int32_t kRecordingFormat = 1;
+
+struct SegmentHeader {
+  int32_t format = kRecordingFormat;
+  std::string version;        // of the musterd that wrote it
+  uint64_t layout = 0;        // RecordingLayout() there
+  int64_t first_command = 0;  // its number: the first that the process applied is 1
+  int64_t begun_ms = 0;       // Unix time
+  std::string settings;       // recording::WriteSettings
+  bool first_of_process = false;
+};
+
+enum class SegmentEnd : uint8_t {
+  kNone,     // cut short
+  kFull,     // the next file goes on
+  kGap,      // commands came faster than they could be written: the next file begins after some that are lost
+  kStopped,  // the process stopped
+};
+
+struct SegmentEnding {
+  SegmentEnd why = SegmentEnd::kNone;
+  int64_t commands = 0;     // in this file
+  uint64_t state_hash = 0;  // Machine::Hash() behind the last one; 0: it was not taken
+};
+
+// Commands that are written together.
+struct SegmentCommands {
+  int64_t from_ms = 0;  // the time that the first one's counts from
+  int64_t count = 0;
+  std::string bytes;  // of each: its time since the one before, the lower half of its outcome's digest, itself
+  std::vector<recording::Offer> offers;
+};
+
+// Equal for programs that can replay each other's files.
+[[nodiscard]] uint64_t RecordingLayout();
+
+// Adds a command to `commands`. `last_ms`: the time of the one before.
+void AppendCommand(const Command& command, int64_t now_ms, int64_t last_ms, const Outcome& outcome,
+                   SegmentCommands* commands);
+
+// Not thread-safe.
+class SegmentWriter {
+ public:
+  // Makes the file, which only its owner can read. AlreadyExists: it is there.
+  [[nodiscard]] static absl::StatusOr<SegmentWriter> Create(const std::string& path);
+  SegmentWriter(SegmentWriter&& other) noexcept;
+  SegmentWriter& operator=(SegmentWriter&& other) = delete;
+  ~SegmentWriter();
+
+  // First, once. Everything fails with why the file takes no more; then what is in it stands up to there.
+  [[nodiscard]] absl::Status Begin(const SegmentHeader& header, absl::string_view state);
+  [[nodiscard]] absl::Status Add(const SegmentCommands& commands);
+  [[nodiscard]] absl::Status End(SegmentEnd why, uint64_t state_hash);
+
+  [[nodiscard]] int64_t bytes() const { return bytes_; }
+
+ private:
+  SegmentWriter(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  [[nodiscard]] absl::Status Write(absl::string_view bytes);
+  [[nodiscard]] absl::Status Frame(char kind, absl::string_view payload);
+
+  int fd_;
+  std::string path_;
+  int64_t bytes_ = 0;
+  int64_t commands_ = 0;
+  recording::OfferWriter offers_;
+};
+
+// Whether a file is the beginning of one, or nothing at all yet.
+[[nodiscard]] bool LooksLikeSegment(const std::string& path);
+
+// Reads a whole file. Not thread-safe.
+class SegmentReader {
+ public:
+  struct Entry {
+    Command command;
+    int64_t now_ms = 0;
+    uint32_t digest = 0;  // of its outcome, the lower half
+  };
+
+  // InvalidArgument: it is no recording, of another format, or broken before its first command. FailedPrecondition: it
+  // was written by another version, whose commands or state this one cannot read.
+  [[nodiscard]] static absl::StatusOr<SegmentReader> Open(const std::string& path);
+
+  [[nodiscard]] const SegmentHeader& header() const { return header_; }
+  [[nodiscard]] const MachineSettings& settings() const { return settings_; }
+  [[nodiscard]] const std::string& state() const { return state_; }
+  // True: the next command. False: there is none any more; then `ending` tells why.
+  [[nodiscard]] absl::StatusOr<bool> Next(Entry* entry);
+  [[nodiscard]] const SegmentEnding& ending() const { return ending_; }
+
+ private:
+  explicit SegmentReader(std::string bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] absl::Status ReadHead();
+  // False: the file ends here, between two frames or within one.
+  [[nodiscard]] absl::StatusOr<bool> NextFrame();
+  [[nodiscard]] absl::Status TakeFrame();
+
+  std::string bytes_;
+  size_t at_ = 0;
+  char kind_ = 0;
+  absl::string_view payload_;
+  SegmentHeader header_;
+  MachineSettings settings_;
+  std::string state_;
+  std::deque<recording::Offer> offers_;
+  recording::OfferReader offer_reader_;
+  recording::CommandReader commands_{"", nullptr};
+  int64_t left_ = 0;  // of the frame that is being read
+  int64_t last_ms_ = 0;
+  SegmentEnding ending_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_RECORDER_SEGMENT_H_

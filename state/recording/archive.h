@@ -1,0 +1,357 @@
+// Values as bytes and back: one walk over a value for both directions, so that they cannot disagree.
+//
+// Numbers are written in as few bytes as they need, smallest groups first (LEB128, signed ones zigzag); everything else
+// is its size and its parts. There are no names and no types in it: what was written is read by the same types only,
+// which LayoutOf tells.
+#ifndef MUSTER_STATE_RECORDING_ARCHIVE_H_
+#define MUSTER_STATE_RECORDING_ARCHIVE_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "state/base/by_id.h"
+#include "state/base/hash.h"
+#include "state/base/resources.h"
+#include "state/recording/members.h"
+
+namespace muster::recording {
+
+// --- what a type is ---
+template <typename T>
+inline constexpr bool kIsWide = std::is_same_v<T, WideSum>;
+template <typename T>
+inline constexpr bool kIsNumber = std::is_integral_v<T> || std::is_enum_v<T> || kIsWide<T>;
+template <typename T>
+concept Optional = requires(T& value) {
+  value.has_value();
+  value.emplace();
+};
+template <typename T>
+concept Owner = requires(T& value) {
+  value.reset();
+  typename T::element_type;
+};
+template <typename T>
+concept Map = requires {
+  typename T::mapped_type;
+};
+template <typename T>
+concept Set = requires {
+  typename T::key_compare;
+}
+&&!Map<T>;
+template <typename T>
+concept Sequence = requires(T& value) {
+  value.resize(0);
+  value.begin();
+}
+&&!Map<T> && !Set<T>;
+template <typename T>
+inline constexpr bool kIsArray = false;
+template <typename T, size_t n>
+inline constexpr bool kIsArray<std::array<T, n>> = true;
+template <typename T>
+inline constexpr bool kIsVariant = false;
+template <typename... Ts>
+inline constexpr bool kIsVariant<std::variant<Ts...>> = true;
+template <typename T>
+inline constexpr bool kIsById = false;
+template <typename T>
+inline constexpr bool kIsById<ById<T>> = true;
+
+// --- the archives ---
+class Writer {
+ public:
+  static constexpr bool kReads = false;
+  // Appends to `out`, which outlives it.
+  explicit Writer(std::string* out) : out_(out) {}
+
+  void Number(uint64_t value) {
+    while (value >= 0x80) {
+      out_->push_back(static_cast<char>(value | 0x80));
+      value >>= 7;
+    }
+    out_->push_back(static_cast<char>(value));
+  }
+  void Bytes(absl::string_view bytes) {
+    Number(bytes.size());
+    out_->append(bytes.data(), bytes.size());
+  }
+
+ private:
+  std::string* out_;
+};
+
+// What is read past the end, or makes no sense, is nothing: `ok` tells.
+class Reader {
+ public:
+  static constexpr bool kReads = true;
+  // REQUIRES: `bytes` outlives it.
+  explicit Reader(absl::string_view bytes) : bytes_(bytes) {}
+
+  [[nodiscard]] uint64_t Number() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (bytes_.empty()) break;
+      const auto byte = static_cast<unsigned char>(bytes_.front());
+      bytes_.remove_prefix(1);
+      value |= uint64_t{byte & 0x7fU} << shift;
+      if (byte < 0x80) return value;
+    }
+    ok_ = false;
+    return 0;
+  }
+  // Of what follows, of which every part is a byte at least.
+  [[nodiscard]] size_t Size() {
+    const uint64_t size = Number();
+    if (size <= bytes_.size()) return size;
+    ok_ = false;
+    return 0;
+  }
+  [[nodiscard]] absl::string_view Bytes() {
+    const absl::string_view bytes = bytes_.substr(0, Size());
+    bytes_.remove_prefix(bytes.size());
+    return bytes;
+  }
+  void Fail() { ok_ = false; }
+  [[nodiscard]] bool ok() const { return ok_; }
+  [[nodiscard]] bool done() const { return bytes_.empty(); }
+
+ private:
+  absl::string_view bytes_;
+  bool ok_ = true;
+};
+
+// What is written is only hashed.
+class Digester {
+ public:
+  static constexpr bool kReads = false;
+  void Number(uint64_t value) { hasher_.Add(value); }
+  void Bytes(absl::string_view bytes) { hasher_.Add(bytes); }
+  [[nodiscard]] uint64_t value() const { return hasher_.value(); }
+
+ private:
+  StateHasher hasher_;
+};
+
+// --- the walk ---
+template <typename Archive, typename T>
+void Pass(Archive& archive, T& value);
+
+inline uint64_t ZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
+}
+inline int64_t ZagZig(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
+
+template <typename Archive, typename T>
+void PassNumber(Archive& archive, T& value) {
+  if constexpr (kIsWide<std::remove_const_t<T>>) {
+    __extension__ using Wide = unsigned __int128;
+    if constexpr (Archive::kReads) {
+      const Wide low = archive.Number();
+      value = static_cast<WideSum>(static_cast<Wide>(archive.Number()) << 64 | low);
+    } else {
+      archive.Number(static_cast<uint64_t>(static_cast<Wide>(value)));
+      archive.Number(static_cast<uint64_t>(static_cast<Wide>(value) >> 64));
+    }
+  } else if constexpr (std::is_signed_v<T>) {
+    if constexpr (Archive::kReads) {
+      value = static_cast<T>(ZagZig(archive.Number()));
+    } else {
+      archive.Number(ZigZag(value));
+    }
+  } else if constexpr (Archive::kReads) {
+    value = static_cast<T>(archive.Number());
+  } else {
+    archive.Number(static_cast<uint64_t>(value));
+  }
+}
+
+// The size of `value`; what is read is empty before and has that many parts.
+template <typename Archive, typename T>
+size_t PassSize(Archive& archive, T& value) {
+  if constexpr (Archive::kReads) {
+    value.clear();
+    return archive.Size();
+  } else {
+    archive.Number(value.size());
+    return value.size();
+  }
+}
+
+template <typename Archive, typename T>
+void PassParts(Archive& archive, T& value) {
+  const size_t size = PassSize(archive, value);
+  if constexpr (!Archive::kReads) {
+    static_cast<void>(size);
+    for (auto& part : value) Pass(archive, part);
+  } else {
+    for (size_t i = 0; i < size && archive.ok(); ++i) {
+      if constexpr (Sequence<T>) {
+        value.emplace_back();
+        Pass(archive, value.back());
+      } else if constexpr (Map<T>) {
+        typename T::key_type key{};
+        typename T::mapped_type mapped{};
+        Pass(archive, key);
+        Pass(archive, mapped);
+        if (archive.ok()) value.emplace(std::move(key), std::move(mapped));
+      } else {
+        typename T::value_type part{};
+        Pass(archive, part);
+        if (archive.ok()) value.insert(std::move(part));
+      }
+    }
+  }
+}
+
+template <typename Archive, typename T>
+void PassById(Archive& archive, T& value) {
+  if constexpr (Archive::kReads) {
+    const size_t limit = archive.Size();
+    for (size_t id = 0; id < limit && archive.ok(); ++id) Pass(archive, value[static_cast<int32_t>(id)]);
+  } else {
+    archive.Number(static_cast<uint64_t>(value.limit()));
+    for (int32_t id = 0; id < value.limit(); ++id) Pass(archive, value.Of(id));
+  }
+}
+
+template <typename Archive, typename T>
+void PassOwned(Archive& archive, T& value) {
+  using Element = std::remove_const_t<typename std::remove_const_t<T>::element_type>;
+  if constexpr (Archive::kReads) {
+    value.reset();
+    if (archive.Number() == 0) return;
+    auto element = std::make_unique<Element>();
+    Pass(archive, *element);
+    value = std::move(element);
+  } else {
+    archive.Number(value == nullptr ? 0 : 1);
+    if (value != nullptr) Pass(archive, *value);
+  }
+}
+
+template <typename Archive, typename T, size_t i = 0>
+void PassAlternative(Archive& archive, size_t index, T& value) {
+  if constexpr (i < std::variant_size_v<std::remove_const_t<T>>) {
+    if (index != i) return PassAlternative<Archive, T, i + 1>(archive, index, value);
+    if constexpr (Archive::kReads) value.template emplace<i>();
+    Pass(archive, *std::get_if<i>(&value));
+  } else if constexpr (Archive::kReads) {
+    archive.Fail();
+  }
+}
+
+template <typename Archive, typename T>
+void Pass(Archive& archive, T& value) {
+  using Plain = std::remove_const_t<T>;
+  if constexpr (requires { archive.Special(value); }) {
+    archive.Special(value);
+  } else if constexpr (kIsNumber<Plain>) {
+    PassNumber(archive, value);
+  } else if constexpr (std::is_same_v<Plain, std::string>) {
+    if constexpr (Archive::kReads) {
+      value = std::string(archive.Bytes());
+    } else {
+      archive.Bytes(value);
+    }
+  } else if constexpr (std::is_same_v<Plain, absl::Status>) {
+    static_assert(!Archive::kReads, "a status is not read");
+    archive.Number(static_cast<uint64_t>(value.code()));
+    archive.Bytes(value.message());
+  } else if constexpr (Optional<Plain>) {
+    if constexpr (Archive::kReads) {
+      value.reset();
+      if (archive.Number() != 0) Pass(archive, value.emplace());
+    } else {
+      archive.Number(value.has_value() ? 1 : 0);
+      if (value.has_value()) Pass(archive, *value);
+    }
+  } else if constexpr (Owner<Plain>) {
+    PassOwned(archive, value);
+  } else if constexpr (kIsArray<Plain>) {
+    for (auto& part : value) Pass(archive, part);
+  } else if constexpr (kIsVariant<Plain>) {
+    size_t index = value.index();
+    PassNumber(archive, index);
+    PassAlternative(archive, index, value);
+  } else if constexpr (kIsById<Plain>) {
+    PassById(archive, value);
+  } else if constexpr (Map<Plain> || Set<Plain> || Sequence<Plain>) {
+    PassParts(archive, value);
+  } else if constexpr (requires {
+                         value.first;
+                         value.second;
+                       }) {
+    Pass(archive, value.first);
+    Pass(archive, value.second);
+  } else if constexpr (!std::is_empty_v<Plain>) {
+    ForEachMember(value, [&](auto& member) { Pass(archive, member); });
+    if constexpr (Archive::kReads && requires { value.AfterRestore(); }) {
+      if (archive.ok()) value.AfterRestore();
+    }
+  }
+}
+
+// --- what was written with other types is not read ---
+template <typename T>
+void AddLayout(StateHasher* hasher) {
+  if constexpr (kIsNumber<T>) {
+    hasher->Add(static_cast<int64_t>(sizeof(T)));
+    hasher->Add(std::is_signed_v<T> || kIsWide<T>);
+  } else if constexpr (std::is_pointer_v<T>) {
+    hasher->Add("pointer");
+  } else if constexpr (Map<T>) {
+    hasher->Add("map");
+    AddLayout<typename T::key_type>(hasher);
+    AddLayout<typename T::mapped_type>(hasher);
+  } else if constexpr (std::is_same_v<T, std::string>) {
+    hasher->Add("string");
+  } else if constexpr (Owner<T>) {
+    hasher->Add("owner");
+    AddLayout<std::remove_const_t<typename T::element_type>>(hasher);
+  } else if constexpr (requires { typename T::value_type; }) {  // sets, sequences, arrays, optionals
+    hasher->Add("parts");
+    AddLayout<std::remove_const_t<typename T::value_type>>(hasher);
+  } else if constexpr (kIsVariant<T>) {
+    [&]<size_t... i>(std::index_sequence<i...>) { (AddLayout<std::variant_alternative_t<i, T>>(hasher), ...); }
+    (std::make_index_sequence<std::variant_size_v<T>>());
+  } else if constexpr (requires(T & value) {
+                         value.first;
+                         value.second;
+                       }) {
+    AddLayout<decltype(T::first)>(hasher);
+    AddLayout<decltype(T::second)>(hasher);
+  } else if constexpr (NamesRecorded<T>) {
+    hasher->Add("{");
+    const auto add = [&]<typename Class, typename Member>(Member Class::*) { AddLayout<Member>(hasher); };
+    std::apply([&](auto... member) { (add(member), ...); }, T::Recorded());
+    hasher->Add("}");
+  } else if constexpr (!std::is_empty_v<T>) {
+    hasher->Add("{");
+    T value{};
+    ForEachMember(value, [&](const auto& member) { AddLayout<std::decay_t<decltype(member)>>(hasher); });
+    hasher->Add("}");
+  } else {
+    hasher->Add("nothing");
+  }
+}
+
+// Equal for types that are written alike.
+template <typename T>
+[[nodiscard]] uint64_t LayoutOf() {
+  StateHasher hasher;
+  AddLayout<T>(&hasher);
+  return hasher.value();
+}
+
+}  // namespace muster::recording
+
+#endif  // MUSTER_STATE_RECORDING_ARCHIVE_H_

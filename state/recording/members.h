@@ -1,0 +1,90 @@
+// The members of a type, one by one, so that whatever is written of it leaves nothing out.
+//
+// A struct without anything private is taken apart by structured bindings: a member that is added to it is passed too,
+// or does not compile. A class names what a recording keeps of it, which is all but caches:
+//
+//   static constexpr auto Recorded() { return std::tuple(&Ledger::pods_, &Ledger::going_); }
+#ifndef MUSTER_STATE_RECORDING_MEMBERS_H_
+#define MUSTER_STATE_RECORDING_MEMBERS_H_
+
+#include <cstddef>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+namespace muster::recording {
+
+template <typename T>
+concept NamesRecorded = requires {
+  std::remove_const_t<T>::Recorded();
+};
+
+// Stands for a value of any type, where nothing is evaluated.
+struct Anything {
+  template <typename T>
+  operator T() const;  // NOLINT(google-explicit-constructor): that is what it is for
+};
+
+template <typename T, typename... Members>
+consteval size_t MemberCount() {
+  if constexpr (requires { T{Members{}..., Anything{}}; }) {
+    return MemberCount<T, Members..., Anything>();
+  } else {
+    return sizeof...(Members);
+  }
+}
+
+// What takes an aggregate apart, by how many members it has.
+#define MUSTER_MEMBERS(count, ...)    \
+  if constexpr (kCount == count) {    \
+    auto& [__VA_ARGS__] = value;      \
+    return Visit(visit, __VA_ARGS__); \
+  }
+
+template <typename Visitor, typename... Members>
+void Visit(const Visitor& visit, Members&... members) {
+  (visit(members), ...);
+}
+
+// Calls `visit` with a reference to each member, in order.
+template <typename T, typename Visitor>
+void ForEachMember(T& value, const Visitor& visit) {
+  using Plain = std::remove_const_t<T>;
+  if constexpr (NamesRecorded<T>) {
+    if constexpr (requires { Plain::kNotRecorded; }) {
+      static_assert(MemberCount<Plain>() == std::tuple_size_v<decltype(Plain::Recorded())> + Plain::kNotRecorded,
+                    "a member is neither recorded nor counted as not recorded");
+    }
+    std::apply([&](auto... member) { (visit(value.*member), ...); }, Plain::Recorded());
+  } else {
+    static_assert(std::is_aggregate_v<Plain>, "it has something private: it must say what is recorded of it");
+    constexpr size_t kCount = MemberCount<Plain>();
+    static_assert(kCount <= 20, "more members than are listed here: add a line");
+    MUSTER_MEMBERS(1, a)
+    MUSTER_MEMBERS(2, a, b)
+    MUSTER_MEMBERS(3, a, b, c)
+    MUSTER_MEMBERS(4, a, b, c, d)
+    MUSTER_MEMBERS(5, a, b, c, d, e)
+    MUSTER_MEMBERS(6, a, b, c, d, e, f)
+    MUSTER_MEMBERS(7, a, b, c, d, e, f, g)
+    MUSTER_MEMBERS(8, a, b, c, d, e, f, g, h)
+    MUSTER_MEMBERS(9, a, b, c, d, e, f, g, h, i)
+    MUSTER_MEMBERS(10, a, b, c, d, e, f, g, h, i, j)
+    MUSTER_MEMBERS(11, a, b, c, d, e, f, g, h, i, j, k)
+    MUSTER_MEMBERS(12, a, b, c, d, e, f, g, h, i, j, k, l)
+    MUSTER_MEMBERS(13, a, b, c, d, e, f, g, h, i, j, k, l, m)
+    MUSTER_MEMBERS(14, a, b, c, d, e, f, g, h, i, j, k, l, m, n)
+    MUSTER_MEMBERS(15, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o)
+    MUSTER_MEMBERS(16, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p)
+    MUSTER_MEMBERS(17, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q)
+    MUSTER_MEMBERS(18, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r)
+    MUSTER_MEMBERS(19, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s)
+    MUSTER_MEMBERS(20, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t)
+  }
+}
+
+#undef MUSTER_MEMBERS
+
+}  // namespace muster::recording
+
+#endif  // MUSTER_STATE_RECORDING_MEMBERS_H_

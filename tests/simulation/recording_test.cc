@@ -1,0 +1,172 @@
+// A recorded machine can be restored at any moment, and goes on exactly as the one that was saved; commands come back
+// as they were written (S-3).
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "state/recording/commands.h"
+#include "state/recording/snapshot.h"
+#include "tests/simulation/random_world.h"
+
+namespace muster {
+namespace {
+
+using recording::CommandReader;
+using recording::CommandWriter;
+using recording::DigestOf;
+using recording::Offer;
+using recording::OfferReader;
+using recording::OfferWriter;
+using recording::Reader;
+using recording::RestoreState;
+using recording::SaveState;
+
+constexpr int kSeeds = 8;
+constexpr int kSteps = 3'000;
+constexpr int kSaveEvery = 40;   // commands, on average
+constexpr int kCheckEvery = 10;  // whole hashes
+
+// One life of a process, applied to a machine and beside it to one that is restored from it again and again and reads
+// its commands from bytes. Returns what differs; empty: nothing.
+class Twin {
+ public:
+  Twin(const MachineSettings& settings, uint64_t seed) : settings_(settings), random_(seed) {}
+
+  std::string Live(const RandomWorld::Life& life) {
+    Machine machine(settings_);
+    if (absl::Status loaded = machine.Load(life.records); !loaded.ok()) return std::string(loaded.message());
+    if (std::string wrong = Restore(machine); !wrong.empty()) return wrong;
+    OfferWriter offer_writer;
+    OfferReader offer_reader;
+    for (const auto& [command, now_ms] : life.commands) {
+      if (random_() % kSaveEvery == 0) {
+        if (std::string wrong = Restore(machine); !wrong.empty()) return wrong;
+      }
+      std::string bytes, offer_bytes;
+      std::vector<Offer> put_aside;
+      CommandWriter writer(&bytes, &put_aside);
+      recording::Pass(writer, command);
+      for (const Offer& offer : put_aside) offer_writer.Write(*offer, &offer_bytes);
+      Reader from(offer_bytes);
+      std::deque<Offer> offers;
+      while (!from.done() && from.ok()) offers.push_back(offer_reader.Read(&from));
+      CommandReader reader(bytes, &offers);
+      Command read;
+      recording::Pass(reader, read);
+      if (!reader.ok() || !reader.done() || !offers.empty()) return "a command cannot be read";
+      Outcome one;
+      Outcome other;
+      machine.Apply(command, now_ms, &one);
+      twin_->Apply(read, now_ms, &other);
+      ++commands_;
+      if (DigestOf(one) != DigestOf(other)) return "outcomes differ";
+      if (machine.PlanningDue() != twin_->PlanningDue() || machine.NextDeadline() != twin_->NextDeadline()) {
+        return "what is due differs";
+      }
+      std::vector<std::string> gangs, nodes, twin_gangs, twin_nodes;
+      machine.TakeChanged(&gangs, &nodes);
+      twin_->TakeChanged(&twin_gangs, &twin_nodes);
+      if (gangs != twin_gangs || nodes != twin_nodes) return "what changed differs";
+      if (random_() % kCheckEvery == 0 && machine.Hash() != twin_->Hash()) return "states differ";
+    }
+    return machine.Hash() == twin_->Hash() ? "" : "states differ";
+  }
+
+  [[nodiscard]] int restored() const { return restored_; }
+  [[nodiscard]] int64_t commands() const { return commands_; }
+
+ private:
+  std::string Restore(const Machine& machine) {
+    ++restored_;
+    twin_ = std::make_unique<Machine>(settings_);
+    if (absl::Status read = RestoreState(SaveState(machine), twin_.get()); !read.ok())
+      return std::string(read.message());
+    if (absl::Status right = twin_->CheckInvariants(); !right.ok()) return std::string(right.message());
+    return twin_->Hash() == machine.Hash() ? "" : "what was restored differs";
+  }
+
+  const MachineSettings settings_;
+  std::mt19937_64 random_;
+  std::unique_ptr<Machine> twin_;
+  int restored_ = 0;
+  int64_t commands_ = 0;
+};
+
+TEST(Recording, RestoredAtAnyMomentItGoesOnAlike) {
+  int restored = 0;
+  int64_t commands = 0;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    RandomWorld world(seed, /*keeps_facts=*/seed % 4 == 0);
+    world.WriteLives();
+    for (int step = 0; step < kSteps; ++step) world.Step();
+    ASSERT_FALSE(world.lives().empty());
+    Twin twin(world.OwnSettings(), seed);
+    for (size_t life = 0; life < world.lives().size(); ++life) {
+      ASSERT_EQ(twin.Live(world.lives()[life]), "") << "seed " << seed << ", life " << life;
+    }
+    restored += twin.restored();
+    commands += twin.commands();
+  }
+  EXPECT_GT(restored, 1000);
+  std::printf("%lld commands, restored %d times\n", static_cast<long long>(commands), restored);
+}
+
+// Half a state is refused, wherever it ends, and never read past its end.
+TEST(Recording, AStateThatIsCutShortIsRefused) {
+  RandomWorld world(1);
+  for (int step = 0; step < 500; ++step) world.Step();
+  const std::string whole = SaveState(world.machine());
+  for (size_t size = 0; size < whole.size(); size += 1 + whole.size() / 500) {
+    Machine machine(world.OwnSettings());
+    ASSERT_FALSE(RestoreState(absl::string_view(whole).substr(0, size), &machine).ok()) << size;
+  }
+}
+
+Offer Named(std::vector<std::string> names) { return std::make_shared<const NodeOffer>(std::move(names)); }
+
+// Offers come back as they were, in whatever order and however often they name nodes; what was named before costs
+// nearly nothing.
+TEST(Recording, OffersNameEachNodeOnce) {
+  std::vector<std::string> many;
+  for (int i = 0; i < 5'000; ++i) many.push_back("a-node-with-a-long-name-" + std::to_string(i));
+  std::vector<std::string> turned(many.begin() + 2'000, many.end());
+  turned.insert(turned.end(), many.begin(), many.begin() + 2'000);
+  const std::vector<Offer> offers = {Named({"a", "b", "c"}),
+                                     Named({"c", "a", "b", "b"}),
+                                     Named({"d", "a", "e", "e", "d", "f"}),
+                                     Named({}),
+                                     std::make_shared<const NodeOffer>(NodeOffer::Every()),
+                                     Named(many),
+                                     Named(many),
+                                     Named(turned)};
+  std::string bytes;
+  OfferWriter writer;
+  std::vector<size_t> sizes;
+  for (const Offer& offer : offers) {
+    const size_t before = bytes.size();
+    writer.Write(*offer, &bytes);
+    sizes.push_back(bytes.size() - before);
+  }
+  EXPECT_LT(sizes[6], 20U);
+  EXPECT_LT(sizes[7], 20U);
+  OfferReader reader;
+  Reader from(bytes);
+  for (const Offer& offer : offers) {
+    const Offer again = reader.Read(&from);
+    ASSERT_NE(again, nullptr);
+    EXPECT_EQ(again->every(), offer->every());
+    EXPECT_EQ(again->names(), offer->names());
+    for (const std::string& name : offer->names()) EXPECT_TRUE(again->Contains(name));
+  }
+  EXPECT_TRUE(from.done());
+  EXPECT_EQ(reader.Read(&from), nullptr);
+}
+
+}  // namespace
+}  // namespace muster
