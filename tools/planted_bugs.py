@@ -565,4 +565,32 @@ BUGS = {
         "return false;"),
     "half-a-trace-is-sent": (
         "service/tracing/otlp_exporter.cc", ": span->trace.low % 100 >= percent", ": span->id % 100 >= percent"),
+    # --- the flight recorder (S-3)
+    "restored-without-deadlines": (
+        "state/machine/machine.cc",
+        "  pod_deadlines_.Restore([this](PodId id) -> const std::string& { return gangs_.pod(id).facts.uid; });\n", ""),
+    "restored-members-know-no-gang": (
+        "state/gangs/restore.cc", "pod_table_[static_cast<size_t>(member->id)]->gang = gang.get();", "static_cast<void>(member);"),
+    "the-last-ids-are-not-saved": (
+        "state/recording/archive.h", "for (int32_t id = 0; id < value.limit(); ++id) Pass(archive, value.Of(id));",
+        "for (int32_t id = 0; id < value.limit(); ++id) Pass(archive, value.Of(id < 63 ? id : 63));"),
+    "negative-numbers-turn": (
+        "state/recording/archive.h", "^ -static_cast<int64_t>(value & 1)", ""),
+    "an-offer-forgets-its-order": (
+        "state/recording/commands.cc", "runs.back().start + runs.back().size == number && number != known;", "number != known;"),
+    "a-gap-is-hidden": (
+        "service/recorder/recorder.cc", "    recording_ = false;\n    ++stats_.lost;\n    parts_.emplace_back().end = SegmentEnd::kGap;\n    return;\n",
+        "    ++stats_.lost;\n    return;\n"),
+    "old-recordings-stay": (
+        "service/recorder/recorder.cc", "    unlink(Older(options_.path, sizes.size() - 1).c_str());\n",
+        "    rename(Older(options_.path, sizes.size() - 1).c_str(), options_.path.c_str());\n"),
+    "anybodys-file-is-moved": (
+        "service/recorder/recorder.cc", "  if (LooksLikeSegment(path)) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
+    "recording-ends-with-the-first-trouble": (
+        "service/recorder/recorder.cc", "    retry_at_ = SteadyNow() + options_.retry;\n", ""),
+    "everybody-reads-recordings": ("service/recorder/segment.cc", "O_NOFOLLOW, 0600);", "O_NOFOLLOW, 0644);"),
+    "hurt-frames-are-read": (
+        "service/recorder/segment.cc", "if (size == 0 || Checksum(payload) != ReadU32(rest.substr(4))) {", "if (size == 0) {"),
+    "outcomes-are-not-compared": (
+        "state/recording/commands.cc", "  Pass(digester, outcome);\n", "  Pass(digester, outcome.status);\n"),
 }

@@ -6,10 +6,12 @@
 #include <deque>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "state/recording/commands.h"
 #include "state/recording/snapshot.h"
 #include "tests/simulation/random_world.h"
@@ -117,6 +119,38 @@ TEST(Recording, RestoredAtAnyMomentItGoesOnAlike) {
   std::printf("%lld commands, restored %d times\n", static_cast<long long>(commands), restored);
 }
 
+// More of everything than the random world has at once.
+TEST(Recording, ALargeStateIsRestored) {
+  MachineSettings settings;
+  Machine machine(settings);
+  Outcome outcome;
+  for (int i = 0; i < 200; ++i) {
+    NodeDescription node;
+    node.name = absl::StrCat("n", i);
+    node.allocatable = {{"cpu", 4'000}, {"pods", 10}};
+    machine.Apply(UpsertNode{node}, 1'000, &outcome);
+  }
+  machine.Apply(FactsRead{}, 1'000, &outcome);
+  for (int i = 0; i < 1'000; ++i) {
+    PodDescription pod;
+    pod.uid = absl::StrCat("u", i);
+    pod.name_space = "d";
+    pod.name = absl::StrCat("p", i);
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.requests = {{"cpu", 1'000}};
+    pod.gang.name = absl::StrCat("g", i / 5);
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = 5;
+    machine.Apply(UpsertPod{pod}, 2'000 + i, &outcome);
+  }
+  while (machine.PlanningDue()) machine.Apply(PlanRound{}, 4'000, &outcome);
+  Machine restored(settings);
+  ASSERT_TRUE(RestoreState(SaveState(machine), &restored).ok());
+  EXPECT_TRUE(restored.CheckInvariants().ok()) << restored.CheckInvariants();
+  EXPECT_EQ(restored.Hash(), machine.Hash());
+  EXPECT_GT(restored.plans().promised_holds(), 500);
+}
+
 // Half a state is refused, wherever it ends, and never read past its end.
 TEST(Recording, AStateThatIsCutShortIsRefused) {
   RandomWorld world(1);
@@ -126,6 +160,23 @@ TEST(Recording, AStateThatIsCutShortIsRefused) {
     Machine machine(world.OwnSettings());
     ASSERT_FALSE(RestoreState(absl::string_view(whole).substr(0, size), &machine).ok()) << size;
   }
+}
+
+// Whatever is otherwise in an outcome, its digest is.
+TEST(Recording, DigestsTellOutcomesApart) {
+  std::vector<Outcome> outcomes(9);
+  outcomes[1].status = absl::NotFoundError("no");
+  outcomes[2].status = absl::NotFoundError("yes");
+  outcomes[3].reply = FilterReply{.kind = FilterReply::Kind::kOneNode, .node = "n"};
+  outcomes[4].reply = FilterReply{.kind = FilterReply::Kind::kOneNode, .node = "m"};
+  outcomes[5].effects.push_back(EvictPod{{"d", "p", "u"}, ""});
+  outcomes[6].records.push_back({.kind = "gang", .key = "d/g"});
+  outcomes[7].answers.push_back({.token = 7, .permitted = true});
+  outcomes[8].answers.push_back({.token = 7, .permitted = false});
+  std::set<uint64_t> digests;
+  for (const Outcome& outcome : outcomes) digests.insert(DigestOf(outcome));
+  EXPECT_EQ(digests.size(), outcomes.size());
+  EXPECT_EQ(DigestOf(Outcome()), DigestOf(outcomes[0]));
 }
 
 Offer Named(std::vector<std::string> names) { return std::make_shared<const NodeOffer>(std::move(names)); }
