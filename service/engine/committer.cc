@@ -22,7 +22,7 @@ absl::StatusOr<std::vector<Record>> Committer::Start() {
   epoch_ = contents->epoch;
   MutexLock lock(&mutex_);
   running_ = true;
-  thread_ = std::thread([this] { Run(); });
+  if (!stepped_) thread_ = std::thread([this] { Run(); });
   return std::move(contents->records);
 }
 
@@ -63,46 +63,61 @@ void Committer::Add(std::vector<Record> records, Deliver deliver) {
 }
 
 void Committer::Run() {
-  std::deque<Batch> taken;
   while (true) {
     {
       MutexLock lock(&mutex_);
-      busy_ = false;
       while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
-      if (queue_.empty()) return;
-      taken = std::exchange(queue_, {});
-      busy_ = true;
+      if (!Gather()) return;
     }
-    std::vector<Record> records;
-    for (Batch& batch : taken) {
-      std::move(batch.records.begin(), batch.records.end(), std::back_inserter(records));
-    }
-    const Stored stored = Commit(records);
-    waiting_records_ -= records.size();
-    for (Batch& batch : taken) {
-      batch.deliver(stored);
-      ++delivered_;
-    }
-    taken.clear();
+    DeliverGathered(Commit(gathered_records_));
   }
+}
+
+bool Committer::TryOnce() {
+  if (gathered_.empty()) {
+    MutexLock lock(&mutex_);
+    if (!Gather()) return false;
+  }
+  if (gathered_records_.empty() || stored_ != Stored::kYes || CommitOnce(gathered_records_)) DeliverGathered(stored_);
+  return true;
+}
+
+bool Committer::Gather() {
+  gathered_ = std::exchange(queue_, {});
+  busy_ = !gathered_.empty();
+  for (Batch& batch : gathered_) {
+    std::move(batch.records.begin(), batch.records.end(), std::back_inserter(gathered_records_));
+  }
+  return busy_;
+}
+
+void Committer::DeliverGathered(Stored stored) {
+  waiting_records_ -= gathered_records_.size();
+  gathered_records_.clear();
+  for (Batch& batch : gathered_) {
+    batch.deliver(stored);
+    ++delivered_;
+  }
+  gathered_.clear();
+  MutexLock lock(&mutex_);
+  busy_ = false;
 }
 
 Stored Committer::Commit(const std::vector<Record>& records) {
   for (absl::Duration pause = kFirstPause; !records.empty() && stored_ == Stored::kYes;
        pause = std::min(pause * 2, kLongestPause)) {
-    const absl::Status status = store_->Commit(epoch_, records);
-    Note(status);
-    if (status.ok()) {
-      ++commits_;
-      break;
-    }
-    if (TroubleOf(status) == StoreTrouble::kFenced) {
-      stored_ = Stored::kFenced;
-    } else if (!Pause(pause)) {
-      stored_ = Stored::kStopping;
-    }
+    if (CommitOnce(records)) break;
+    if (!Pause(pause)) stored_ = Stored::kStopping;
   }
   return stored_;
+}
+
+bool Committer::CommitOnce(const std::vector<Record>& records) {
+  const absl::Status status = store_->Commit(epoch_, records);
+  Note(status);
+  if (TroubleOf(status) == StoreTrouble::kFenced) stored_ = Stored::kFenced;
+  if (status.ok()) ++commits_;
+  return status.ok() || stored_ == Stored::kFenced;
 }
 
 bool Committer::Pause(absl::Duration pause) {

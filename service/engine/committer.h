@@ -31,7 +31,9 @@ class Committer {
   using Deliver = std::function<void(Stored)>;
 
   // `backlog`: records that may wait for the store before the engine takes nothing that may need more of them.
-  Committer(Store* store, absl::Duration grace, size_t backlog) : store_(store), grace_(grace), backlog_(backlog) {}
+  // `stepped`: there is no thread; whoever owns it calls TryOnce.
+  Committer(Store* store, absl::Duration grace, size_t backlog, bool stepped)
+      : store_(store), grace_(grace), backlog_(backlog), stepped_(stepped) {}
   ~Committer() { Stop(); }
 
   // Takes the store over; returns what is in it.
@@ -42,6 +44,9 @@ class Committer {
   void Stop();
 
   void Add(std::vector<Record> records, Deliver deliver);
+  // Commits what has gathered, or what failed the last time, and delivers it unless the store fails. False: there is
+  // nothing. Stepped only.
+  bool TryOnce();
 
   [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
   // Another process has the store: nothing will be kept any more.
@@ -60,8 +65,13 @@ class Committer {
   };
 
   void Run();
+  // Takes what has gathered. False: nothing has.
+  bool Gather() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void DeliverGathered(Stored stored);
   // Until it is done, or given up.
   [[nodiscard]] Stored Commit(const std::vector<Record>& records);
+  // False: it is to be tried again.
+  [[nodiscard]] bool CommitOnce(const std::vector<Record>& records);
   // False: given up.
   [[nodiscard]] bool Pause(absl::Duration pause);
   void Note(const absl::Status& status);
@@ -69,7 +79,11 @@ class Committer {
   Store* const store_;
   const absl::Duration grace_;
   const size_t backlog_;
+  const bool stepped_;
   int64_t epoch_ = 0;
+  // What is being committed; of whoever commits.
+  std::deque<Batch> gathered_;
+  std::vector<Record> gathered_records_;
 
   mutable Mutex mutex_;
   CondVar changed_;

@@ -26,7 +26,7 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
     : options_(std::move(options)),
       effects_(effects),
       machine_(settings),
-      committer_(store, options_.store_grace, options_.store_backlog),
+      committer_(store, options_.store_grace, options_.store_backlog, options_.stepped),
       tracer_(options_.spans),
       pictured_(std::make_shared<ReadView>()),
       view_(pictured_) {}
@@ -44,7 +44,11 @@ absl::Status Engine::Start() {
   if (options_.first_effect) options_.first_effect(effects_numbered_ + 1);
   MutexLock lock(&mutex_);
   running_ = true;
-  thread_ = std::thread([this] { Run(); });
+  if (options_.stepped) {
+    TakeUpFacts();
+  } else {
+    thread_ = std::thread([this] { Run(); });
+  }
   return absl::OkStatus();
 }
 
@@ -192,60 +196,71 @@ absl::Status Engine::Query(const std::function<void(const Machine&)>& read) {
   return wait->status;
 }
 
-void Engine::Run() {
-  std::vector<Item> batch;
-  {
-    Outcome outcome;
-    Apply(TakeUpFacts{}, &outcome);
-    if (!outcome.status.ok()) refused_log_.Write(TakeUpFacts{}, outcome.status);
-    const Sources& sources = machine_.sources();
-    if (sources.stale_since_ms() != kNever) {
-      spdlog::info(
-          "{} nodes and {} pods are taken up as \"{}\" announced them to the process before, version {}; they "
-          "are stale until it speaks again",
-          machine_.cluster().present_nodes(), machine_.pod_count(), sources.announcer(), sources.version());
-    }
-    Deliver();
+void Engine::TakeUpFacts() {
+  Outcome outcome;
+  Apply(muster::TakeUpFacts{}, &outcome);
+  if (!outcome.status.ok()) refused_log_.Write(muster::TakeUpFacts{}, outcome.status);
+  const Sources& sources = machine_.sources();
+  if (sources.stale_since_ms() != kNever) {
+    spdlog::info(
+        "{} nodes and {} pods are taken up as \"{}\" announced them to the process before, version {}; they "
+        "are stale until it speaks again",
+        machine_.cluster().present_nodes(), machine_.pod_count(), sources.announcer(), sources.version());
   }
-  while (true) {
-    bool stop = false;
-    bool plans = true;
-    {
-      MutexLock lock(&mutex_);
-      idle_ = true;
-      while (mailbox_.empty() && !stopping_ && (draining_ || !machine_.PlanningDue()) && readings_.empty()) {
-        const int64_t due = machine_.NextDeadline();
-        const int64_t now = NowMs();
-        if (due <= now) break;
-        if (due == kNever) {
-          filled_.Wait(&mutex_);
-        } else {
-          filled_.WaitWithTimeout(&mutex_, absl::Milliseconds(std::min<int64_t>(due - now, 60'000)));
-        }
+  Deliver();
+}
+
+void Engine::Step() { Work(/*wait=*/false); }
+
+bool Engine::StepDue() const {
+  MutexLock lock(&mutex_);
+  return !mailbox_.empty() || machine_.PlanningDue() || machine_.NextDeadline() <= NowMs() || !readings_.empty();
+}
+
+bool Engine::Work(bool wait) {
+  bool stop = false;
+  bool plans = true;
+  {
+    MutexLock lock(&mutex_);
+    idle_ = true;
+    while (wait && mailbox_.empty() && !stopping_ && (draining_ || !machine_.PlanningDue()) && readings_.empty()) {
+      const int64_t due = machine_.NextDeadline();
+      const int64_t now = NowMs();
+      if (due <= now) break;
+      if (due == kNever) {
+        filled_.Wait(&mutex_);
+      } else {
+        filled_.WaitWithTimeout(&mutex_, absl::Milliseconds(std::min<int64_t>(due - now, 60'000)));
       }
-      idle_ = false;
-      plans = !draining_;
-      const size_t take = std::min(mailbox_.size(), options_.batch);
-      batch.assign(std::make_move_iterator(mailbox_.begin()),
-                   std::make_move_iterator(mailbox_.begin() + static_cast<std::ptrdiff_t>(take)));
-      mailbox_.erase(mailbox_.begin(), mailbox_.begin() + static_cast<std::ptrdiff_t>(take));
-      if (take > 0) drained_.SignalAll();
-      stop = stopping_ && mailbox_.empty();
     }
-    for (Item& item : batch) ApplyOne(std::move(item));
-    // One of those that read on: a batch waits for one step, however many they are.
-    if (!readings_.empty() && !stop) {
-      Item item = std::move(readings_.front());
-      readings_.pop_front();
-      ReadOn(std::move(item));
-    }
-    Outcome outcome;
-    if (machine_.NextDeadline() <= NowMs()) Apply(Tick{}, &outcome);
-    Tell();
-    if (plans) PlanForAWhile();
-    if (stop) Apply(Shutdown{}, &outcome);
-    Deliver();
-    if (stop) break;
+    idle_ = false;
+    plans = !draining_;
+    const size_t take = std::min(mailbox_.size(), options_.batch);
+    batch_.assign(std::make_move_iterator(mailbox_.begin()),
+                  std::make_move_iterator(mailbox_.begin() + static_cast<std::ptrdiff_t>(take)));
+    mailbox_.erase(mailbox_.begin(), mailbox_.begin() + static_cast<std::ptrdiff_t>(take));
+    if (take > 0) drained_.SignalAll();
+    stop = stopping_ && mailbox_.empty();
+  }
+  for (Item& item : batch_) ApplyOne(std::move(item));
+  // One of those that read on: a batch waits for one step, however many they are.
+  if (!readings_.empty() && !stop) {
+    Item item = std::move(readings_.front());
+    readings_.pop_front();
+    ReadOn(std::move(item));
+  }
+  Outcome outcome;
+  if (machine_.NextDeadline() <= NowMs()) Apply(Tick{}, &outcome);
+  Tell();
+  if (plans) PlanForAWhile();
+  if (stop) Apply(Shutdown{}, &outcome);
+  Deliver();
+  return !stop;
+}
+
+void Engine::Run() {
+  TakeUpFacts();
+  while (Work(/*wait=*/true)) {
   }
   if (options_.recorder != nullptr) options_.recorder->Ended(machine_);
   // Calls that are committed and still wait for the API server: the pod is bound or will be; its caller asks again.

@@ -35,8 +35,9 @@ struct EngineOptions {
   absl::Duration store_grace = absl::Seconds(5);          // how long a store that fails may keep Stop from ending
   size_t store_backlog = 1'000'000;  // records that may wait for the store; one snapshot of a large cluster is as many
   const Clock* clock = &ProcessClock();
-  CommandRecorder* recorder = nullptr;        // gets every command that is applied; nullptr: nobody does
-  SpanSink* spans = nullptr;                  // gets a span of each decision; nullptr: nothing is traced
+  bool stepped = false;                 // no threads: whoever owns the engine calls Step and TryCommit (simulations)
+  CommandRecorder* recorder = nullptr;  // gets every command that is applied; nullptr: nobody does
+  SpanSink* spans = nullptr;            // gets a span of each decision; nullptr: nothing is traced
   std::function<void(int64_t)> first_effect;  // told the number of the first effect, before there is any: above those
                                               // of every process before that had this store
   std::function<void()> on_fenced;  // another process has the store: this one must end. Called once, must not block
@@ -83,6 +84,14 @@ class Engine : public DecisionPort {
                       HoldCallback answered);
   // The caller of a Permit is gone. Never refused: there are no more of these than Permits that wait.
   void EndPermit(const std::string& uid, HoldToken token);
+
+  // Stepped only: applies a batch of what waits, plans, and hands on what came of it. A crash is the end of the object
+  // without Stop.
+  void Step();
+  // Stepped only: what the thread that commits does, once. False: there was nothing.
+  bool TryCommit() { return committer_.TryOnce(); }
+  // Stepped only: whether Step would do something now.
+  [[nodiscard]] bool StepDue() const;
 
   // Reads on the engine's thread: the first `step` in order with commands, the next ones, for as long as they return
   // false, one after each batch of commands, so that what is long to read keeps nobody waiting. Then `done`, once;
@@ -136,6 +145,9 @@ class Engine : public DecisionPort {
   // Moves from `item` only when it returns OK.
   [[nodiscard]] absl::Status Submit(Item* item, WhenFull when_full);
   void Run();
+  void TakeUpFacts();
+  // False: it is to stop. `wait`: until there is something to do.
+  bool Work(bool wait);
   void ApplyOne(Item item);
   void ReadOn(Item item);
   void Apply(const Command& command, Outcome* outcome);
@@ -175,6 +187,7 @@ class Engine : public DecisionPort {
   int next_listener_ ABSL_GUARDED_BY(listeners_mutex_) = 1;
 
   // Of the batch being applied; the engine's thread only.
+  std::vector<Item> batch_;
   std::vector<Record> records_;
   std::vector<Effect> batch_effects_;
   std::vector<Ended> answers_;

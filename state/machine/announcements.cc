@@ -150,7 +150,11 @@ void Announcements::TakeUpCommitments(Step* step) {
 }
 
 void Announcements::Complete(const std::string& source, Step* step) {
-  if (!r_.sources->Complete(source)) return;
+  if (!r_.sources->Complete(source)) {
+    // What is still being read is something else now, and gangs say what it is.
+    if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });
+    return;
+  }
   r_.gangs->ForEachGang([&](const Gang& gang) {
     if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);
   });
@@ -159,8 +163,10 @@ void Announcements::Complete(const std::string& source, Step* step) {
     const Pod& pod = *r_.gangs->FindPod(uid);
     const bool gated = pod.facts.our_gate || pod.facts.other_gates;
     if (pod.state != MemberState::kPending || gated || !r_.gangs->Serves(pod)) continue;
-    // K-14: kube-scheduler parked these while nobody answered.
-    if (pod.gang != nullptr || !pod.facts.unschedulable.empty()) r_.calls->Call(pod, kNoNode, 0, step);
+    // K-14: kube-scheduler parked these while nobody answered, or was told that the cluster is still being read; that
+    // the pod says so may be read later than everything else.
+    const bool parked = !pod.facts.unschedulable.empty() || r_.calls->Of(pod).refused;
+    if (pod.gang != nullptr || parked) r_.calls->Call(pod, kNoNode, 0, step);
     r_.calls->SetParked(pod, pod.gang != nullptr);
   }
   r_.gangs->ForEachGang([&](const Gang& gang) {

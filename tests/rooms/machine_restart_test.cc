@@ -292,6 +292,44 @@ TEST_F(Restarts, EverySourceMustBeRead) {
   EXPECT_TRUE(machine_->sources().complete()) << "what was read stays read";
 }
 
+// A gang says what is still being read, as it is now.
+TEST_F(Restarts, WhatIsStillReadIsSaidAnew) {
+  settings_.fact_sources = {"Kubernetes"};
+  Begin();
+  Apply(ExpectFacts{{"nodes", "pods"}});
+  for (const char* member : {"g-1", "g-2"}) {
+    PodDescription pod = Member("g", member);
+    pod.scheduler_name = "default-scheduler";
+    Apply(UpsertPod{pod});
+  }
+  EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes, pods");
+  Apply(FactsRead{"pods"});
+  EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
+}
+
+// K-14: kube-scheduler asked about a pod of no gang while the cluster was read, and parks it; its condition is read
+// later than the rest.
+TEST_F(Restarts, APodThatWasRefusedWhileTheClusterIsReadIsCalled) {
+  settings_.fact_sources = {"Kubernetes"};
+  Begin();
+  Apply(UpsertNode{Node()});
+  PodDescription lone = Member("g", "lone");
+  lone.gang = {};
+  lone.scheduler_name = "default-scheduler";
+  Apply(UpsertPod{lone});
+  PodDescription other = lone;
+  other.uid = other.name = "other";
+  Apply(UpsertPod{other});
+  Apply(Filter{lone.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
+  Apply(ExpectFacts{{"pods"}});
+  const Outcome read = Apply(FactsRead{"pods"});
+  std::vector<std::string> called;
+  for (const Effect& effect : read.effects) {
+    if (const auto* call = std::get_if<CallPod>(&effect)) called.push_back(call->pod.uid);
+  }
+  EXPECT_EQ(called, std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
+}
+
 // S-1: the number of a plan means one plan, whichever process made it.
 TEST_F(Restarts, NumbersOfPlansAreNotGivenTwice) {
   Restart({});

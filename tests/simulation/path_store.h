@@ -1,0 +1,57 @@
+// A simulated clock, and a store that keeps what was committed: a crash takes the rest.
+#ifndef MUSTER_TESTS_SIMULATION_PATH_STORE_H_
+#define MUSTER_TESTS_SIMULATION_PATH_STORE_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "service/store/store.h"
+#include "service/support/clock.h"
+
+namespace muster {
+
+class SimClock : public Clock {
+ public:
+  [[nodiscard]] int64_t NowMs() const override { return now_ms_; }
+  void Pass(int64_t ms) { now_ms_ += ms; }
+
+ private:
+  int64_t now_ms_ = 1'000'000;
+};
+
+class PathStore : public Store {
+ public:
+  enum class Fate : uint8_t { kKept, kNotKept, kKeptUntold };
+  // `fate` is asked of each commit.
+  explicit PathStore(std::function<Fate()> fate) : fate_(std::move(fate)) {}
+
+  absl::StatusOr<Contents> TakeOver() override {
+    Contents contents{++epoch_, {}};
+    for (const auto& [name, record] : records_) contents.records.push_back(record);
+    return contents;
+  }
+  absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
+    if (epoch != epoch_) return FencedError();
+    const Fate fate = fate_();
+    if (fate == Fate::kNotKept) return absl::ResourceExhaustedError("the disk is full");
+    for (const Record& record : records) {
+      records_[RecordName(record)] = record;
+      if (record.value.empty()) records_.erase(RecordName(record));
+    }
+    return fate == Fate::kKept ? absl::OkStatus() : absl::UnavailableError("the disk did not answer");
+  }
+  [[nodiscard]] bool Has(const std::string& name) const { return records_.contains(name); }
+  [[nodiscard]] const std::map<std::string, Record>& records() const { return records_; }
+
+ private:
+  const std::function<Fate()> fate_;
+  int64_t epoch_ = 0;
+  std::map<std::string, Record> records_;  // by name
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SIMULATION_PATH_STORE_H_

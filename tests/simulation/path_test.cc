@@ -1,0 +1,103 @@
+// Simulation of the whole path (S-2, K-4, K-13, P-6): whatever dies, is lost, late or refused, nothing is promised
+// before it is durable, no gang is let go in part, no room is given twice, and what waits starts in the end.
+//
+// A failure prints the seed and what happened last. MUSTER_SEED=n runs only that one, MUSTER_SEEDS=n that many,
+// MUSTER_TURNS=n turns each.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "tests/simulation/path_world.h"
+
+namespace muster {
+namespace {
+
+constexpr int kSeeds = 200;
+constexpr int kTurns = 60'000;
+
+int FromEnv(const char* name, int otherwise) {
+  int value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+TEST(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
+  const int only = FromEnv("MUSTER_SEED", 0);
+  const int seeds = FromEnv("MUSTER_SEEDS", kSeeds);
+  const int turns = FromEnv("MUSTER_TURNS", kTurns);
+  std::map<std::string, int64_t> figures;
+  for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : seeds); ++seed) {
+    PathWorld world(static_cast<uint64_t>(seed));
+    world.Run(turns);
+    for (const auto& [name, count] : world.figures()) figures[name] += count;
+    ASSERT_EQ(world.violation(), "") << "replay: MUSTER_SEED=" << seed << " MUSTER_TURNS=" << turns << "\n"
+                                     << absl::StrJoin(world.events(), "\n");
+  }
+  for (const auto& [name, count] : figures) std::printf("%s: %lld\n", name.c_str(), static_cast<long long>(count));
+  if (only > 0 || seeds < 40) return;
+  // A kind that never came was not tested.
+  for (const char* kind : {"command: Bind",
+                           "command: BindingOutcome",
+                           "command: EndHold",
+                           "command: ExpectFacts",
+                           "command: FactsRead",
+                           "command: Filter",
+                           "command: PlanRound",
+                           "command: RemovePod",
+                           "command: TakeUpFacts",
+                           "command: Tick",
+                           "command: UpsertNode",
+                           "command: UpsertPod",
+                           "effect: BindPod",
+                           "effect: CallPod",
+                           "effect: EvictPod",
+                           "effect: TellPod",
+                           "fault: a binding's outcome is not known",
+                           "fault: a crash between two turns",
+                           "fault: a crash in the middle of what left",
+                           "fault: a dead process' binding arrives",
+                           "fault: a held call's caller goes",
+                           "fault: a pod is deleted",
+                           "fault: a sample of nodes is offered",
+                           "fault: kube-scheduler restarts too",
+                           "fault: the API server refuses a write",
+                           "fault: the store fails",
+                           "fault: the watch breaks",
+                           "pods of no gang started",
+                           "reason: Backoff",
+                           "reason: BindFailed",
+                           "reason: Evicted",
+                           "reason: Guarded",
+                           "reason: NoRoom",
+                           "reason: NodeNotOffered",
+                           "reason: NotEnoughPods",
+                           "reason: SlotsTaken",
+                           "reason: Starting",
+                           "reason: TooManyHolds",
+                           "reason: UnknownPod",
+                           "record: commit",
+                           "record: gang",
+                           "record: plans",
+                           "record: start"}) {
+    EXPECT_GT(figures[kind], 0) << kind;
+  }
+  EXPECT_GT(figures["commands"], seeds * 5'000);
+  EXPECT_GT(figures["crashes"], seeds * 5);
+  EXPECT_GT(figures["gangs started"], seeds * 100);
+}
+
+// The same seed is the same run, to the last event: else no failure could be looked at again.
+TEST(Path, TheSameSeedIsTheSameRun) {
+  PathWorld one(7);
+  PathWorld other(7);
+  one.Run(5'000);
+  other.Run(5'000);
+  EXPECT_EQ(one.events(), other.events());
+  EXPECT_EQ(one.figures(), other.figures());
+}
+
+}  // namespace
+}  // namespace muster

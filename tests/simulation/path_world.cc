@@ -1,0 +1,392 @@
+#include "tests/simulation/path_world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kEventsKept = 400;
+constexpr size_t kMostPods = 48;
+constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
+constexpr int kInvariantsEvery = 2'000;     // commands
+
+template <typename T>
+std::string TypeName() {
+  absl::string_view name = __PRETTY_FUNCTION__;
+  name.remove_prefix(name.find("T = muster::") + 12);
+  return std::string(name.substr(0, name.find_first_of(";]")));
+}
+template <typename Variant>
+std::string KindOf(const Variant& value) {
+  return std::visit([](const auto& specific) { return TypeName<std::decay_t<decltype(specific)>>(); }, value);
+}
+
+}  // namespace
+
+PathWorld::PathWorld(uint64_t seed)
+    : random_(seed), store_([this] {
+        if (!Chance(60)) return PathStore::Fate::kKept;
+        figures_["fault: the store fails"] += 1;
+        return Roll(2) == 0 ? PathStore::Fate::kNotKept : PathStore::Fate::kKeptUntold;
+      }) {
+  settings_.fact_sources = {"Kubernetes"};
+  settings_.gang.wait_time_ms = 20'000 + 1'000 * Roll(60);
+  if (Roll(3) == 0) settings_.max_holds = 8 + Roll(8);
+  const int nodes = 4 + Roll(5);
+  for (int i = 0; i < nodes; ++i) {
+    NodeDescription node;
+    node.name = absl::StrCat("n", i);
+    node.allocatable = {{"cpu", 1000 * (4 + Roll(5))}, {"pods", 110}};
+    if (Roll(2) == 0) node.allocatable["nvidia.com/gpu"] = 4;
+    nodes_[node.name] = node;
+  }
+  Start();
+}
+
+PathWorld::~PathWorld() { life_->alive = false; }
+
+void PathWorld::Log(std::string text) {
+  events_.push_back(absl::StrCat(clock_.NowMs(), " ", text));
+  if (events_.size() > kEventsKept) events_.pop_front();
+}
+
+void PathWorld::Violate(std::string text) {
+  if (!violation_.empty()) return;
+  Log(absl::StrCat("VIOLATION: ", text));
+  violation_ = std::move(text);
+}
+
+void PathWorld::Run(int turns) {
+  for (int i = 0; i < turns && violation_.empty(); ++i) {
+    MakeJobs();
+    Turn();
+  }
+  faults_ = false;
+  Log("faults stop");
+  const int64_t end = clock_.NowMs() + kPatienceMs;
+  while (violation_.empty() && !AllRest()) {
+    Turn();
+    if (clock_.NowMs() <= end) continue;
+    std::string waits;
+    for (const size_t j : open_) {
+      absl::StrAppend(&waits, " ", jobs_[j].gang.empty() ? absl::StrCat("pod of job ", j) : jobs_[j].gang);
+      if (const Gang* gang = machine_->FindGang(absl::StrCat("d/", jobs_[j].gang)); gang != nullptr) {
+        absl::StrAppend(&waits, " (", gang->reason.text, ")");
+      }
+    }
+    const EngineStats stats = engine_->stats();
+    Log(absl::StrCat("watch ", watch_.size(), ", api ", api_.size(), asking_ ? ", asking" : "", ", mailbox ",
+                     stats.mailbox_depth, ", store waits for ", stats.store_waiting, " ", stats.store_trouble));
+    for (const auto& [uid, pod] : pods_) {
+      Log(absl::StrCat("pod ", uid, " ", pod.facts.name, " queue ", static_cast<int>(pod.queue), " on ",
+                       pod.facts.node_name, " assumed ", pod.assumed, " not before ", pod.not_before_ms));
+    }
+    Violate(absl::StrCat("P-6: nothing goes wrong any more, and these never start or end:", waits));
+  }
+}
+
+bool PathWorld::AllRest() const { return open_.empty(); }
+
+void PathWorld::Turn() {
+  switch (Roll(14)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      if (engine_->StepDue()) engine_->Step();
+      break;
+    case 4:
+    case 5:
+    case 6:
+      engine_->TryCommit();
+      break;
+    case 7:
+    case 8:
+      Tell();
+      break;
+    case 9:
+    case 10:
+      ApiTurn();
+      break;
+    case 11:
+    case 12:
+      SchedulerTurn();
+      break;
+    default:
+      PassTime();
+      break;
+  }
+  if (!life_->alive) return Crash("in the middle of what left");
+  if (Chance(1'500)) Crash("between two turns");
+  if (Chance(4'000)) LoseWatch();
+}
+
+void PathWorld::PassTime() {
+  clock_.Pass(Roll(40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60));
+  EndJobs();
+  // A caller of bind that has waited long enough goes.
+  for (auto& [uid, pod] : pods_) {
+    if (pod.queue != Queue::kHeld || !Chance(200)) continue;
+    figures_["fault: a held call's caller goes"] += 1;
+    engine_->Announce(EndHold{uid, pod.token}).IgnoreError();
+  }
+}
+
+// --- jobs ---
+
+void PathWorld::MakeJobs() {
+  if (pods_.size() >= kMostPods || Roll(12) != 0) return;
+  Job job;
+  const bool gang = Roll(5) != 0;
+  const size_t number = jobs_.size();
+  job.priority = Roll(3);
+  job.requests = {{"cpu", 500 * (1 + Roll(4))}};
+  if (Roll(4) == 0) job.requests["nvidia.com/gpu"] = 1;
+  if (gang) {
+    job.gang = absl::StrCat("g", number);
+    job.size = 1 + Roll(6);
+    job.minimum = Roll(4) == 0 ? 1 + Roll(job.size) : job.size;
+    job.gated = Roll(2) == 0;
+    job.declaration.min_member = job.minimum;
+    job.declaration.on_timeout = OnTimeout::kRequeue;
+    if (Roll(4) == 0) job.declaration.on_member_failure = OnMemberFailure::kAll;
+    if (Roll(4) == 0) job.declaration.mode = GangMode::kNonStrict;
+  }
+  Log(absl::StrCat("job ", number, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
+                   FormatResources(job.requests)));
+  // Every job fits the empty cluster: what does not would wait for good reason.
+  int64_t places = 0;
+  for (const auto& [name, node] : nodes_) {
+    int64_t here = 110;
+    for (const auto& [resource, amount] : job.requests) {
+      const auto has = node.allocatable.find(resource);
+      here = std::min(here, has == node.allocatable.end() ? 0 : has->second / amount);
+    }
+    places += here;
+  }
+  if (places < job.size || (gang && job.minimum > settings_.max_holds)) return;
+  jobs_.push_back(std::move(job));
+  open_.insert(number);
+  for (int32_t member = 0; member < jobs_.back().size; ++member) MakePod(number, member);
+}
+
+void PathWorld::MakePod(size_t j, int32_t member) {
+  const Job& job = jobs_[j];
+  ApiPod pod;
+  pod.job = j;
+  pod.member = member;
+  pod.facts.uid = absl::StrCat("u", next_uid_++);
+  pod.facts.name_space = "d";
+  pod.facts.name = absl::StrCat(job.gang.empty() ? absl::StrCat("lone", j) : job.gang, "-", member);
+  pod.facts.created_ms = clock_.NowMs();
+  pod.facts.priority = job.priority;
+  pod.facts.scheduler_name = "default-scheduler";
+  pod.facts.shape.requests = job.requests;
+  pod.facts.our_gate = job.gated;
+  if (!job.gang.empty()) {
+    pod.facts.gang.name = job.gang;
+    pod.facts.gang.declares = true;
+    pod.facts.gang.declaration = job.declaration;
+  }
+  pod.queue = job.gated ? Queue::kGated : Queue::kActive;
+  const std::string uid = pod.facts.uid;
+  PodChanged(pods_.emplace(uid, std::move(pod)).first->second);
+}
+
+void PathWorld::RemovePod(const std::string& uid, const char* why) {
+  const auto found = pods_.find(uid);
+  if (found == pods_.end()) return;
+  Log(absl::StrCat("pod ", uid, " ", found->second.facts.name, " goes: ", why));
+  const bool assigned = !found->second.facts.node_name.empty();
+  pods_.erase(found);
+  watch_.emplace_back(muster::RemovePod{uid});
+  if (assigned) Unpark(/*guarded=*/true);
+}
+
+void PathWorld::PodChanged(const ApiPod& pod) { watch_.emplace_back(UpsertPod{pod.facts}); }
+
+// Jobs end when they have run for a while; controllers make again what is gone.
+void PathWorld::EndJobs() {
+  std::map<size_t, std::vector<std::string>> members;
+  for (const auto& [uid, pod] : pods_) members[pod.job].push_back(uid);
+  std::vector<size_t> over;
+  for (const size_t j : open_) {
+    Job& job = jobs_[j];
+    int32_t bound = 0;
+    std::set<int32_t> there;
+    for (const std::string& uid : members[j]) {
+      const ApiPod& pod = pods_.at(uid);
+      bound += pod.facts.node_name.empty() ? 0 : 1;
+      there.insert(pod.member);
+    }
+    if (bound >= job.minimum && !std::exchange(job.whole, true)) {
+      job.ends_ms = clock_.NowMs() + 1'000 + Roll(30'000);
+      figures_[job.gang.empty() ? "pods of no gang started" : "gangs started"] += 1;
+    }
+    // With the members that it has: extras need not have found a place, nor those that were made again.
+    if (job.whole && job.ends_ms <= clock_.NowMs()) {
+      over.push_back(j);
+      continue;
+    }
+    for (int32_t member = 0; member < job.size; ++member) {
+      if (!there.contains(member)) MakePod(j, member);
+    }
+    // A member fails, or somebody deletes it.
+    if (bound > 0 && Chance(3'000)) {
+      figures_["fault: a pod is deleted"] += 1;
+      RemovePod(members[j][static_cast<size_t>(Roll(static_cast<int>(members[j].size())))], "deleted");
+    }
+  }
+  for (const size_t j : over) {
+    for (const std::string& uid : members[j]) RemovePod(uid, "its job ends");
+    open_.erase(j);
+  }
+}
+
+// --- the process ---
+
+void PathWorld::Start() {
+  life_ = std::make_shared<Life>();
+  EngineOptions options;
+  options.clock = &clock_;
+  options.stepped = true;
+  options.planning_slice = absl::Hours(1);  // how much is planned at once is not for this machine's speed to say
+  options.gangs_per_round = 1 + Roll(4);
+  options.batch = static_cast<size_t>(1 + Roll(16));
+  options.recorder = this;
+  engine_ = std::make_unique<Engine>(settings_, options, &store_, static_cast<EffectSink*>(this));
+  if (const absl::Status started = engine_->Start(); !started.ok()) Violate(std::string(started.message()));
+  List();
+}
+
+void PathWorld::Crash(const char* when) {
+  Log(absl::StrCat("the process dies ", when));
+  figures_[absl::StrCat("fault: a crash ", when)] += 1;
+  figures_["crashes"] += 1;
+  life_->alive = false;
+  engine_.reset();
+  // What was on its way to the API server has left, or has not; what has left arrives now or later.
+  for (const Effect& effect : std::exchange(api_, {})) {
+    if (const auto* bind = std::get_if<BindPod>(&effect); bind != nullptr && Roll(2) == 0) ghosts_.push_back(*bind);
+  }
+  // Calls to it fail: kube-scheduler sends those pods back.
+  asking_ = false;
+  for (auto& [uid, pod] : pods_) {
+    if (pod.queue == Queue::kAsked || pod.queue == Queue::kHeld) SendBack(&pod, Queue::kActive);
+  }
+  if (Roll(3) == 0) clock_.Pass(Roll(30'000));
+  if (Roll(4) == 0) {
+    figures_["fault: kube-scheduler restarts too"] += 1;
+    for (auto& [uid, pod] : pods_) {
+      if (pod.facts.node_name.empty() && pod.queue != Queue::kGated) pod.queue = Queue::kActive;
+    }
+  }
+  Start();
+}
+
+// Everything that is there, nodes and pods in any order among each other, and then that it was all.
+void PathWorld::List() {
+  watch_.clear();
+  told_.clear();
+  watch_.emplace_back(ExpectFacts{{"nodes", "pods"}});
+  std::deque<Command> nodes;
+  std::deque<Command> pods;
+  for (const auto& [name, node] : nodes_) nodes.emplace_back(UpsertNode{node});
+  for (const auto& [uid, pod] : pods_) pods.emplace_back(UpsertPod{pod.facts});
+  nodes.emplace_back(FactsRead{"nodes"});
+  pods.emplace_back(FactsRead{"pods"});
+  while (!nodes.empty() || !pods.empty()) {
+    std::deque<Command>& from = pods.empty() || (!nodes.empty() && Roll(2) == 0) ? nodes : pods;
+    watch_.push_back(std::move(from.front()));
+    from.pop_front();
+  }
+}
+
+// The watch broke: what it would have told is lost, and the informer lists again.
+void PathWorld::LoseWatch() {
+  // While it still lists for the first time, the list is simply made again.
+  figures_["fault: the watch breaks"] += 1;
+  const bool listing = std::any_of(watch_.begin(), watch_.end(),
+                                   [](const Command& command) { return std::holds_alternative<FactsRead>(command); });
+  if (listing) return;
+  watch_.clear();
+  for (const std::string& uid : told_) {
+    if (!pods_.contains(uid)) watch_.emplace_back(muster::RemovePod{uid});
+  }
+  for (const auto& [uid, pod] : pods_) watch_.emplace_back(UpsertPod{pod.facts});
+}
+
+void PathWorld::Tell() {
+  for (int i = 1 + Roll(4); i > 0 && !watch_.empty(); --i) {
+    Command fact = std::move(watch_.front());
+    watch_.pop_front();
+    if (const auto* pod = std::get_if<UpsertPod>(&fact)) told_.insert(pod->pod.uid);
+    if (const auto* pod = std::get_if<muster::RemovePod>(&fact)) told_.erase(pod->uid);
+    engine_->Announce(std::move(fact)).IgnoreError();
+  }
+}
+
+// --- what the engine does ---
+
+void PathWorld::Before(const Machine& machine, int64_t /*now_ms*/) { machine_ = &machine; }
+
+void PathWorld::Applied(const Command& command, int64_t /*now_ms*/, const Outcome& outcome) {
+  const int64_t commands = ++figures_["commands"];
+  figures_[absl::StrCat("command: ", KindOf(command))] += 1;
+  for (const Effect& effect : outcome.effects) {
+    figures_[absl::StrCat("effect: ", KindOf(effect))] += 1;
+    if (const auto* tell = std::get_if<TellPod>(&effect)) {
+      figures_[absl::StrCat("reason: ", ReasonName(tell->reason.code))] += 1;
+    }
+  }
+  for (const Record& record : outcome.records) figures_[absl::StrCat("record: ", record.kind)] += 1;
+  if (const auto* reply = std::get_if<FilterReply>(&outcome.reply); reply != nullptr && !reply->reason.none()) {
+    figures_[absl::StrCat("reason: ", ReasonName(reply->reason.code))] += 1;
+  }
+  if (commands % kInvariantsEvery != 0) return;
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+}
+
+// S-2: nothing leaves before it is durable. K-4: a gang is let go all at once, or not at all.
+void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
+  std::map<size_t, int32_t> going;
+  for (const Effect& effect : effects) {
+    const auto* bind = std::get_if<BindPod>(&effect);
+    if (bind == nullptr) continue;
+    const auto pod = pods_.find(bind->pod.uid);
+    if (pod == pods_.end()) continue;
+    // In the same batch it may have been read that the pod is bound, and the promise be kept no more.
+    const bool bound = pod->second.facts.node_name == bind->node;
+    if (!bound && !store_.Has(absl::StrCat("commit/", bind->pod.uid))) {
+      Violate(absl::StrCat("S-2: pod ", bind->pod.uid, " is bound before its promise is durable"));
+    }
+    going[pod->second.job] += bound ? 0 : 1;
+  }
+  for (const auto& [j, pods] : going) {
+    Job& job = jobs_[j];
+    if (job.gang.empty() || job.decided) continue;
+    int32_t before = 0;  // some members were created again after their gang was whole, or were bound by a ghost
+    for (const auto& [uid, pod] : pods_) before += pod.job == j && !pod.facts.node_name.empty() ? 1 : 0;
+    if (before + pods < job.minimum) {
+      Violate(absl::StrCat("K-4: ", pods, " members of ", job.gang, " are bound, ", before, " were; its minimum is ",
+                           job.minimum));
+    }
+    job.decided = true;
+  }
+}
+
+void PathWorld::Carry(std::vector<Effect> effects) {
+  if (!life_->alive) return;
+  CheckCarried(effects);
+  for (Effect& effect : effects) {
+    // The process may die when half of this has left.
+    if (Chance(3'000)) life_->alive = false;
+    if (!life_->alive) return;
+    if (!std::holds_alternative<TellPod>(effect)) api_.push_back(std::move(effect));
+  }
+}
+
+}  // namespace muster

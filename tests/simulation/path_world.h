@@ -1,0 +1,144 @@
+// The whole path of a decision on simulated time, in one thread: the engine and its committer as they ship, a store
+// that keeps what was committed and nothing else, and models of kube-scheduler, of the API server and of those who make
+// jobs.
+//
+// Whose turn it is, is drawn: the engine applies, the store commits, an effect arrives, a watch tells, kube-scheduler
+// asks, time passes, or something goes wrong. The process may die between any two of them - behind the apply, the
+// commit, half of the effects, or before the replies. The same seed gives the same run.
+#ifndef MUSTER_TESTS_SIMULATION_PATH_WORLD_H_
+#define MUSTER_TESTS_SIMULATION_PATH_WORLD_H_
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "service/engine/engine.h"
+#include "tests/simulation/path_store.h"
+
+namespace muster {
+
+class PathWorld : private EffectSink, private CommandRecorder {
+ public:
+  explicit PathWorld(uint64_t seed);
+  ~PathWorld() override;
+
+  // So many turns with everything that goes wrong, then without: what waits must start.
+  void Run(int turns);
+
+  // Empty, or the first rule that was broken.
+  [[nodiscard]] const std::string& violation() const { return violation_; }
+  // What happened last, one line for each event.
+  [[nodiscard]] const std::deque<std::string>& events() const { return events_; }
+  // How often what came to pass: kinds of commands, effects, records, reasons and faults by name.
+  [[nodiscard]] const std::map<std::string, int64_t>& figures() const { return figures_; }
+
+ private:
+  // The life of one process: whoever calls back for one that is over is not heard.
+  struct Life {
+    bool alive = true;
+  };
+  enum class Queue { kGated, kActive, kAsked, kHeld, kParked, kParkedByGuard, kParkedByKube };
+  struct ApiPod {
+    PodDescription facts;
+    size_t job = 0;
+    int32_t member = 0;
+    // As kube-scheduler has it.
+    Queue queue = Queue::kActive;
+    int64_t not_before_ms = 0;
+    int32_t tries = 0;
+    std::string assumed;
+    HoldToken token = 0;
+  };
+  struct Job {
+    std::string gang;  // empty: a pod of its own
+    int32_t size = 1;
+    int32_t minimum = 1;
+    int32_t priority = 0;
+    bool gated = false;
+    ResourceList requests;
+    GangDeclaration declaration;
+    bool decided = false;  // its minimum was let go at once
+    bool whole = false;    // and is bound
+    int64_t ends_ms = 0;   // when it is whole
+  };
+
+  // --- the world (path_world.cc) ---
+  int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
+  bool Chance(int in) { return faults_ && Roll(in) == 0; }
+  void Log(std::string text);
+  void Violate(std::string text);
+  void Turn();
+  void MakeJobs();
+  void MakePod(size_t job, int32_t member);
+  void RemovePod(const std::string& uid, const char* why);
+  void PodChanged(const ApiPod& pod);
+  void EndJobs();
+  void Start();
+  void Crash(const char* when);
+  void List();
+  void LoseWatch();
+  void PassTime();
+  void Tell();
+  [[nodiscard]] bool AllRest() const;
+
+  // --- what the engine does (path_world.cc) ---
+  void Carry(std::vector<Effect> effects) override;
+  void Before(const Machine& machine, int64_t now_ms) override;
+  void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
+  void Ended(const Machine& /*machine*/) override {}
+  void CheckCarried(const std::vector<Effect>& effects);
+
+  // --- the API server (path_parts.cc) ---
+  void ApiTurn();
+  void Do(const Effect& effect);
+  void DoBind(const BindPod& bind);
+  // The binding, as the API server takes it. False: it does not.
+  bool Bind(const std::string& uid, const std::string& node);
+
+  // --- kube-scheduler (path_parts.cc) ---
+  void SchedulerTurn();
+  void Ask(ApiPod* pod);
+  void Answered(const std::string& uid, const std::vector<std::string>& offered, const absl::StatusOr<Reply>& reply);
+  void HoldEnded(const std::string& uid, const HoldAnswer& answer);
+  void SendBack(ApiPod* pod, Queue queue);
+  void Park(ApiPod* pod, Queue queue, absl::string_view message);
+  void Unpark(bool guarded);
+  [[nodiscard]] bool Fits(const ApiPod& pod, const NodeDescription& node) const;
+  [[nodiscard]] ResourceList FreeOn(const NodeDescription& node, bool assumed) const;
+
+  std::mt19937_64 random_;
+  bool faults_ = true;
+  std::string violation_;
+  std::deque<std::string> events_;
+  std::map<std::string, int64_t> figures_;
+
+  SimClock clock_;
+  PathStore store_;
+  MachineSettings settings_;
+  std::shared_ptr<Life> life_;
+  std::unique_ptr<Engine> engine_;
+  const Machine* machine_ = nullptr;
+
+  std::map<std::string, NodeDescription> nodes_;
+  std::map<std::string, ApiPod> pods_;  // by UID
+  std::vector<Job> jobs_;
+  std::set<size_t> open_;  // jobs that are not over
+  int next_uid_ = 1;
+  int calls_ = 0;
+
+  std::deque<Command> watch_;   // what musterd has not been told yet
+  std::set<std::string> told_;  // UIDs that it was told of
+  std::deque<Effect> api_;      // on the way to the API server
+  std::deque<BindPod> ghosts_;  // sent by a process that is gone
+  bool asking_ = false;         // kube-scheduler waits for a filter's answer
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SIMULATION_PATH_WORLD_H_
