@@ -335,11 +335,16 @@ BUGS = {
         "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"),
     "reply-before-the-store": (
         "service/engine/committer.cc",
-        "    const Stored stored = Commit(records);\n    waiting_records_ -= records.size();\n"
-        "    for (Batch& batch : taken) {\n      batch.deliver(stored);\n      ++delivered_;\n    }\n",
-        "    waiting_records_ -= records.size();\n"
-        "    for (Batch& batch : taken) {\n      batch.deliver(Stored::kYes);\n      ++delivered_;\n    }\n"
-        "    static_cast<void>(Commit(records));\n"),
+        "    DeliverGathered(Commit(gathered_records_));\n",
+        "    const std::vector<Record> records = gathered_records_;\n    DeliverGathered(Stored::kYes);\n    static_cast<void>(Commit(records));\n"),
+    "answers-though-the-store-failed": (
+        "service/engine/committer.cc", "  return status.ok() || stored_ == Stored::kFenced;\n", "  return true;\n"),
+    "parked-while-reading": (
+        "state/machine/announcements.cc",
+        "!pod.facts.unschedulable.empty() || r_.calls->Of(pod).refused;", "!pod.facts.unschedulable.empty();"),
+    "still-read-is-said-once": (
+        "state/machine/announcements.cc",
+        "    if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });\n", ""),
     "kept-node-forgets-its-binding": (
         "state/gangs/gangs.cc",
         "  Mut(pod).facts.node_name = std::move(node_name);\n  NoteFacts(pod.id);\n",
@@ -408,8 +413,8 @@ BUGS = {
         "outcome.status.ok() ? false : RestsOn"),
     "answers-lost-on-stop": (
         "service/engine/engine.cc",
-        "    if (stop) Apply(Shutdown{}, &outcome);\n",
-        "    if (stop) holds_.clear();\n"),
+        "  if (stop) Apply(Shutdown{}, &outcome);\n",
+        "  if (stop) holds_.clear();\n"),
     "readers-write": (
         "service/rpc/door.cc",
         "if (may.ok() && role == Role::kReadWrite && identity->role != Role::kReadWrite) {",

@@ -11,7 +11,8 @@ namespace {
 constexpr size_t kEventsKept = 400;
 constexpr size_t kMostPods = 48;
 constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
-constexpr int kInvariantsEvery = 2'000;     // commands
+constexpr int64_t kHalfPatienceMs = 120'000;
+constexpr int kInvariantsEvery = 2'000;  // commands
 
 template <typename T>
 std::string TypeName() {
@@ -67,8 +68,10 @@ void PathWorld::Run(int turns) {
   faults_ = false;
   Log("faults stop");
   const int64_t end = clock_.NowMs() + kPatienceMs;
+  const int64_t halves_end = clock_.NowMs() + kHalfPatienceMs;
   while (violation_.empty() && !AllRest()) {
     Turn();
+    if (clock_.NowMs() > halves_end) CheckHalves();
     if (clock_.NowMs() <= end) continue;
     std::string waits;
     for (const size_t j : open_) {
@@ -85,6 +88,24 @@ void PathWorld::Run(int turns) {
                        pod.facts.node_name, " assumed ", pod.assumed, " not before ", pod.not_before_ms));
     }
     Violate(absl::StrCat("P-6: nothing goes wrong any more, and these never start or end:", waits));
+  }
+}
+
+// K-13: a start that was interrupted is finished before anything else is begun: nobody can keep it waiting for long.
+void PathWorld::CheckHalves() {
+  std::map<size_t, int32_t> bound;
+  for (const auto& [uid, pod] : pods_) bound[pod.job] += pod.facts.node_name.empty() ? 0 : 1;
+  for (const size_t j : open_) {
+    const Job& job = jobs_[j];
+    if (job.gang.empty() || job.whole || bound[j] == 0) continue;
+    // Members that are on their way are no half.
+    const bool on_the_way = std::any_of(api_.begin(), api_.end(), [&](const Effect& effect) {
+      const auto* bind = std::get_if<BindPod>(&effect);
+      const auto pod = bind == nullptr ? pods_.end() : pods_.find(bind->pod.uid);
+      return pod != pods_.end() && pod->second.job == j;
+    });
+    if (on_the_way || job.decided_ms + kHalfPatienceMs > clock_.NowMs()) continue;
+    Violate(absl::StrCat("K-13: ", job.gang, " has ", bound[j], " members bound and needs ", job.minimum));
   }
 }
 
@@ -375,6 +396,7 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
                            job.minimum));
     }
     job.decided = true;
+    job.decided_ms = clock_.NowMs();
   }
 }
 

@@ -63,9 +63,10 @@ class PathWorld : private EffectSink, private CommandRecorder {
     bool gated = false;
     ResourceList requests;
     GangDeclaration declaration;
-    bool decided = false;  // its minimum was let go at once
-    bool whole = false;    // and is bound
-    int64_t ends_ms = 0;   // when it is whole
+    bool decided = false;  // its minimum was let go at once,
+    int64_t decided_ms = 0;
+    bool whole = false;   // and is bound
+    int64_t ends_ms = 0;  // when it is whole
   };
 
   // --- the world (path_world.cc) ---
@@ -86,6 +87,7 @@ class PathWorld : private EffectSink, private CommandRecorder {
   void PassTime();
   void Tell();
   [[nodiscard]] bool AllRest() const;
+  void CheckHalves();
 
   // --- what the engine does (path_world.cc) ---
   void Carry(std::vector<Effect> effects) override;
