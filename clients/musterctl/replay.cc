@@ -30,8 +30,10 @@ std::string TimeText(int64_t ms) { return absl::FormatTime(kTime, absl::FromUnix
 template <typename T>
 constexpr absl::string_view TypeName() {
   absl::string_view name = __PRETTY_FUNCTION__;
-  name.remove_prefix(name.find("T = muster::") + 12);
-  return name.substr(0, name.find_first_of(";]"));
+  name.remove_prefix(name.find("T = ") + 4);
+  name = name.substr(0, name.find_first_of(";]"));
+  const size_t scope = name.rfind("::");
+  return scope == absl::string_view::npos ? name : name.substr(scope + 2);
 }
 
 absl::string_view KindOf(const Command& command) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "tests/simulation/kinds.h"
 
 namespace muster {
 namespace {
@@ -13,17 +14,6 @@ constexpr size_t kMostPods = 48;
 constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
 constexpr int64_t kHalfPatienceMs = 120'000;
 constexpr int kInvariantsEvery = 2'000;  // commands
-
-template <typename T>
-std::string TypeName() {
-  absl::string_view name = __PRETTY_FUNCTION__;
-  name.remove_prefix(name.find("T = muster::") + 12);
-  return std::string(name.substr(0, name.find_first_of(";]")));
-}
-template <typename Variant>
-std::string KindOf(const Variant& value) {
-  return std::visit([](const auto& specific) { return TypeName<std::decay_t<decltype(specific)>>(); }, value);
-}
 
 }  // namespace
 

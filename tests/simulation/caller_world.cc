@@ -1,0 +1,374 @@
+#include "tests/simulation/caller_world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/kinds.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kEventsKept = 400;
+constexpr size_t kMostJobs = 10;
+constexpr int64_t kPatienceMs = 1'800'000;
+constexpr char kAnnouncer[] = "orchestrator";
+
+}  // namespace
+
+CallerWorld::CallerWorld(uint64_t seed)
+    : random_(seed), store_([this] {
+        if (!Chance(60)) return PathStore::Fate::kKept;
+        figures_["fault: the store fails"] += 1;
+        return Roll(2) == 0 ? PathStore::Fate::kNotKept : PathStore::Fate::kKeptUntold;
+      }) {
+  settings_.keeps_facts = true;
+  settings_.stale_after_ms = Roll(2) == 0 ? 5'000 : 600'000;
+  const int nodes = 3 + Roll(4);
+  for (int i = 0; i < nodes; ++i) {
+    NodeDescription node;
+    node.name = absl::StrCat("n", i);
+    node.allocatable = {{"cpu", 1000 * (3 + Roll(4))}, {"pods", 110}};
+    nodes_[node.name] = node;
+  }
+  Start();
+}
+
+CallerWorld::~CallerWorld() { life_->alive = false; }
+
+void CallerWorld::Log(std::string text) {
+  events_.push_back(absl::StrCat(clock_.NowMs(), " ", text));
+  if (events_.size() > kEventsKept) events_.pop_front();
+}
+
+void CallerWorld::Violate(std::string text) {
+  if (!violation_.empty()) return;
+  Log(absl::StrCat("VIOLATION: ", text));
+  violation_ = std::move(text);
+}
+
+void CallerWorld::Run(int turns) {
+  for (int i = 0; i < turns && violation_.empty(); ++i) {
+    if (jobs_.size() < kMostJobs && Roll(12) == 0) MakeJob();
+    Turn();
+  }
+  faults_ = false;
+  Log("faults stop");
+  const int64_t end = clock_.NowMs() + kPatienceMs;
+  while (violation_.empty() && !jobs_.empty()) {
+    Turn();
+    if (clock_.NowMs() <= end) continue;
+    for (PodId id = 0; id < machine_->pod_limit(); ++id) {
+      if (const Pod* pod = machine_->PodAt(id); pod != nullptr) {
+        Log(absl::StrCat("there: pod ", pod->facts.uid, " of ", pod->facts.gang.name, " on ", pod->facts.node_name));
+      }
+    }
+    for (const auto& [id, job] : jobs_) {
+      Log(absl::StrCat("job ", id, " ", job.submit.name, job.asked ? " asked" : "", job.confirming ? " confirming" : "",
+                       job.leaving ? " leaving" : "", " places ", job.places.size()));
+    }
+    Log(absl::StrCat("announcing ", announcing_, " snapshot ", snapshot_, " version ", version_));
+    const Job& job = jobs_.begin()->second;
+    const Gang* gang = machine_->FindGang(absl::StrCat("d/", job.submit.name));
+    Violate(absl::StrCat("P-6: nothing goes wrong any more, and ", job.submit.name,
+                         " never starts or ends: ", gang == nullptr ? "it is not there" : gang->reason.text));
+  }
+}
+
+void CallerWorld::Turn() {
+  switch (Roll(12)) {
+    case 0:
+    case 1:
+    case 2:
+    case 3:
+      if (engine_->StepDue()) engine_->Step();
+      break;
+    case 4:
+    case 5:
+    case 6:
+      engine_->TryCommit();
+      break;
+    case 7:
+    case 8:
+    case 9:
+      CallerTurn();
+      break;
+    case 10:
+      AnnouncerTurn();
+      break;
+    default:
+      clock_.Pass(Roll(40) == 0 ? Roll(20'000) : Roll(100));
+      break;
+  }
+  if (!life_->alive) return Crash("behind an answer");
+  if (Chance(800)) Crash("between two turns");
+}
+
+void CallerWorld::Start() {
+  life_ = std::make_shared<Life>();
+  EngineOptions options;
+  options.clock = &clock_;
+  options.stepped = true;
+  options.planning_slice = absl::Hours(1);
+  options.gangs_per_round = 1 + Roll(4);
+  options.batch = static_cast<size_t>(1 + Roll(16));
+  options.recorder = this;
+  engine_ = std::make_unique<Engine>(settings_, options, &store_, static_cast<EffectSink*>(this));
+  if (const absl::Status started = engine_->Start(); !started.ok()) Violate(std::string(started.message()));
+  CheckKept();
+}
+
+void CallerWorld::Crash(const char* when) {
+  Log(absl::StrCat("the process dies ", when));
+  figures_["crashes"] += 1;
+  life_->alive = false;
+  engine_.reset();
+  announcing_ = false;
+  for (auto& [id, job] : jobs_) job.asked = false;  // their calls fail: they come again
+  if (Roll(3) == 0) clock_.Pass(Roll(30'000));
+  Start();
+}
+
+void CallerWorld::Call(Command command, std::function<void(const absl::StatusOr<Reply>&)> answered) {
+  engine_->AskAsync(std::move(command), std::chrono::steady_clock::time_point::max(),
+                    [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
+                      if (!life->alive) return;
+                      if (Chance(100)) {  // the answer is there, and its caller is not
+                        figures_["fault: the process dies behind an answer"] += 1;
+                        life->alive = false;
+                      }
+                      answered(reply);
+                    });
+}
+
+// --- whole gangs ---
+
+void CallerWorld::MakeJob() {
+  Job job;
+  const int number = next_id_++;
+  job.submit.id = absl::StrCat("s", number);
+  job.submit.name_space = "d";
+  job.submit.name = absl::StrCat("g", number);
+  job.submit.ttl_ms = 2'000 + Roll(20'000);
+  const int64_t cpu = 500 * (1 + Roll(4));
+  int64_t places = 0;  // every job fits the empty cluster
+  for (const auto& [name, node] : nodes_) places += node.allocatable.at("cpu") / cpu;
+  const int size = 1 + Roll(static_cast<int>(std::min<int64_t>(4, places)));
+  job.submit.declaration.min_member = size;
+  for (int i = 0; i < size; ++i) {
+    PodDescription& pod = job.submit.pods.emplace_back();
+    pod.uid = absl::StrCat("u", number, "-", i);
+    pod.name = absl::StrCat(job.submit.name, "-", i);
+    pod.priority = Roll(2);
+    pod.shape.requests = {{"cpu", cpu}};
+  }
+  jobs_.emplace(job.submit.id, std::move(job));
+}
+
+void CallerWorld::CallerTurn() {
+  std::vector<std::string> ready;
+  for (const auto& [id, job] : jobs_) {
+    if (!job.asked && !job.leaving && job.next_ms <= clock_.NowMs()) ready.push_back(id);
+  }
+  if (!ready.empty()) Come(ready[static_cast<size_t>(Roll(static_cast<int>(ready.size())))]);
+}
+
+void CallerWorld::Come(const std::string& id) {
+  Job& job = jobs_.at(id);
+  if (!job.places.empty()) {
+    // It was told that it is confirmed; it may ask again at any time, with the same words.
+    if (job.ends_ms <= clock_.NowMs()) {
+      job.leaving = true;
+      return;
+    }
+    job.next_ms = clock_.NowMs() + 500 + Roll(5'000);
+    figures_["a confirmed gang is asked about"] += 1;
+  }
+  job.asked = true;
+  const auto told = [this, id](const absl::StatusOr<Reply>& reply) { Told(id, reply); };
+  if (job.plan != 0 && job.places.empty() && !Chance(6)) {
+    job.confirming = true;
+    Call(ConfirmGang{id, std::exchange(job.plan, 0)}, told);
+  } else if (job.places.empty() && Chance(40)) {
+    figures_["gangs abandoned"] += 1;
+    Call(AbandonGang{id}, told);
+  } else {
+    Call(job.submit, told);
+  }
+}
+
+void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply) {
+  const auto found = jobs_.find(id);
+  if (found == jobs_.end()) return;
+  Job& job = found->second;
+  job.asked = false;
+  job.next_ms = std::max(job.next_ms, clock_.NowMs() + Roll(1'000));
+  if (!reply.ok()) {
+    if (!absl::IsUnavailable(reply.status())) job.confirming = false;
+    if (!job.places.empty() && !absl::IsUnavailable(reply.status())) {
+      Violate(absl::StrCat("S-2: ", id, " was confirmed, and is told: ", reply.status().ToString()));
+    }
+    return;
+  }
+  job.confirming = false;
+  const SubmissionReply& answer = std::get<SubmissionReply>(*reply);
+  figures_[absl::StrCat("answer: ", ToString(answer.state))] += 1;
+  if (!job.places.empty() && answer.state != SubmissionReply::State::kConfirmed) {
+    return Violate(absl::StrCat("S-2: ", id, " was confirmed, and is ", ToString(answer.state), " now"));
+  }
+  job.plan = answer.plan;
+  switch (answer.state) {
+    case SubmissionReply::State::kWaiting:
+    case SubmissionReply::State::kPlanned:
+      return;
+    case SubmissionReply::State::kConfirmed:
+      return Confirmed(&job, answer);
+    case SubmissionReply::State::kAbandoned:
+    case SubmissionReply::State::kExpired: {
+      // Its caller submits it anew, under another id.
+      Job again = std::move(job);
+      jobs_.erase(found);
+      again.plan = 0;
+      again.submit.id = absl::StrCat("s", next_id_++);
+      const std::string anew = again.submit.id;
+      jobs_.emplace(anew, std::move(again));
+      return;
+    }
+  }
+}
+
+void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
+  Places places;
+  for (const SubmissionReply::Place& place : reply.places) places[place.uid] = place.node;
+  if (places.size() != job->submit.pods.size()) {
+    return Violate(absl::StrCat("S-1: ", job->submit.id, " is confirmed with ", places.size(), " places"));
+  }
+  if (!job->places.empty()) {
+    if (places != job->places) Violate(absl::StrCat("S-2: ", job->submit.id, " is told other places than before"));
+    return;
+  }
+  Log(absl::StrCat("gang ", job->submit.name, " is confirmed"));
+  figures_["gangs started"] += 1;
+  job->places = places;
+  job->ends_ms = clock_.NowMs() + 1'000 + Roll(20'000);
+  std::map<std::string, int64_t> cpu;
+  for (const auto& [id, other] : jobs_) {
+    for (const PodDescription& pod : other.submit.pods) {
+      const auto place = other.places.find(pod.uid);
+      if (place != other.places.end() && running_.count(pod.uid) + places.count(pod.uid) > 0) {
+        cpu[place->second] += pod.shape.requests.at("cpu");
+      }
+    }
+  }
+  for (const auto& [uid, node] : places) running_.insert(uid);
+  for (const auto& [node, amount] : cpu) {
+    if (amount > nodes_.at(node).allocatable.at("cpu")) Violate(absl::StrCat("Q-7: node ", node, " is given twice"));
+  }
+}
+
+// --- facts ---
+
+// One announcer, in steps: first and after a refusal a snapshot, then what is new.
+void CallerWorld::AnnouncerTurn() {
+  if (announcing_) return;
+  if (!step_.has_value() && !MakeStep()) return;
+  // A step whose answer was lost is sent again as it was: a version means one step.
+  announcing_ = true;
+  Call(*step_, [this](const absl::StatusOr<Reply>& reply) { Announced(reply); });
+}
+
+bool CallerWorld::MakeStep() {
+  gone_.clear();
+  for (const auto& [id, job] : jobs_) {
+    if (!job.leaving) continue;
+    for (const auto& [uid, node] : job.places) gone_.push_back(uid);
+  }
+  if (gone_.empty() && !snapshot_ && Roll(10) != 0) return false;
+  const bool whole = snapshot_ || Chance(50);
+  // A snapshot says of every confirmed pod that it is there: whoever sends one asks first what became of a
+  // confirmation.
+  const bool open = std::any_of(jobs_.begin(), jobs_.end(), [](const auto& entry) { return entry.second.confirming; });
+  if (whole && open) return false;
+  for (const std::string& uid : gone_) running_.erase(uid);  // their room is Muster's to give from here on
+  const FactsStep number{kAnnouncer, version_ + 1};
+  if (!whole) {
+    step_ = UpdateFacts{.step = number, .removed_pods = gone_};
+    return true;
+  }
+  figures_["snapshots"] += 1;
+  ReplaceFacts facts;
+  facts.step = number;
+  for (const auto& [name, node] : nodes_) facts.nodes.push_back(node);
+  for (const auto& [id, job] : jobs_) {
+    for (const PodDescription& pod : job.submit.pods) {
+      const auto place = job.places.find(pod.uid);
+      if (place == job.places.end() || job.leaving) continue;
+      PodDescription there = pod;
+      there.name_space = "d";
+      there.node_name = place->second;
+      there.phase = PodPhase::kRunning;
+      there.gang.name = job.submit.name;
+      there.gang.dialect = GangDialect::kApi;
+      there.gang.declares = true;
+      there.gang.declaration = job.submit.declaration;
+      facts.pods.push_back(std::move(there));
+    }
+  }
+  step_ = std::move(facts);
+  return true;
+}
+
+void CallerWorld::Announced(const absl::StatusOr<Reply>& reply) {
+  announcing_ = false;
+  if (!reply.ok()) {
+    figures_["announcements refused"] += 1;
+    if (absl::IsUnavailable(reply.status())) return;
+    snapshot_ = true;
+    step_.reset();
+    return;
+  }
+  const int64_t holds = std::get<FactsReply>(*reply).version;
+  if (holds != version_ + 1) Violate(absl::StrCat("S-1: version ", version_ + 1, " was taken, ", holds, " holds"));
+  version_ = holds;
+  snapshot_ = false;
+  step_.reset();
+  for (auto it = jobs_.begin(); it != jobs_.end();) {
+    const std::string& uid = it->second.submit.pods.front().uid;
+    const bool over = it->second.leaving && std::find(gone_.begin(), gone_.end(), uid) != gone_.end();
+    it = over ? jobs_.erase(it) : std::next(it);
+  }
+}
+
+// --- what must hold ---
+
+void CallerWorld::CheckKept() {
+  if (machine_ == nullptr) return;
+  if (machine_->sources().version() < version_) {
+    return Violate(
+        absl::StrCat("S-2: version ", version_, " was acknowledged, ", machine_->sources().version(), " is kept"));
+  }
+  if (version_ > 0 && machine_->cluster().present_nodes() != static_cast<int32_t>(nodes_.size())) {
+    return Violate("S-2: nodes are missing");
+  }
+  for (const auto& [id, job] : jobs_) {
+    for (const auto& [uid, node] : job.places) {
+      if (job.leaving) continue;
+      const Pod* pod = machine_->FindPod(uid);
+      if (pod == nullptr || pod->facts.node_name != node) {
+        return Violate(absl::StrCat("S-2: pod ", uid, " was confirmed on ", node, " and is ",
+                                    pod == nullptr ? "forgotten" : absl::StrCat("on \"", pod->facts.node_name, "\"")));
+      }
+    }
+  }
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+}
+
+void CallerWorld::Applied(const Command& command, int64_t /*now_ms*/, const Outcome& outcome) {
+  const int64_t commands = ++figures_["commands"];
+  figures_[absl::StrCat("command: ", KindOf(command))] += 1;
+  for (const Record& record : outcome.records) figures_[absl::StrCat("record: ", record.kind)] += 1;
+  if (commands % 2'000 != 0) return;
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+}
+
+}  // namespace muster
