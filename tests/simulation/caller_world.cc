@@ -186,7 +186,9 @@ void CallerWorld::Come(const std::string& id) {
   }
   job.asked = true;
   const auto told = [this, id](const absl::StatusOr<Reply>& reply) { Told(id, reply); };
-  if (job.plan != 0 && job.places.empty() && !Chance(6)) {
+  // While a snapshot is on its way nothing is confirmed: it says of every confirmed pod that it is there.
+  const bool snapshot = step_.has_value() && std::holds_alternative<ReplaceFacts>(*step_);
+  if (job.plan != 0 && job.places.empty() && !snapshot && !Chance(6)) {
     job.confirming = true;
     Call(ConfirmGang{id, std::exchange(job.plan, 0)}, told);
   } else if (job.places.empty() && Chance(40)) {

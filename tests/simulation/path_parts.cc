@@ -105,6 +105,7 @@ ResourceList PathWorld::FreeOn(const NodeDescription& node, bool assumed) const 
 }
 
 bool PathWorld::Fits(const ApiPod& pod, const NodeDescription& node) const {
+  if (node.unschedulable) return false;
   const ResourceList free = FreeOn(node, /*assumed=*/true);
   for (const auto& [name, amount] : pod.facts.shape.requests) {
     const auto has = free.find(name);

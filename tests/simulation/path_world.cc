@@ -57,6 +57,12 @@ void PathWorld::Run(int turns) {
   }
   faults_ = false;
   Log("faults stop");
+  while (!absent_.empty()) NodeBack(absent_.begin()->first);
+  for (auto& [name, node] : nodes_) {
+    if (!std::exchange(node.unschedulable, false)) continue;
+    watch_.emplace_back(UpsertNode{node});
+    Unpark(/*guarded=*/false);
+  }
   const int64_t end = clock_.NowMs() + kPatienceMs;
   const int64_t halves_end = clock_.NowMs() + kHalfPatienceMs;
   while (violation_.empty() && !AllRest()) {
@@ -133,6 +139,7 @@ void PathWorld::Turn() {
   if (!life_->alive) return Crash("in the middle of what left");
   if (Chance(1'500)) Crash("between two turns");
   if (Chance(4'000)) LoseWatch();
+  if (Chance(3'000)) NodeFault();
 }
 
 void PathWorld::PassTime() {
@@ -302,6 +309,7 @@ void PathWorld::Crash(const char* when) {
 void PathWorld::List() {
   watch_.clear();
   told_.clear();
+  told_nodes_.clear();
   watch_.emplace_back(ExpectFacts{{"nodes", "pods"}});
   std::deque<Command> nodes;
   std::deque<Command> pods;
@@ -316,6 +324,37 @@ void PathWorld::List() {
   }
 }
 
+void PathWorld::NodeFault() {
+  if (!absent_.empty() && Roll(2) == 0) return NodeBack(absent_.begin()->first);
+  auto it = nodes_.begin();
+  std::advance(it, Roll(static_cast<int>(nodes_.size())));
+  const std::string name = it->first;
+  if (Roll(3) != 0 || nodes_.size() < 3) {
+    it->second.unschedulable = !it->second.unschedulable;
+    figures_["fault: a node is cordoned, or not any more"] += 1;
+    watch_.emplace_back(UpsertNode{it->second});
+    return Unpark(/*guarded=*/false);
+  }
+  figures_["fault: a node leaves"] += 1;
+  Log(absl::StrCat("node ", name, " leaves"));
+  absent_[name] = it->second;
+  nodes_.erase(it);
+  watch_.emplace_back(RemoveNode{name});
+  std::vector<std::string> there;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.facts.node_name == name) there.push_back(uid);
+  }
+  for (const std::string& uid : there) RemovePod(uid, "its node left");
+}
+
+void PathWorld::NodeBack(const std::string& name) {
+  Log(absl::StrCat("node ", name, " is back"));
+  nodes_[name] = absent_.at(name);
+  absent_.erase(name);
+  watch_.emplace_back(UpsertNode{nodes_.at(name)});
+  Unpark(/*guarded=*/false);
+}
+
 // The watch broke: what it would have told is lost, and the informer lists again.
 void PathWorld::LoseWatch() {
   // While it still lists for the first time, the list is simply made again.
@@ -328,12 +367,21 @@ void PathWorld::LoseWatch() {
     if (!pods_.contains(uid)) watch_.emplace_back(muster::RemovePod{uid});
   }
   for (const auto& [uid, pod] : pods_) watch_.emplace_back(UpsertPod{pod.facts});
+  for (const std::string& name : told_nodes_) {
+    if (!nodes_.contains(name)) watch_.emplace_back(RemoveNode{name});
+  }
+  for (const auto& [name, node] : nodes_) watch_.emplace_back(UpsertNode{node});
 }
 
 void PathWorld::Tell() {
   for (int i = 1 + Roll(4); i > 0 && !watch_.empty(); --i) {
     Command fact = std::move(watch_.front());
+    // What a dead process sent and the API server takes only now, behind all that the next one has read, is left out:
+    // its room may be somebody else's by then.
+    if (std::holds_alternative<FactsRead>(fact)) ghosts_.clear();
     watch_.pop_front();
+    if (const auto* node = std::get_if<UpsertNode>(&fact)) told_nodes_.insert(node->node.name);
+    if (const auto* node = std::get_if<RemoveNode>(&fact)) told_nodes_.erase(node->name);
     if (const auto* pod = std::get_if<UpsertPod>(&fact)) told_.insert(pod->pod.uid);
     if (const auto* pod = std::get_if<muster::RemovePod>(&fact)) told_.erase(pod->uid);
     engine_->Announce(std::move(fact)).IgnoreError();

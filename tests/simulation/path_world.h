@@ -84,6 +84,9 @@ class PathWorld : private EffectSink, private CommandRecorder {
   void Crash(const char* when);
   void List();
   void LoseWatch();
+  // One is cordoned or not any more, leaves with its pods, or is back.
+  void NodeFault();
+  void NodeBack(const std::string& name);
   void PassTime();
   void Tell();
   [[nodiscard]] bool AllRest() const;
@@ -128,13 +131,15 @@ class PathWorld : private EffectSink, private CommandRecorder {
   const Machine* machine_ = nullptr;
 
   std::map<std::string, NodeDescription> nodes_;
+  std::map<std::string, NodeDescription> absent_;
   std::map<std::string, ApiPod> pods_;  // by UID
   std::vector<Job> jobs_;
   std::set<size_t> open_;  // jobs that are not over
   int next_uid_ = 1;
   int calls_ = 0;
 
-  std::deque<Command> watch_;   // what musterd has not been told yet
+  std::deque<Command> watch_;  // what musterd has not been told yet
+  std::set<std::string> told_nodes_;
   std::set<std::string> told_;  // UIDs that it was told of
   std::deque<Effect> api_;      // on the way to the API server
   std::deque<BindPod> ghosts_;  // sent by a process that is gone
