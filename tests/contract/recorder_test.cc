@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "state/recording/snapshot.h"
 #include "tests/contract/engine_fixture.h"
+#include "tests/contract/warm_libraries.h"
 
 namespace muster {
 namespace {
@@ -62,6 +63,7 @@ Replayed ReplayFile(const std::string& path) {
 class RecorderTest : public testing::Test {
  protected:
   RecorderTest() {
+    WarmLibraries();
     std::string folder = testing::TempDir() + "muster-recorder-XXXXXX";
     EXPECT_NE(mkdtemp(folder.data()), nullptr);
     folder_ = folder;
