@@ -330,7 +330,7 @@ BUGS = {
     "id-still-permitted": ("state/machine/pod_announcements.cc", "  r_.bindings->Forget(pod);\n", ""),
     # --- the process ---
     "commit-record-late": (
-        "service/engine/engine.cc",
+        "service/engine/engine_delivery.cc",
         "  delivery->effects = std::exchange(batch_effects_, {});\n",
         "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"),
     "reply-before-the-store": (

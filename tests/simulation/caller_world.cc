@@ -4,24 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tests/simulation/kinds.h"
 
 namespace muster {
 namespace {
 
-constexpr size_t kEventsKept = 400;
 constexpr size_t kMostJobs = 10;
 constexpr int64_t kPatienceMs = 1'800'000;
 constexpr char kAnnouncer[] = "orchestrator";
 
 }  // namespace
 
-CallerWorld::CallerWorld(uint64_t seed)
-    : random_(seed), store_([this] {
-        if (!Chance(60)) return PathStore::Fate::kKept;
-        figures_["fault: the store fails"] += 1;
-        return Roll(2) == 0 ? PathStore::Fate::kNotKept : PathStore::Fate::kKeptUntold;
-      }) {
+CallerWorld::CallerWorld(uint64_t seed) : SimWorld(seed) {
   settings_.keeps_facts = true;
   settings_.stale_after_ms = Roll(2) == 0 ? 5'000 : 600'000;
   const int nodes = 3 + Roll(4);
@@ -32,19 +25,6 @@ CallerWorld::CallerWorld(uint64_t seed)
     nodes_[node.name] = node;
   }
   Start();
-}
-
-CallerWorld::~CallerWorld() { life_->alive = false; }
-
-void CallerWorld::Log(std::string text) {
-  events_.push_back(absl::StrCat(clock_.NowMs(), " ", text));
-  if (events_.size() > kEventsKept) events_.pop_front();
-}
-
-void CallerWorld::Violate(std::string text) {
-  if (!violation_.empty()) return;
-  Log(absl::StrCat("VIOLATION: ", text));
-  violation_ = std::move(text);
 }
 
 void CallerWorld::Run(int turns) {
@@ -105,24 +85,12 @@ void CallerWorld::Turn() {
 }
 
 void CallerWorld::Start() {
-  life_ = std::make_shared<Life>();
-  EngineOptions options;
-  options.clock = &clock_;
-  options.stepped = true;
-  options.planning_slice = absl::Hours(1);
-  options.gangs_per_round = 1 + Roll(4);
-  options.batch = static_cast<size_t>(1 + Roll(16));
-  options.recorder = this;
-  engine_ = std::make_unique<Engine>(settings_, options, &store_, static_cast<EffectSink*>(this));
-  if (const absl::Status started = engine_->Start(); !started.ok()) Violate(std::string(started.message()));
+  StartProcess();
   CheckKept();
 }
 
 void CallerWorld::Crash(const char* when) {
-  Log(absl::StrCat("the process dies ", when));
-  figures_["crashes"] += 1;
-  life_->alive = false;
-  engine_.reset();
+  EndProcess(when);
   announcing_ = false;
   for (auto& [id, job] : jobs_) job.asked = false;  // their calls fail: they come again
   if (Roll(3) == 0) clock_.Pass(Roll(30'000));
@@ -134,7 +102,6 @@ void CallerWorld::Call(Command command, std::function<void(const absl::StatusOr<
                     [this, life = life_, answered = std::move(answered)](const absl::StatusOr<Reply>& reply) {
                       if (!life->alive) return;
                       if (Chance(100)) {  // the answer is there, and its caller is not
-                        figures_["fault: the process dies behind an answer"] += 1;
                         life->alive = false;
                       }
                       answered(reply);
@@ -362,14 +329,6 @@ void CallerWorld::CheckKept() {
       }
     }
   }
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
-}
-
-void CallerWorld::Applied(const Command& command, int64_t /*now_ms*/, const Outcome& outcome) {
-  const int64_t commands = ++figures_["commands"];
-  figures_[absl::StrCat("command: ", KindOf(command))] += 1;
-  for (const Record& record : outcome.records) figures_[absl::StrCat("record: ", record.kind)] += 1;
-  if (commands % 2'000 != 0) return;
   if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
 }
 

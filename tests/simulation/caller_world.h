@@ -8,34 +8,23 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "service/engine/engine.h"
-#include "tests/simulation/path_store.h"
+#include "tests/simulation/sim_world.h"
 
 namespace muster {
 
-class CallerWorld : private EffectSink, private CommandRecorder {
+class CallerWorld : public SimWorld {
  public:
   explicit CallerWorld(uint64_t seed);
-  ~CallerWorld() override;
 
   // So many turns with everything that goes wrong, then without: every gang is confirmed and over in the end.
   void Run(int turns);
 
-  [[nodiscard]] const std::string& violation() const { return violation_; }
-  [[nodiscard]] const std::deque<std::string>& events() const { return events_; }
-  [[nodiscard]] const std::map<std::string, int64_t>& figures() const { return figures_; }
-
  private:
-  struct Life {
-    bool alive = true;
-  };
   using Places = std::map<std::string, std::string>;  // UID to node
   struct Job {
     SubmitGang submit;
@@ -48,10 +37,6 @@ class CallerWorld : private EffectSink, private CommandRecorder {
     int64_t next_ms = 0;      // when its caller comes again
   };
 
-  int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
-  bool Chance(int in) { return faults_ && Roll(in) == 0; }
-  void Log(std::string text);
-  void Violate(std::string text);
   void Turn();
   void Start();
   void Crash(const char* when);
@@ -70,21 +55,6 @@ class CallerWorld : private EffectSink, private CommandRecorder {
   void CheckKept();
 
   void Carry(std::vector<Effect> /*effects*/) override {}
-  void Before(const Machine& machine, int64_t /*now_ms*/) override { machine_ = &machine; }
-  void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
-  void Ended(const Machine& /*machine*/) override {}
-
-  std::mt19937_64 random_;
-  bool faults_ = true;
-  std::string violation_;
-  std::deque<std::string> events_;
-  std::map<std::string, int64_t> figures_;
-  SimClock clock_;
-  PathStore store_;
-  MachineSettings settings_;
-  std::shared_ptr<Life> life_;
-  std::unique_ptr<Engine> engine_;
-  const Machine* machine_ = nullptr;
 
   std::map<std::string, NodeDescription> nodes_;
   std::map<std::string, Job> jobs_;  // by submission id

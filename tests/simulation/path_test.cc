@@ -121,7 +121,7 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
                            "command: ConfirmGang",   "command: PlanRound",
                            "command: ReplaceFacts",  "command: SubmitGang",
                            "command: TakeUpFacts",   "command: Tick",
-                           "command: UpdateFacts",   "fault: the process dies behind an answer",
+                           "command: UpdateFacts",   "fault: a crash behind an answer",
                            "fault: the store fails", "record: announcer",
                            "record: gang",           "record: node",
                            "record: plans",          "record: pod",

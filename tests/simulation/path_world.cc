@@ -4,25 +4,17 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "tests/simulation/kinds.h"
 
 namespace muster {
 namespace {
 
-constexpr size_t kEventsKept = 400;
 constexpr size_t kMostPods = 48;
 constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
 constexpr int64_t kHalfPatienceMs = 120'000;
-constexpr int kInvariantsEvery = 2'000;  // commands
 
 }  // namespace
 
-PathWorld::PathWorld(uint64_t seed)
-    : random_(seed), store_([this] {
-        if (!Chance(60)) return PathStore::Fate::kKept;
-        figures_["fault: the store fails"] += 1;
-        return Roll(2) == 0 ? PathStore::Fate::kNotKept : PathStore::Fate::kKeptUntold;
-      }) {
+PathWorld::PathWorld(uint64_t seed) : SimWorld(seed) {
   settings_.fact_sources = {"Kubernetes"};
   settings_.gang.wait_time_ms = 20'000 + 1'000 * Roll(60);
   if (Roll(3) == 0) settings_.max_holds = 8 + Roll(8);
@@ -35,19 +27,6 @@ PathWorld::PathWorld(uint64_t seed)
     nodes_[node.name] = node;
   }
   Start();
-}
-
-PathWorld::~PathWorld() { life_->alive = false; }
-
-void PathWorld::Log(std::string text) {
-  events_.push_back(absl::StrCat(clock_.NowMs(), " ", text));
-  if (events_.size() > kEventsKept) events_.pop_front();
-}
-
-void PathWorld::Violate(std::string text) {
-  if (!violation_.empty()) return;
-  Log(absl::StrCat("VIOLATION: ", text));
-  violation_ = std::move(text);
 }
 
 void PathWorld::Run(int turns) {
@@ -64,10 +43,9 @@ void PathWorld::Run(int turns) {
     Unpark(/*guarded=*/false);
   }
   const int64_t end = clock_.NowMs() + kPatienceMs;
-  const int64_t halves_end = clock_.NowMs() + kHalfPatienceMs;
   while (violation_.empty() && !AllRest()) {
     Turn();
-    if (clock_.NowMs() > halves_end) CheckHalves();
+    CheckHalves();
     if (clock_.NowMs() <= end) continue;
     std::string waits;
     for (const size_t j : open_) {
@@ -93,14 +71,18 @@ void PathWorld::CheckHalves() {
   for (const auto& [uid, pod] : pods_) bound[pod.job] += pod.facts.node_name.empty() ? 0 : 1;
   for (const size_t j : open_) {
     const Job& job = jobs_[j];
-    if (job.gang.empty() || job.whole || bound[j] == 0) continue;
+    if (job.gang.empty() || bound[j] == 0 || bound[j] >= job.minimum) {
+      half_since_ms_.erase(j);
+      continue;
+    }
     // Members that are on their way are no half.
     const bool on_the_way = std::any_of(api_.begin(), api_.end(), [&](const Effect& effect) {
       const auto* bind = std::get_if<BindPod>(&effect);
       const auto pod = bind == nullptr ? pods_.end() : pods_.find(bind->pod.uid);
       return pod != pods_.end() && pod->second.job == j;
     });
-    if (on_the_way || job.decided_ms + kHalfPatienceMs > clock_.NowMs()) continue;
+    if (on_the_way || half_since_ms_.try_emplace(j, clock_.NowMs()).first->second + kHalfPatienceMs > clock_.NowMs())
+      continue;
     Violate(absl::StrCat("K-13: ", job.gang, " has ", bound[j], " members bound and needs ", job.minimum));
   }
 }
@@ -267,25 +249,12 @@ void PathWorld::EndJobs() {
 // --- the process ---
 
 void PathWorld::Start() {
-  life_ = std::make_shared<Life>();
-  EngineOptions options;
-  options.clock = &clock_;
-  options.stepped = true;
-  options.planning_slice = absl::Hours(1);  // how much is planned at once is not for this machine's speed to say
-  options.gangs_per_round = 1 + Roll(4);
-  options.batch = static_cast<size_t>(1 + Roll(16));
-  options.recorder = this;
-  engine_ = std::make_unique<Engine>(settings_, options, &store_, static_cast<EffectSink*>(this));
-  if (const absl::Status started = engine_->Start(); !started.ok()) Violate(std::string(started.message()));
+  StartProcess();
   List();
 }
 
 void PathWorld::Crash(const char* when) {
-  Log(absl::StrCat("the process dies ", when));
-  figures_[absl::StrCat("fault: a crash ", when)] += 1;
-  figures_["crashes"] += 1;
-  life_->alive = false;
-  engine_.reset();
+  EndProcess(when);
   // What was on its way to the API server has left, or has not; what has left arrives now or later.
   for (const Effect& effect : std::exchange(api_, {})) {
     if (const auto* bind = std::get_if<BindPod>(&effect); bind != nullptr && Roll(2) == 0) ghosts_.push_back(*bind);
@@ -390,25 +359,6 @@ void PathWorld::Tell() {
 
 // --- what the engine does ---
 
-void PathWorld::Before(const Machine& machine, int64_t /*now_ms*/) { machine_ = &machine; }
-
-void PathWorld::Applied(const Command& command, int64_t /*now_ms*/, const Outcome& outcome) {
-  const int64_t commands = ++figures_["commands"];
-  figures_[absl::StrCat("command: ", KindOf(command))] += 1;
-  for (const Effect& effect : outcome.effects) {
-    figures_[absl::StrCat("effect: ", KindOf(effect))] += 1;
-    if (const auto* tell = std::get_if<TellPod>(&effect)) {
-      figures_[absl::StrCat("reason: ", ReasonName(tell->reason.code))] += 1;
-    }
-  }
-  for (const Record& record : outcome.records) figures_[absl::StrCat("record: ", record.kind)] += 1;
-  if (const auto* reply = std::get_if<FilterReply>(&outcome.reply); reply != nullptr && !reply->reason.none()) {
-    figures_[absl::StrCat("reason: ", ReasonName(reply->reason.code))] += 1;
-  }
-  if (commands % kInvariantsEvery != 0) return;
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
-}
-
 // S-2: nothing leaves before it is durable. K-4: a gang is let go all at once, or not at all.
 void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
   std::map<size_t, int32_t> going;
@@ -434,7 +384,6 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
                            job.minimum));
     }
     job.decided = true;
-    job.decided_ms = clock_.NowMs();
   }
 }
 

@@ -11,38 +11,23 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "service/engine/engine.h"
-#include "tests/simulation/path_store.h"
+#include "tests/simulation/sim_world.h"
 
 namespace muster {
 
-class PathWorld : private EffectSink, private CommandRecorder {
+class PathWorld : public SimWorld {
  public:
   explicit PathWorld(uint64_t seed);
-  ~PathWorld() override;
 
   // So many turns with everything that goes wrong, then without: what waits must start.
   void Run(int turns);
 
-  // Empty, or the first rule that was broken.
-  [[nodiscard]] const std::string& violation() const { return violation_; }
-  // What happened last, one line for each event.
-  [[nodiscard]] const std::deque<std::string>& events() const { return events_; }
-  // How often what came to pass: kinds of commands, effects, records, reasons and faults by name.
-  [[nodiscard]] const std::map<std::string, int64_t>& figures() const { return figures_; }
-
  private:
-  // The life of one process: whoever calls back for one that is over is not heard.
-  struct Life {
-    bool alive = true;
-  };
   enum class Queue { kGated, kActive, kAsked, kHeld, kParked, kParkedByGuard, kParkedByKube };
   struct ApiPod {
     PodDescription facts;
@@ -63,17 +48,12 @@ class PathWorld : private EffectSink, private CommandRecorder {
     bool gated = false;
     ResourceList requests;
     GangDeclaration declaration;
-    bool decided = false;  // its minimum was let go at once,
-    int64_t decided_ms = 0;
-    bool whole = false;   // and is bound
-    int64_t ends_ms = 0;  // when it is whole
+    bool decided = false;  // its minimum was let go at once
+    bool whole = false;    // and is bound
+    int64_t ends_ms = 0;   // when it is whole
   };
 
   // --- the world (path_world.cc) ---
-  int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
-  bool Chance(int in) { return faults_ && Roll(in) == 0; }
-  void Log(std::string text);
-  void Violate(std::string text);
   void Turn();
   void MakeJobs();
   void MakePod(size_t job, int32_t member);
@@ -94,9 +74,6 @@ class PathWorld : private EffectSink, private CommandRecorder {
 
   // --- what the engine does (path_world.cc) ---
   void Carry(std::vector<Effect> effects) override;
-  void Before(const Machine& machine, int64_t now_ms) override;
-  void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
-  void Ended(const Machine& /*machine*/) override {}
   void CheckCarried(const std::vector<Effect>& effects);
 
   // --- the API server (path_parts.cc) ---
@@ -117,24 +94,12 @@ class PathWorld : private EffectSink, private CommandRecorder {
   [[nodiscard]] bool Fits(const ApiPod& pod, const NodeDescription& node) const;
   [[nodiscard]] ResourceList FreeOn(const NodeDescription& node, bool assumed) const;
 
-  std::mt19937_64 random_;
-  bool faults_ = true;
-  std::string violation_;
-  std::deque<std::string> events_;
-  std::map<std::string, int64_t> figures_;
-
-  SimClock clock_;
-  PathStore store_;
-  MachineSettings settings_;
-  std::shared_ptr<Life> life_;
-  std::unique_ptr<Engine> engine_;
-  const Machine* machine_ = nullptr;
-
   std::map<std::string, NodeDescription> nodes_;
   std::map<std::string, NodeDescription> absent_;
   std::map<std::string, ApiPod> pods_;  // by UID
   std::vector<Job> jobs_;
-  std::set<size_t> open_;  // jobs that are not over
+  std::map<size_t, int64_t> half_since_ms_;  // once faults stopped: since when a job is started in part
+  std::set<size_t> open_;                    // jobs that are not over
   int next_uid_ = 1;
   int calls_ = 0;
 

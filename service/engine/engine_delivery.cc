@@ -1,0 +1,139 @@
+// What leaves the engine once the records that it depends on are durable: replies, effects, answers, and the picture
+// that readers are shown.
+#include <utility>
+
+#include "service/engine/engine.h"
+#include "state/records/records.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kNumbersReserved = 4'096;  // of effects, with one record
+
+}  // namespace
+
+void Engine::Deliver() {
+  ++batches_;
+  auto delivery = std::make_shared<Delivery>();
+  Picture(delivery.get());
+  delivery->effects = std::exchange(batch_effects_, {});
+  NumberEffects(delivery->effects.size());
+  delivery->replies = std::exchange(replies_, {});
+  delivery->spans = std::exchange(spans_, {});
+  for (Ended& ended : answers_) {
+    auto hold = holds_.extract(ended.answer.token);
+    if (hold.empty()) continue;
+    if (hold.mapped().span != nullptr) {
+      tracer_.HoldEnded(ended.answer, ended.by, hold.mapped().span.get());
+      delivery->spans.push_back(std::move(hold.mapped().span));
+    }
+    delivery->answers.emplace_back(std::move(hold.mapped().answered), std::move(ended.answer));
+  }
+  answers_.clear();
+  if (!delivery->spans.empty() || tracer_.moved()) tracer_.AddStarts(machine_, &delivery->spans);
+  delivery->stores = !records_.empty();
+  holds_left_ = holds_.size();
+  if (records_.empty() && delivery->empty()) return;
+  committer_.Add(std::exchange(records_, {}), [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
+}
+
+// A number is not given twice, whatever happens to this process.
+void Engine::NumberEffects(size_t effects) {
+  effects_numbered_ += static_cast<int64_t>(effects);
+  if (effects_numbered_ <= effects_reserved_) return;
+  effects_reserved_ = effects_numbered_ + kNumbersReserved;
+  records_.push_back(EffectsRecord(effects_reserved_));
+}
+
+// Nothing leaves before the records are durable: a store that fails stops the answers, not the promise. What will never
+// be durable is taken back: nobody is told that it happened.
+void Engine::LetGo(Delivery* delivery, Stored stored) {
+  if (stored != Stored::kYes) {
+    const std::string why = stored == Stored::kFenced
+                                ? std::string(FencedError().message())
+                                : "Muster is stopping and its store takes nothing; this did not happen, try again";
+    for (auto& [done, reply] : delivery->replies) done(absl::UnavailableError(why));
+    for (auto& [answered, answer] : delivery->answers) {
+      answered({answer.token, false, {ReasonCode::kShuttingDown, why}});
+    }
+    if (stored == Stored::kFenced && !told_fenced_.exchange(true) && options_.on_fenced) options_.on_fenced();
+    return;
+  }
+  if (delivery->view != nullptr) {
+    {
+      MutexLock lock(&view_mutex_);
+      view_ = std::move(delivery->view);
+    }
+    MutexLock lock(&listeners_mutex_);
+    for (auto& [id, listener] : listeners_) listener(delivery->change);
+  }
+  if (!delivery->effects.empty()) {
+    tracer_.Sent(delivery->effects);
+    effects_->Carry(std::move(delivery->effects));
+  }
+  for (auto& [done, reply] : delivery->replies) done(std::move(reply));
+  for (auto& [answered, answer] : delivery->answers) answered(answer);
+  tracer_.End(delivery->spans, delivery->stores);
+}
+
+// What readers will be shown, if something changed.
+void Engine::Picture(Delivery* delivery) {
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_.TakeChanged(&gangs, &nodes);
+  const ReadView& before = *pictured_;
+  const bool counts_alike =
+      before.held_binds == machine_.held_binds() && before.promised_holds == machine_.promised_holds() &&
+      before.pods == static_cast<int64_t>(machine_.pod_count()) && before.planning == machine_.planning_stats() &&
+      before.refused == machine_.refused_facts().counts();
+  if (gangs.empty() && nodes.empty() && counts_alike) return;
+  auto next = std::make_shared<ReadView>(before);
+  delivery->change.version = ++next->version;
+  delivery->change.gangs = std::make_shared<const GangChanges>(ViewGangs(gangs, next.get()));
+  delivery->change.nodes = std::make_shared<const NodeChanges>(ViewNodes(nodes, next.get()));
+  next->stale_nodes = machine_.cluster().stale_nodes();
+  next->held_binds = machine_.held_binds();
+  next->promised_holds = machine_.promised_holds();
+  next->pods = static_cast<int64_t>(machine_.pod_count());
+  next->planning = machine_.planning_stats();
+  next->refused = machine_.refused_facts().counts();
+  pictured_ = next;
+  delivery->view = std::move(next);
+}
+
+GangChanges Engine::ViewGangs(const std::vector<std::string>& gangs, ReadView* next) const {
+  GangChanges changes;
+  if (gangs.empty()) return changes;
+  changes.reserve(gangs.size());
+  decltype(next->gangs)::Editor edit(std::move(next->gangs));
+  for (const std::string& key : gangs) {
+    const Gang* gang = machine_.FindGang(key);
+    auto entry =
+        gang == nullptr ? nullptr : std::make_shared<const GangView>(machine_.ViewGang(*gang, /*with_members=*/false));
+    const auto old = entry == nullptr ? edit.Remove(key) : edit.Set(entry);
+    if (old != nullptr) --next->phases[static_cast<size_t>(old->phase)];
+    if (entry != nullptr) ++next->phases[static_cast<size_t>(entry->phase)];
+    changes.emplace_back(key, std::move(entry));
+  }
+  next->gangs = edit.Done();
+  return changes;
+}
+
+NodeChanges Engine::ViewNodes(const std::vector<std::string>& nodes, ReadView* next) const {
+  NodeChanges changes;
+  if (nodes.empty()) return changes;
+  changes.reserve(nodes.size());
+  decltype(next->nodes)::Editor edit(std::move(next->nodes));
+  for (const std::string& name : nodes) {
+    std::optional<NodeView> node = machine_.ViewNode(name);
+    auto entry = node.has_value() ? std::make_shared<const NodeView>(*std::move(node)) : nullptr;
+    const auto old = entry == nullptr ? edit.Remove(name) : edit.Set(entry);
+    if (old != nullptr && old->present) --next->present_nodes;
+    if (entry != nullptr && entry->present) ++next->present_nodes;
+    changes.emplace_back(name, std::move(entry));
+  }
+  next->nodes = edit.Done();
+  return changes;
+}
+
+}  // namespace muster
