@@ -582,13 +582,13 @@ BUGS = {
     "negative-numbers-turn": (
         "state/recording/archive.h", "^ -static_cast<int64_t>(value & 1)", ""),
     "an-offer-forgets-its-order": (
-        "state/recording/commands.cc", "runs.back().start + runs.back().size == number && number != known;", "number != known;"),
+        "state/recording/commands.cc", "runs.back().fresh == fresh && runs.back().start + runs.back().size == number;",
+        "runs.back().start + runs.back().size == number;"),
     "a-gap-is-hidden": (
         "service/recorder/recorder.cc", "    recording_ = false;\n    ++stats_.lost;\n    parts_.emplace_back().end = SegmentEnd::kGap;\n    return;\n",
         "    ++stats_.lost;\n    return;\n"),
     "old-recordings-stay": (
-        "service/recorder/recorder.cc", "    unlink(Older(options_.path, sizes.size() - 1).c_str());\n",
-        "    rename(Older(options_.path, sizes.size() - 1).c_str(), options_.path.c_str());\n"),
+        "service/recorder/recorder.cc", "    unlink(Older(options_.path, files->rbegin()->first).c_str());\n", ""),
     "anybodys-file-is-moved": (
         "service/recorder/recorder.cc", "  if (LooksLikeSegment(path)) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
     "recording-ends-with-the-first-trouble": (

@@ -129,8 +129,7 @@ absl::StatusOr<Until> ParseUntil(absl::string_view text) {
   Until until;
   if (text.empty()) return until;
   absl::string_view number = text;
-  absl::ConsumePrefix(&number, "#");
-  if (absl::SimpleAtoi(number, &until.command)) return until;
+  if (absl::ConsumePrefix(&number, "#") && absl::SimpleAtoi(number, &until.command) && until.command > 0) return until;
   absl::Time time;
   std::string why;
   if (!absl::ParseTime(absl::RFC3339_full, text, &time, &why)) {
@@ -151,6 +150,7 @@ class GangStory {
     const Gang* gang = machine.FindGang(key_);
     std::string now;
     if (gang != nullptr) {
+      seen_ = true;
       const GangView view = machine.ViewGang(*gang, /*with_members=*/false);
       now = absl::StrCat(ToString(view.phase), ReasonText(view.reason));
     } else if (!told_.empty()) {
@@ -160,10 +160,13 @@ class GangStory {
     told_ = std::move(now);
   }
 
+  [[nodiscard]] bool seen() const { return seen_; }
+  [[nodiscard]] const std::string& key() const { return key_; }
+
   // How it stands.
   void PrintEnd(const Machine& machine) const {
     const Gang* gang = machine.FindGang(key_);
-    if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " is not there at the end of it"));
+    if (gang == nullptr) return PrintText(absl::StrCat("gang ", key_, " is gone at the end of it"));
     const GangView view = machine.ViewGang(*gang, /*with_members=*/true);
     PrintText("");
     PrintText(absl::StrCat("gang ", key_, ": ", ToString(view.phase), ReasonText(view.reason)));
@@ -180,6 +183,7 @@ class GangStory {
  private:
   const std::string key_;
   std::string told_;
+  bool seen_ = false;
 };
 
 // One file after the other through a machine.
@@ -193,11 +197,23 @@ class Replay {
   // The error names the command that went otherwise, or what cannot be read.
   [[nodiscard]] absl::Status Run(const std::string& file, SegmentReader* segment) {
     const SegmentHeader& header = segment->header();
+    const bool first = machine_ == nullptr;
+    if (header.begun_ms > until_.ms || header.first_command > until_.command) {
+      reached_ = true;
+      if (!first) return absl::OkStatus();
+      return absl::OutOfRangeError(absl::StrCat("--until: the recording begins later, at ", TimeText(header.begun_ms),
+                                                " #", header.first_command));
+    }
     auto machine = std::make_unique<Machine>(segment->settings());
     if (absl::Status restored = recording::RestoreState(segment->state(), machine.get()); !restored.ok()) {
       return absl::InvalidArgumentError(absl::StrCat(file, ": ", restored.message()));
     }
-    const bool goes_on = machine_ != nullptr && last_end_ == SegmentEnd::kFull && header.first_command == number_ + 1;
+    const bool goes_on = !first && last_end_ == SegmentEnd::kFull && header.first_command == number_ + 1;
+    if (!first && !header.first_of_process && header.first_command != number_ + 1) {
+      PrintText(absl::StrCat("  what came until ", TimeText(header.begun_ms), " #", header.first_command,
+                             " is in none of these files"));
+      incomplete_ = true;
+    }
     if (check_ && goes_on && machine->Hash() != machine_->Hash()) {
       return absl::DataLossError(
           absl::StrCat(file, " opens with another state than the file before it ends with: ", Moment()));
@@ -205,6 +221,10 @@ class Replay {
     machine_ = std::move(machine);
     number_ = header.first_command - 1;
     now_ms_ = header.begun_ms;
+    if (header.version != MUSTER_VERSION) {
+      PrintText(absl::StrCat(
+          file, " is of another version than this musterctl (" MUSTER_VERSION "), which may decide otherwise"));
+    }
     PrintText(absl::StrCat(file, ": musterd ", header.version, header.first_of_process ? ", from its start" : "", ", ",
                            TimeText(now_ms_)));
     if (story_.has_value()) story_->Look(*machine_, Moment());
@@ -229,14 +249,25 @@ class Replay {
   }
 
   [[nodiscard]] bool reached() const { return reached_; }
-  void PrintEnd() const {
-    if (machine_ == nullptr) return;
+  // The error: what was asked for is not in it.
+  [[nodiscard]] absl::Status PrintEnd() const {
+    if (machine_ == nullptr) return absl::OkStatus();
     int64_t gangs = 0;
     machine_->ForEachGang([&](const Gang&) { ++gangs; });
     PrintText(absl::StrCat("at the end: ", machine_->cluster().present_nodes(), " nodes, ", machine_->pod_count(),
                            " pods, ", gangs, " gangs; state ", absl::Hex(machine_->Hash(), absl::kZeroPad16)));
-    if (check_) PrintText(absl::StrCat("checked: ", checked_, " outcomes are as they were recorded", states_));
-    if (story_.has_value()) story_->PrintEnd(*machine_);
+    const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
+    if (bounded && !reached_) PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));
+    if (check_) {
+      PrintText(absl::StrCat("checked: ", checked_, " outcomes are as they were recorded", states_,
+                             incomplete_ ? "; what is missing was not" : ""));
+    }
+    if (!story_.has_value()) return absl::OkStatus();
+    if (!story_->seen()) {
+      return absl::NotFoundError(absl::StrCat("--explain: there is no gang ", story_->key(), " in what was replayed"));
+    }
+    story_->PrintEnd(*machine_);
+    return absl::OkStatus();
   }
 
  private:
@@ -268,7 +299,7 @@ class Replay {
     last_end_ = ending.why;
     switch (ending.why) {
       case SegmentEnd::kNone:
-        PrintText("  it ends in the middle: musterd was killed, or still writes it");
+        PrintText("  it ends in the middle: musterd was killed, its disk was full, or it still writes");
         break;
       case SegmentEnd::kGap:
         PrintText("  commands that came after it are lost: they came faster than they could be written");
@@ -300,6 +331,7 @@ class Replay {
   int64_t checked_ = 0;
   std::string states_;
   bool reached_ = false;
+  bool incomplete_ = false;
   std::vector<std::string> gangs_;
   std::vector<std::string> nodes_;
 };
@@ -314,11 +346,12 @@ ReplayCommand::ReplayCommand(CLI::App* cli) {
       "  musterctl replay muster.rec --explain ml/train         when this gang waited, and why\n"
       "  musterctl replay muster.rec --until 2026-01-31T12:00:00Z --explain ml/train\n"
       "  musterctl replay muster.rec.1 muster.rec --commands    every command with its outcome\n\n"
-      "A recording is read by the musterctl of the version that wrote it.");
+      "A recording is read by the musterctl that was built with the musterd that wrote it, and trusted as that is: do "
+      "not\nreplay files of people whom you do not trust.");
   replay_->add_option("file", files_, "what the recorder wrote, in any order; each file stands alone")
       ->required()
       ->check(CLI::ExistingFile);
-  replay_->add_option("--until", until_, "stop at this time (RFC 3339), or behind the command of this number");
+  replay_->add_option("--until", until_, "stop at this time (RFC 3339), or behind the command of this number: #1200");
   replay_->add_option("--explain", gang_, "how this gang (namespace/name) stood, each time that it changed");
   replay_->add_flag("--check", check_, "fail where an outcome, or a state, is not as it was recorded");
   replay_->add_flag("--commands", commands_, "print every command with its time, number and outcome");
@@ -328,12 +361,21 @@ int ReplayCommand::Run() const {
   const absl::StatusOr<Until> until = ParseUntil(until_);
   if (!until.ok()) return Fail(until.status().message());
   const std::string gang = gang_.empty() || absl::StrContains(gang_, '/') ? gang_ : absl::StrCat("default/", gang_);
-  std::map<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
+  std::multimap<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
+  int failed = 0;
+  int processes = 0;
   for (const std::string& file : files_) {
     absl::StatusOr<SegmentReader> segment = SegmentReader::Open(file);
-    if (!segment.ok()) return Fail(segment.status().message());
+    if (!segment.ok()) {
+      failed = Fail(segment.status().message());  // the others are replayed all the same
+      continue;
+    }
+    processes += segment->header().first_of_process ? 1 : 0;
     const auto order = std::pair(segment->header().begun_ms, segment->header().first_command);
     segments.emplace(order, std::pair(file, *std::move(segment)));
+  }
+  if (until->command != Until().command && processes > 1) {
+    return Fail("--until: each process counts its commands from 1, and these files are of several; give those of one");
   }
   Replay replay(*until, check_, commands_, gang);
   absl::Status status;
@@ -342,8 +384,12 @@ int ReplayCommand::Run() const {
     status = replay.Run(segment.first, &segment.second);
     if (!status.ok()) break;
   }
-  replay.PrintEnd();
-  return status.ok() ? 0 : Fail(status.message());
+  if (status.ok()) {
+    status = replay.PrintEnd();
+  } else {
+    replay.PrintEnd().IgnoreError();
+  }
+  return status.ok() ? failed : Fail(status.message());
 }
 
 }  // namespace muster

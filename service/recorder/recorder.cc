@@ -4,13 +4,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <utility>
-#include <vector>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "state/recording/snapshot.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 constexpr size_t kChunk = size_t{64} << 10;  // written at once, as soon as there is as much
 constexpr int64_t kFiles = 4;                // so many share the bytes
-constexpr size_t kBytesPerName = 16;         // of an offer that waits, about
+constexpr size_t kBytesPerName = 80;         // of an offer that waits, about
 
 std::string Older(const std::string& path, size_t age) { return age == 0 ? path : absl::StrCat(path, ".", age); }
 
@@ -35,25 +36,29 @@ absl::Status CheckOurs(const std::string& path) {
       absl::StrCat(path, " is there, and is no recording that can be read: it stays; name another file"));
 }
 
+std::string FolderOf(const std::string& path) {
+  const std::filesystem::path file(path);
+  return file.has_parent_path() ? file.parent_path().string() : ".";
+}
+
 std::string MiB(int64_t bytes) { return absl::StrCat((bytes + (1 << 20) - 1) >> 20, " MiB"); }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options) {
-  const std::filesystem::path path(options.path);
-  const std::string folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  const std::string folder = FolderOf(options.path);
   if (access(folder.c_str(), W_OK | X_OK) != 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat("recording.file: ", options.path, ": cannot write into ", folder,
                                                    "; it must exist and be writable"));
   }
-  for (size_t age = 0; SizeOf(Older(options.path, age)) >= 0; ++age) {
-    const absl::Status ours = CheckOurs(Older(options.path, age));
-    if (!ours.ok()) return absl::Status(ours.code(), absl::StrCat("recording.file: ", ours.message()));
-  }
-  return std::unique_ptr<Recorder>(new Recorder(std::move(options)));
+  auto recorder = std::unique_ptr<Recorder>(new Recorder(std::move(options)));
+  const absl::Status ours = recorder->Files().status();
+  if (!ours.ok()) return absl::Status(ours.code(), absl::StrCat("recording.file: ", ours.message()));
+  recorder->thread_ = std::thread([recorder = recorder.get()] { recorder->Run(); });
+  return recorder;
 }
 
-Recorder::Recorder(RecorderOptions options) : options_(std::move(options)), thread_([this] { Run(); }) {}
+Recorder::Recorder(RecorderOptions options) : options_(std::move(options)) {}
 
 void Recorder::Stop() {
   {
@@ -84,7 +89,6 @@ void Recorder::Before(const Machine& machine, int64_t now_ms) {
   recording_ = true;
   last_ms_ = now_ms;
   MutexLock lock(&mutex_);
-  waiting_ += part.size();
   parts_.push_back(std::move(part));
   changed_.Signal();
 }
@@ -173,31 +177,47 @@ void Recorder::Write(const Part& part) {
     return;
   }
   const int64_t before = file_->bytes();
-  if (part.commands.count > 0) status = file_->Add(part.commands);
+  status = file_->CheckThere();
+  if (status.ok() && part.commands.count > 0) status = file_->Add(part.commands);
   if (status.ok() && part.end != SegmentEnd::kNone) status = file_->End(part.end, part.state_hash);
   {
     MutexLock lock(&mutex_);
     stats_.bytes += file_->bytes() - before;
     (status.ok() ? stats_.commands : stats_.lost) += part.commands.count;
   }
-  if (!status.ok()) return Note(status);
+  if (!status.ok()) {
+    // A file without a command is of no use, and there may be one with each try.
+    if (file_->commands() == 0 && file_->CheckThere().ok()) unlink(options_.path.c_str());
+    return Note(status);
+  }
   const bool full = file_->bytes() - opened_with_ >= options_.max_bytes / kFiles;
   if (part.end != SegmentEnd::kNone) file_.reset();
+  if (part.end == SegmentEnd::kGap) {
+    spdlog::warn("{} does not keep up: commands are left out of the recording, which goes on with a new file",
+                 options_.path);
+  }
   if (part.end == SegmentEnd::kGap || (full && !asked_)) wants_state_ = asked_ = true;
 }
 
 absl::Status Recorder::BeginFile(const Part& part) {
   const auto state = static_cast<int64_t>(part.state.size());
-  if (state > options_.max_bytes / kFiles * (kFiles - 1)) {
+  const int64_t share = options_.max_bytes / kFiles;
+  if (state > share) {
     return absl::FailedPreconditionError(absl::StrCat("the state alone takes ", MiB(state), ": recording.maxMiB of ",
                                                       MiB(options_.max_bytes), " leaves no room for commands; give it ",
-                                                      MiB(4 * state), " or more"));
+                                                      MiB(kFiles * state), " or more"));
   }
-  if (absl::Status moved = MoveOn(state + options_.max_bytes / kFiles); !moved.ok()) return moved;
-  absl::StatusOr<SegmentWriter> file = SegmentWriter::Create(options_.path);
+  if (absl::Status room = MakeRoom(state + share); !room.ok()) return room;
+  // What was recorded before keeps its name until this one is of use.
+  const std::string fresh = absl::StrCat(options_.path, ".new");
+  if (LooksLikeSegment(fresh)) unlink(fresh.c_str());
+  absl::StatusOr<SegmentWriter> file = SegmentWriter::Create(fresh);
   if (!file.ok()) return file.status();
-  if (absl::Status begun = file->Begin(*part.begin, part.state); !begun.ok()) {
-    unlink(options_.path.c_str());  // nothing can be replayed from it
+  absl::Status begun = file->Begin(*part.begin, part.state);
+  if (begun.ok()) begun = MoveOn();
+  if (begun.ok()) begun = file->MoveTo(options_.path);
+  if (!begun.ok()) {
+    unlink(fresh.c_str());
     return begun;
   }
   file_.emplace(*std::move(file));
@@ -207,24 +227,50 @@ absl::Status Recorder::BeginFile(const Part& part) {
   return absl::OkStatus();
 }
 
-absl::Status Recorder::MoveOn(int64_t bytes) const {
-  std::vector<int64_t> sizes;
-  if (SizeOf(options_.path) < 0) sizes.push_back(0);  // not made, or taken away
-  while (SizeOf(Older(options_.path, sizes.size())) >= 0) {
-    const std::string path = Older(options_.path, sizes.size());
-    if (absl::Status ours = CheckOurs(path); !ours.ok()) return ours;
-    sizes.push_back(SizeOf(path));
+absl::StatusOr<std::map<size_t, int64_t>> Recorder::Files() const {
+  std::map<size_t, int64_t> files;
+  const auto add = [&](size_t age) {
+    const std::string path = Older(options_.path, age);
+    if (SizeOf(path) < 0) return absl::OkStatus();
+    files[age] = SizeOf(path);
+    return CheckOurs(path);
+  };
+  if (absl::Status ours = add(0); !ours.ok()) return ours;
+  // Some may be missing: somebody took them away.
+  const std::filesystem::path path(options_.path);
+  const std::string begins = absl::StrCat(path.filename().string(), ".");
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(FolderOf(options_.path), error)) {
+    const std::string name = entry.path().filename().string();
+    size_t age = 0;
+    if (!absl::StartsWith(name, begins) || !absl::SimpleAtoi(name.substr(begins.size()), &age) || age == 0) continue;
+    if (Older(path.filename().string(), age) != name) continue;
+    if (absl::Status ours = add(age); !ours.ok()) return ours;
   }
+  return files;
+}
+
+absl::Status Recorder::MakeRoom(int64_t bytes) const {
+  absl::StatusOr<std::map<size_t, int64_t>> files = Files();
+  if (!files.ok()) return files.status();
   int64_t sum = bytes;
-  for (const int64_t size : sizes) sum += size;
-  for (; !sizes.empty() && sum > options_.max_bytes; sizes.pop_back()) {
-    sum -= sizes.back();
-    unlink(Older(options_.path, sizes.size() - 1).c_str());
+  for (const auto& [age, size] : *files) sum += size;
+  for (; !files->empty() && sum > options_.max_bytes; files->erase(std::prev(files->end()))) {
+    sum -= files->rbegin()->second;
+    unlink(Older(options_.path, files->rbegin()->first).c_str());
   }
-  for (size_t age = sizes.size(); age-- > 0;) {
+  return absl::OkStatus();
+}
+
+absl::Status Recorder::MoveOn() const {
+  const absl::StatusOr<std::map<size_t, int64_t>> files = Files();
+  if (!files.ok()) return files.status();
+  size_t free = 0;
+  while (files->contains(free)) ++free;
+  for (size_t age = free; age-- > 0;) {
     const std::string from = Older(options_.path, age);
     const std::string to = Older(options_.path, age + 1);
-    if (SizeOf(from) >= 0 && rename(from.c_str(), to.c_str()) != 0) {
+    if (rename(from.c_str(), to.c_str()) != 0) {
       return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", from, " to ", to));
     }
   }
@@ -233,6 +279,7 @@ absl::Status Recorder::MoveOn(int64_t bytes) const {
 
 void Recorder::Note(const absl::Status& status) {
   const std::string trouble(status.message());
+  retry_at_ = absl::InfiniteFuture();
   if (!status.ok()) {
     file_.reset();
     retry_at_ = SteadyNow() + options_.retry;

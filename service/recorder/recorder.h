@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,10 +27,10 @@ namespace muster {
 
 struct RecorderOptions {
   std::string path;  // the file that is being written; older ones are PATH.1, PATH.2 and so on, the newest first
-  int64_t max_bytes = 256 << 20;             // of all of them; one command more may be written
+  int64_t max_bytes = 256 << 20;             // of all of them, and what waits when one is full
   std::string version;                       // of this musterd
   MachineSettings settings;                  // of the machine
-  size_t max_waiting = 64 << 20;             // bytes that wait to be written; beyond that commands are left out
+  size_t max_waiting = 64 << 20;             // bytes of commands that wait to be written; beyond that they are left out
   absl::Duration retry = absl::Seconds(30);  // after a file could not be written
 };
 
@@ -65,16 +66,18 @@ class Recorder : public CommandRecorder {
     SegmentCommands commands;
     SegmentEnd end = SegmentEnd::kNone;
     uint64_t state_hash = 0;
-
-    [[nodiscard]] size_t size() const { return state.size() + commands.bytes.size(); }
   };
 
   explicit Recorder(RecorderOptions options);
   void Run();
   void Write(const Part& part);
   [[nodiscard]] absl::Status BeginFile(const Part& part);
-  // The files that are there make room for one more, and for `bytes`.
-  [[nodiscard]] absl::Status MoveOn(int64_t bytes) const;
+  // Sizes of the files that are there, by age; 0 is the one without a number. The error names one that is not ours.
+  [[nodiscard]] absl::StatusOr<std::map<size_t, int64_t>> Files() const;
+  // The oldest go, until there is room for `bytes`.
+  [[nodiscard]] absl::Status MakeRoom(int64_t bytes) const;
+  // Each gets the next number, up to the first that nobody has.
+  [[nodiscard]] absl::Status MoveOn() const;
   void Note(const absl::Status& status);
 
   const RecorderOptions options_;
@@ -89,7 +92,7 @@ class Recorder : public CommandRecorder {
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Part> parts_ ABSL_GUARDED_BY(mutex_);
-  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes
+  size_t waiting_ ABSL_GUARDED_BY(mutex_) = 0;  // bytes of commands; of states there is one at the most
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   RecorderStats stats_ ABSL_GUARDED_BY(mutex_);
 

@@ -1,6 +1,7 @@
 #include "service/recorder/segment.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -88,6 +89,24 @@ SegmentWriter::~SegmentWriter() {
   if (fd_ >= 0) close(fd_);
 }
 
+absl::Status SegmentWriter::MoveTo(const std::string& path) {
+  if (rename(path_.c_str(), path.c_str()) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("cannot rename ", path_, " to ", path));
+  }
+  path_ = path;
+  return absl::OkStatus();
+}
+
+absl::Status SegmentWriter::CheckThere() const {
+  struct stat here {};
+  struct stat named {};
+  if (fstat(fd_, &here) == 0 && lstat(path_.c_str(), &named) == 0 && here.st_ino == named.st_ino &&
+      here.st_dev == named.st_dev) {
+    return absl::OkStatus();
+  }
+  return absl::NotFoundError(absl::StrCat(path_, " was taken away"));
+}
+
 absl::Status SegmentWriter::Write(absl::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd_, bytes.data(), bytes.size());
@@ -117,7 +136,9 @@ absl::Status SegmentWriter::Frame(char kind, absl::string_view payload) {
 
 absl::Status SegmentWriter::Begin(const SegmentHeader& header, absl::string_view state) {
   if (absl::Status written = Write(kMagic); !written.ok()) return written;
-  if (absl::Status written = Frame('H', Bytes(header)); !written.ok()) return written;
+  SegmentHeader whole = header;
+  whole.state_bytes = static_cast<int64_t>(state.size());
+  if (absl::Status written = Frame('H', Bytes(whole)); !written.ok()) return written;
   for (size_t at = 0; at < state.size(); at += kPiece) {
     if (absl::Status written = Frame('S', state.substr(at, kPiece)); !written.ok()) return written;
   }
@@ -135,8 +156,9 @@ absl::Status SegmentWriter::Add(const SegmentCommands& commands) {
   recording::Pass(writer, commands.from_ms);
   recording::Pass(writer, commands.count);
   payload += commands.bytes;
+  if (absl::Status written = Frame('C', payload); !written.ok()) return written;
   commands_ += commands.count;
-  return Frame('C', payload);
+  return absl::OkStatus();
 }
 
 absl::Status SegmentWriter::End(SegmentEnd why, uint64_t state_hash) {
@@ -144,12 +166,15 @@ absl::Status SegmentWriter::End(SegmentEnd why, uint64_t state_hash) {
 }
 
 bool LooksLikeSegment(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
   if (fd < 0) return false;
+  struct stat info {};
+  const bool regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
   std::array<char, kMagic.size()> head{};
-  const ssize_t size = read(fd, head.data(), head.size());
+  const ssize_t size = regular ? read(fd, head.data(), head.size()) : -1;
   close(fd);
-  return size == 0 || (size > 0 && absl::string_view(head.data(), static_cast<size_t>(size)) == kMagic);
+  // What is shorter was torn when it was made.
+  return size >= 0 && absl::StartsWith(kMagic, absl::string_view(head.data(), static_cast<size_t>(size)));
 }
 
 // --- reading ---
@@ -191,10 +216,11 @@ absl::Status SegmentReader::ReadHead() {
     const size_t before = at_;
     frame = NextFrame();
     if (!frame.ok()) return frame.status();
-    if (!*frame) return state_.empty() ? truncated : absl::OkStatus();
+    const bool whole = static_cast<int64_t>(state_.size()) == header_.state_bytes;
+    if (!*frame) return whole ? absl::OkStatus() : truncated;
     if (kind_ != 'S') {
       at_ = before;
-      return state_.empty() ? Broken("it has no state") : absl::OkStatus();
+      return whole ? absl::OkStatus() : Broken("its state is not whole");
     }
     state_.append(payload_.data(), payload_.size());
   }

@@ -29,6 +29,7 @@ struct SegmentHeader {
   uint64_t layout = 0;        // RecordingLayout() there
   int64_t first_command = 0;  // its number: the first that the process applied is 1
   int64_t begun_ms = 0;       // Unix time
+  int64_t state_bytes = 0;    // of the state that follows; Begin sets it
   std::string settings;       // recording::WriteSettings
   bool first_of_process = false;
 };
@@ -75,7 +76,12 @@ class SegmentWriter {
   [[nodiscard]] absl::Status Add(const SegmentCommands& commands);
   [[nodiscard]] absl::Status End(SegmentEnd why, uint64_t state_hash);
 
+  // Names the file otherwise; whatever had that name is gone.
+  [[nodiscard]] absl::Status MoveTo(const std::string& path);
+  // NotFound: nobody will find what is written, as the name is gone, or another file's.
+  [[nodiscard]] absl::Status CheckThere() const;
   [[nodiscard]] int64_t bytes() const { return bytes_; }
+  [[nodiscard]] int64_t commands() const { return commands_; }
 
  private:
   SegmentWriter(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}

@@ -9,6 +9,7 @@ namespace {
 struct Run {
   uint64_t start = 0;
   uint64_t size = 0;
+  bool fresh = false;  // named here for the first time
 };
 
 }  // namespace
@@ -27,26 +28,24 @@ void CommandReader::Special(Offer& offer) {
 }
 
 void OfferWriter::Write(const NodeOffer& offer, std::string* out) {
-  const uint64_t known = numbers_.size();
   std::vector<Run> runs;
   for (const std::string& name : offer.names()) {
-    const uint64_t number = numbers_.try_emplace(name, numbers_.size()).first->second;
-    // What is new stands in runs of its own, with its names.
-    const bool goes_on = !runs.empty() && runs.back().start + runs.back().size == number && number != known;
-    if (!goes_on) runs.push_back({number, 0});
+    const auto [entry, fresh] = numbers_.try_emplace(name, numbers_.size());
+    const uint64_t number = entry->second;
+    // What is new stands in runs of its own, with its names; a name that comes again in this offer is not new.
+    const bool goes_on = !runs.empty() && runs.back().fresh == fresh && runs.back().start + runs.back().size == number;
+    if (!goes_on) runs.push_back({number, 0, fresh});
     ++runs.back().size;
   }
   Writer writer(out);
   writer.Number(offer.every() ? 1 : 0);
   writer.Number(runs.size());
-  uint64_t written = known;
   auto name = offer.names().begin();
   for (const Run& run : runs) {
     writer.Number(run.start);
     writer.Number(run.size);
-    if (run.start == written) {
+    if (run.fresh) {
       for (uint64_t i = 0; i < run.size; ++i) writer.Bytes(name[static_cast<std::ptrdiff_t>(i)]);
-      written += run.size;
     }
     name += static_cast<std::ptrdiff_t>(run.size);
   }

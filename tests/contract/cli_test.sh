@@ -115,10 +115,16 @@ recorded flight-2; kill "$pid"; wait "$pid" || fail "musterd did not stop"
 out=$("$musterctl" replay "$work/muster.rec" "$work/muster.rec.1" --check --explain job) || fail "replay: $out"
 for line in "muster.rec.1: musterd 0." "it ends in the middle" "musterd stopped" "SubmitGang default/job  Scheduling: Planned" "AbandonGang flight-2  gone" \
   "outcomes are as they were recorded, and so is the state when musterd stopped"; do has "$out" "$line"; done
-out=$("$musterctl" replay "$work/muster.rec.1" --commands --until 3)
+out=$("$musterctl" replay "$work/muster.rec.1" --commands --until '#3')
 has "$out" "#3  "
-if grep -q "#4 " <<<"$out"; then fail "--until 3 replays a fourth command"; fi
-has "$("$musterctl" replay "$work/muster.rec.1" --until 2000-01-01T00:00:00Z)" "0 commands"
+if grep -q "#4 " <<<"$out"; then fail "--until #3 replays a fourth command"; fi
+has "$("$musterctl" replay "$work/muster.rec.1" --until 2000-01-01T00:00:00Z 2>&1 || true)" "the recording begins later, at 20"
+has "$("$musterctl" replay "$work/muster.rec.1" --until 2999-01-01T00:00:00Z)" "the recording ends before --until"
+has "$("$musterctl" replay "$work/muster.rec.1" "$work/muster.rec" --until '#3' 2>&1 || true)" "are of several"
+has "$("$musterctl" replay "$work/muster.rec" --explain nobody 2>&1 || true)" "there is no gang default/nobody"
+: >"$work/nothing.rec"
+if out=$("$musterctl" replay "$work/nothing.rec" "$work/muster.rec" 2>&1); then fail "a file that cannot be read ends without an error"; fi
+has "$out" "musterd stopped"
 has "$("$musterctl" replay "$work/muster.rec" --until yesterday 2>&1 || true)" "expected a time like"
 has "$("$musterctl" replay "$work/job.yaml" 2>&1 || true)" "is no recording of musterd"
 printf 'x' | dd of="$work/muster.rec" bs=1 seek=200 conv=notrunc 2>/dev/null

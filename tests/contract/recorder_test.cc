@@ -218,6 +218,14 @@ TEST_F(RecorderTest, WhatIsNoRecordingStays) {
                            " is there, and is no recording that can be read: it stays; name another file"));
     std::filesystem::remove(name);
   }
+  // What is no file is not taken for an empty one.
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  options_.path = pipe;
+  EXPECT_FALSE(Recorder::Open(options_).ok());
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  options_.path = "/dev/null";
+  EXPECT_FALSE(Recorder::Open(options_).ok());
   options_.path = folder_ + "/nowhere/muster.rec";
   EXPECT_EQ(Recorder::Open(options_).status().message(),
             absl::StrCat("recording.file: ", options_.path, ": cannot write into ", folder_,
@@ -259,6 +267,32 @@ TEST_F(RecorderTest, WhatComesTooFastIsLeftOutAndCounted) {
   EXPECT_EQ(commands + recorder_->stats().lost, before.header.first_command + before.commands - 1);
 }
 
+// A state that is larger than all commands that may wait does not crowd them out.
+TEST_F(RecorderTest, ALargeStateLeavesRoomForCommands) {
+  Machine machine(options_.settings);
+  Outcome outcome;
+  for (int i = 0; i < 300; ++i) {
+    const std::string gang = absl::StrCat("g", i);
+    machine.Apply(UpsertPod{SomePod(gang, gang, 2)}, 1'000, &outcome);
+  }
+  options_.max_waiting = 20'000;
+  ASSERT_GT(recording::SaveState(machine).size(), options_.max_waiting);
+  absl::StatusOr<std::unique_ptr<Recorder>> recorder = Recorder::Open(options_);
+  ASSERT_TRUE(recorder.ok()) << recorder.status();
+  for (int i = 0; i < 50; ++i) {
+    Outcome ticked;
+    (*recorder)->Before(machine, 2'000 + i);
+    machine.Apply(Tick{}, 2'000 + i, &ticked);
+    (*recorder)->Applied(Tick{}, 2'000 + i, ticked);
+  }
+  (*recorder)->Stop();
+  EXPECT_EQ((*recorder)->stats().lost, 0);
+  const Replayed replayed = ReplayFile(options_.path);
+  EXPECT_TRUE(replayed.status.ok()) << replayed.status;
+  EXPECT_EQ(replayed.commands, 50);
+  EXPECT_EQ(replayed.different, 0);
+}
+
 // A file that cannot be made or written: decisions go on, the trouble is told, and when it is over so is the gap.
 TEST_F(RecorderTest, ADiskThatTakesNothingCostsTheRecordingOnly) {
   signal(SIGXFSZ, SIG_IGN);
@@ -289,6 +323,58 @@ TEST_F(RecorderTest, ADiskThatTakesNothingCostsTheRecordingOnly) {
     EXPECT_EQ(replayed.different, 0) << file;
   }
   EXPECT_EQ(ReplayFile(options_.path).ending.why, SegmentEnd::kStopped);
+}
+
+// However often it is tried in vain, what was recorded before stays, and keeps its place among the others.
+TEST_F(RecorderTest, TriesInVainCostNoOldFile) {
+  signal(SIGXFSZ, SIG_IGN);
+  for (int life = 0; life < 3; ++life) {
+    Open();
+    Work(5);
+    AwaitWritten(10);
+    Close();
+  }
+  std::filesystem::remove(Older(1));  // somebody took it away
+  const auto oldest = std::filesystem::file_size(Older(2));
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit none = before;
+  none.rlim_cur = 1'000;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &none), 0);
+  Open();
+  const absl::Time end = SteadyNow() + absl::Milliseconds(200);  // ten tries
+  while (SteadyNow() < end) Work(1);
+  const std::string trouble = recorder_->stats().trouble;
+  Close();
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_NE(trouble.find("File too large"), std::string::npos) << trouble;
+  EXPECT_FALSE(std::filesystem::exists(options_.path + ".new"));
+  EXPECT_EQ(std::filesystem::file_size(Older(2)), oldest);
+  Open();
+  Work(5);
+  AwaitWritten(10);
+  Close();
+  EXPECT_EQ(ReplayFile(Older(1)).ending.why, SegmentEnd::kStopped);
+  EXPECT_EQ(Files().size(), 3U) << "the hole is closed, and nothing was written over";
+  EXPECT_EQ(std::filesystem::file_size(Older(2)), oldest);
+}
+
+// A file that somebody deletes is missed, and another one is begun.
+TEST_F(RecorderTest, AFileThatIsTakenAwayIsMissed) {
+  Open();
+  Work(5);
+  AwaitWritten(10);
+  std::filesystem::remove(options_.path);
+  const absl::Time end = SteadyNow() + kSoon;
+  while (!std::filesystem::exists(options_.path) && SteadyNow() < end) {
+    Work(1);
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  Close();
+  EXPECT_GT(recorder_->stats().lost, 0);
+  const Replayed replayed = ReplayFile(options_.path);
+  EXPECT_TRUE(replayed.status.ok()) << replayed.status;
+  EXPECT_FALSE(replayed.header.first_of_process);
 }
 
 TEST_F(RecorderTest, AStateThatLeavesNoRoomIsTold) {

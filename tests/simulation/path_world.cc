@@ -316,7 +316,7 @@ void PathWorld::NodeFault() {
   for (const std::string& uid : there) RemovePod(uid, "its node left");
 }
 
-void PathWorld::NodeBack(const std::string& name) {
+void PathWorld::NodeBack(std::string name) {
   Log(absl::StrCat("node ", name, " is back"));
   nodes_[name] = absent_.at(name);
   absent_.erase(name);

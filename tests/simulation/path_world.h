@@ -66,7 +66,7 @@ class PathWorld : public SimWorld {
   void LoseWatch();
   // One is cordoned or not any more, leaves with its pods, or is back.
   void NodeFault();
-  void NodeBack(const std::string& name);
+  void NodeBack(std::string name);
   void PassTime();
   void Tell();
   [[nodiscard]] bool AllRest() const;

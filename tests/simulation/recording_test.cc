@@ -219,5 +219,27 @@ TEST(Recording, OffersNameEachNodeOnce) {
   EXPECT_EQ(reader.Read(&from), nullptr);
 }
 
+// A caller may name a node twice, in the offer that names it first too.
+TEST(Recording, OffersMayRepeatNames) {
+  std::mt19937_64 random(1);
+  std::vector<Offer> offers = {Named({"a", "a", "b"}), Named({"c", "a", "d", "c", "d", "e", "c"})};
+  for (int i = 0; i < 2'000; ++i) {
+    std::vector<std::string> names;
+    for (uint64_t left = random() % 8; left > 0; --left) names.push_back(absl::StrCat("n", random() % (4 + i / 10)));
+    offers.push_back(Named(std::move(names)));
+  }
+  OfferWriter writer;
+  std::string bytes;
+  for (const Offer& offer : offers) writer.Write(*offer, &bytes);
+  OfferReader reader;
+  Reader from(bytes);
+  for (const Offer& offer : offers) {
+    const Offer again = reader.Read(&from);
+    ASSERT_NE(again, nullptr);
+    ASSERT_EQ(again->names(), offer->names());
+  }
+  EXPECT_TRUE(from.done());
+}
+
 }  // namespace
 }  // namespace muster
