@@ -191,7 +191,7 @@ absl::StatusOr<SegmentReader> SegmentReader::Open(const std::string& path) {
 absl::Status SegmentReader::ReadHead() {
   if (!absl::StartsWith(bytes_, kMagic)) return absl::InvalidArgumentError("is no recording of musterd's");
   at_ = kMagic.size();
-  const auto truncated = absl::InvalidArgumentError("ends before its first command: nothing can be replayed");
+  auto truncated = absl::InvalidArgumentError("ends before its first command: nothing can be replayed");
   absl::StatusOr<bool> frame = NextFrame();
   if (!frame.ok()) return frame.status();
   if (!*frame) return truncated;
@@ -264,7 +264,7 @@ absl::Status SegmentReader::TakeFrame() {
 absl::StatusOr<bool> SegmentReader::Next(Entry* entry) {
   while (left_ == 0) {
     if (ending_.why != SegmentEnd::kNone) return false;
-    const absl::StatusOr<bool> frame = NextFrame();
+    absl::StatusOr<bool> frame = NextFrame();
     if (!frame.ok() || !*frame) return frame;
     if (absl::Status taken = TakeFrame(); !taken.ok()) return taken;
   }
