@@ -33,7 +33,7 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
     return Refuse({ReasonCode::kUnknownPod, "the pod is not known yet; it will be called again when it is"});
   }
   if (!r_.sources->complete()) {
-    r_.calls->NoteRefused(*pod);
+    r_.calls->SetParked(*pod, true);  // the call that it may have had is used up
     return Refuse(r_.sources->Reading());
   }
   if (pod->gang != nullptr) return FilterMember(*pod, *question.offer, step);
@@ -283,7 +283,7 @@ void KubeScheduler::OnBind(const Bind& call, Step* step) {
   if (pod->state != MemberState::kPending) return r_.barrier->AddHold(*pod, call.token);  // it joins the same wait
   if (pod->gang != nullptr && !r_.sources->complete()) {
     // K-13: what is kept of the gang may be of a start that was interrupted.
-    r_.calls->NoteRefused(*pod);
+    r_.calls->SetParked(*pod, true);
     return step->EndHold(call.token, false, r_.sources->Reading());
   }
   const NodeId node = r_.cluster->FindNode(call.node);

@@ -149,12 +149,18 @@ void Announcements::TakeUpCommitments(Step* step) {
   r_.restored->ForgetRest(taken_up, step);
 }
 
+// What is still being read is something else now, and gangs say what it is.
+void Announcements::SayWhatIsRead() {
+  if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });
+}
+
+void Announcements::Expect(const std::vector<std::string>& sources) {
+  r_.sources->Expect(sources);
+  SayWhatIsRead();
+}
+
 void Announcements::Complete(const std::string& source, Step* step) {
-  if (!r_.sources->Complete(source)) {
-    // What is still being read is something else now, and gangs say what it is.
-    if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });
-    return;
-  }
+  if (!r_.sources->Complete(source)) return SayWhatIsRead();
   r_.gangs->ForEachGang([&](const Gang& gang) {
     if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);
   });

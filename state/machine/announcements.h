@@ -69,6 +69,8 @@ class Announcements {
   void TakeUpFacts(Step* step);
   // Everything that `source` knows has been announced; see Sources.
   void Complete(const std::string& source, Step* step);
+  // Planning begins when these were read too.
+  void Expect(const std::vector<std::string>& sources);
   // What makes nodes and pods impossible as a whole, found before anything of them is taken.
   [[nodiscard]] absl::Status Check(const std::vector<NodeDescription>& nodes,
                                    const std::vector<PodDescription>& pods) const;
@@ -94,6 +96,8 @@ class Announcements {
   void ChangePod(const Pod& pod, PodDescription facts, Step* step);
   void TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step);
   void ChangeGang(const Pod& pod, const Change& change, Step* step);
+  void SayWhatIsRead();
+  void FollowGate(const Pod& pod, bool was_gated, Step* step);
   void FollowState(const Pod& pod, Step* step);
   void FollowNomination(const Pod& pod);
   void JoinGang(const Pod& pod, Step* step);

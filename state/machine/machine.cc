@@ -139,7 +139,7 @@ void Machine::On(const UnreadableFact& command, Step* step) { step->Refuse(annou
 
 void Machine::On(const FactsRead& command, Step* step) { announcements_.Complete(command.source, step); }
 
-void Machine::On(const ExpectFacts& command, Step* /*step*/) { sources_.Expect(command.sources); }
+void Machine::On(const ExpectFacts& command, Step* /*step*/) { announcements_.Expect(command.sources); }
 
 void Machine::On(const TakeUpFacts& /*command*/, Step* step) { announcements_.TakeUpFacts(step); }
 

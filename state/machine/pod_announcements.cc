@@ -132,18 +132,33 @@ void Announcements::LeaveGang(const Pod& pod) {
 
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
   const Change change(pod.facts, facts);
+  const bool was_gated = pod.facts.our_gate;
   if (change.shape || change.gang || change.priority) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
     r_.claims->FreeSlot(pod);
   }
   TakeFacts(pod, std::move(facts), change.shape, step);
   ChangeGang(pod, change, step);
-  if (!pod.facts.our_gate && !r_.calls->Of(pod).refused) r_.calls->NoteCalled(pod, false);
+  FollowGate(pod, was_gated, step);
   FollowState(pod, step);
   if (pod.on_node()) r_.claims->UseNode(pod, step);
   if (pod.gang == nullptr && (change.gang || change.nomination)) FollowNomination(pod);
   if (change.unschedulable && !pod.facts.unschedulable.empty()) NoteUnschedulable(pod, step);
   if (change.called) NoteHeard(pod, step->now_ms());
+}
+
+// K-14: kube-scheduler may have asked about a pod, and been refused, before it is read here that its gate is gone: the
+// next call is one that a pod without a gate hears.
+void Announcements::FollowGate(const Pod& pod, bool was_gated, Step* step) {
+  if (pod.facts.our_gate) return;
+  const bool refused = r_.calls->Of(pod).refused;
+  if (was_gated || !refused) r_.calls->NoteCalled(pod, false);
+  const bool parked = was_gated && refused && pod.state == MemberState::kPending && r_.sources->complete();
+  if (!parked || !r_.gangs->Serves(pod)) return;
+  if (pod.gang == nullptr) return r_.calls->Call(pod, kNoNode, 0, step);
+  const Plan* plan = r_.plans->Of(*pod.gang);
+  const bool claims = plan != nullptr && !plan->committed;
+  if (claims) r_.calls->CallMembers(*pod.gang, *plan, *r_.plans, /*again=*/false, step);
 }
 
 // The pod's own charge, if there is one, follows its new shape.

@@ -27,6 +27,10 @@ class Restarts : public testing::Test {
       store_[RecordName(record)] = record;
       if (record.value.empty()) store_.erase(RecordName(record));
     }
+    for (const Effect& effect : outcome.effects) {
+      const auto* call = std::get_if<CallPod>(&effect);
+      if (call != nullptr && !call->remove_gate) called_.push_back(call->pod.uid);
+    }
     EXPECT_EQ(machine_->CheckInvariants(), absl::OkStatus());
     if (machine_->PlanningDue() && !std::holds_alternative<PlanRound>(command)) Apply(PlanRound{});
     return outcome;
@@ -63,6 +67,8 @@ class Restarts : public testing::Test {
     pod.gang.declaration.groups = std::move(group);
     return pod;
   }
+  // UIDs of the pods that were called since, by more than taking their gates away.
+  std::vector<std::string> TakeCalled() { return std::exchange(called_, {}); }
   PermitReply::Kind Permit(const std::string& uid) {
     const Outcome outcome = Apply(muster::Permit{uid, "n", ++token_});
     return std::get<PermitReply>(outcome.reply).kind;
@@ -73,6 +79,7 @@ class Restarts : public testing::Test {
   MachineSettings settings_;
   std::unique_ptr<Machine> machine_;
   std::map<std::string, Record> store_;
+  std::vector<std::string> called_;
   int64_t now_ms_ = 1'000'000;
   HoldToken token_ = 0;
 };
@@ -322,12 +329,33 @@ TEST_F(Restarts, APodThatWasRefusedWhileTheClusterIsReadIsCalled) {
   Apply(UpsertPod{other});
   Apply(Filter{lone.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
   Apply(ExpectFacts{{"pods"}});
-  const Outcome read = Apply(FactsRead{"pods"});
-  std::vector<std::string> called;
-  for (const Effect& effect : read.effects) {
-    if (const auto* call = std::get_if<CallPod>(&effect)) called.push_back(call->pod.uid);
+  TakeCalled();
+  Apply(FactsRead{"pods"});
+  EXPECT_EQ(TakeCalled(), std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
+}
+
+// K-14: that its gate is gone is read only after kube-scheduler has asked about the pod, and was told to wait. A pod
+// without a gate does not hear a call that takes it away.
+TEST_F(Restarts, APodOfWhichTheGateWentWhileTheClusterIsReadIsCalled) {
+  settings_.fact_sources = {"Kubernetes"};
+  Begin();
+  Apply(UpsertNode{Node()});
+  std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2"), Member("g", "lone")};
+  pods[2].gang = {};
+  for (PodDescription& pod : pods) {
+    pod.scheduler_name = "default-scheduler";
+    pod.our_gate = true;
+    Apply(UpsertPod{pod});
+    Apply(Filter{pod.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
   }
-  EXPECT_EQ(called, std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
+  Apply(ExpectFacts{{"pods"}});
+  Apply(FactsRead{"pods"});
+  for (PodDescription& pod : pods) {
+    pod.our_gate = false;
+    TakeCalled();
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(TakeCalled(), std::vector<std::string>{pod.uid});
+  }
 }
 
 // S-1: the number of a plan means one plan, whichever process made it.

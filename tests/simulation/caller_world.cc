@@ -173,7 +173,6 @@ void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply
   job.asked = false;
   job.next_ms = std::max(job.next_ms, clock_.NowMs() + Roll(1'000));
   if (!reply.ok()) {
-    if (!absl::IsUnavailable(reply.status())) job.confirming = false;
     if (!job.places.empty() && !absl::IsUnavailable(reply.status())) {
       Violate(absl::StrCat("S-2: ", id, " was confirmed, and is told: ", reply.status().ToString()));
     }

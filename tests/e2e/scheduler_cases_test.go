@@ -1,0 +1,549 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const casesFile = "tests/simulation/kube_scheduler_cases.txt"
+
+// quiet is for how long nothing may be heard before a step is over.
+const quiet = 300 * time.Millisecond
+
+// schedulerCase is one case of casesFile: steps, and what is heard in each.
+type schedulerCase struct {
+	name  string
+	steps []schedulerStep
+}
+
+type schedulerStep struct {
+	line  string
+	heard []string
+}
+
+func readCases(path string) (header []string, cases []schedulerCase, err error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	for number, line := range strings.Split(strings.TrimRight(string(text), "\n"), "\n") {
+		name, begins := strings.CutPrefix(line, "case ")
+		switch {
+		case strings.HasPrefix(line, "#"):
+			header = append(header, line)
+		case line == "":
+		case begins:
+			cases = append(cases, schedulerCase{name: name})
+		case len(cases) == 0:
+			return nil, nil, fmt.Errorf("%s:%d: %q stands before the first case", path, number+1, line)
+		case strings.HasPrefix(line, "> "):
+			steps := cases[len(cases)-1].steps
+			if len(steps) == 0 {
+				return nil, nil, fmt.Errorf("%s:%d: nothing is heard before the first step", path, number+1)
+			}
+			steps[len(steps)-1].heard = append(steps[len(steps)-1].heard, line[2:])
+		default:
+			cases[len(cases)-1].steps = append(cases[len(cases)-1].steps, schedulerStep{line: line})
+		}
+	}
+	return header, cases, nil
+}
+
+func writeCases(path string, header []string, cases []schedulerCase) error {
+	out := append([]string{}, header...)
+	for _, one := range cases {
+		out = append(out, "", "case "+one.name)
+		for _, step := range one.steps {
+			out = append(out, step.line)
+			for _, heard := range step.heard {
+				out = append(out, "> "+heard)
+			}
+		}
+	}
+	return os.WriteFile(path, []byte(strings.Join(out, "\n")+"\n"), 0o644)
+}
+
+// scriptedExtender answers kube-scheduler as a case says, and writes down what it is asked.
+type scriptedExtender struct {
+	w *world
+
+	mutex   sync.Mutex
+	heard   []string
+	last    time.Time
+	answers map[string]string        // "filter POD" -> what it is answered
+	held    map[string]chan string   // by pod: what its bind call is answered
+	seen    map[string]podObservable // by pod
+}
+
+type podObservable struct {
+	nominated, reason string
+	ending            bool
+}
+
+func (s *scriptedExtender) hear(line string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.heard = append(s.heard, line)
+	s.last = time.Now()
+}
+
+func (s *scriptedExtender) answer(verb, pod, otherwise string) string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if said, ok := s.answers[verb+" "+pod]; ok {
+		return said
+	}
+	return otherwise
+}
+
+// few names nodes, or says how many.
+func few(nodes []string) string {
+	if len(nodes) > 12 {
+		return fmt.Sprintf("*%d", len(nodes))
+	}
+	sort.Strings(nodes)
+	return strings.Join(nodes, " ")
+}
+
+func (s *scriptedExtender) filter(r *http.Request) any {
+	var args struct {
+		Pod       corev1.Pod
+		NodeNames []string
+	}
+	if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
+		return map[string]any{"Error": err.Error()}
+	}
+	s.hear("filter " + args.Pod.Name + " " + few(append([]string{}, args.NodeNames...)))
+	failed := map[string]string{}
+	for _, node := range args.NodeNames {
+		failed[node] = "scripted"
+	}
+	switch said := s.answer("filter", args.Pod.Name, "all"); said {
+	case "all":
+		return map[string]any{"NodeNames": args.NodeNames}
+	case "none":
+		return map[string]any{"NodeNames": []string{}, "FailedNodes": failed}
+	case "never":
+		return map[string]any{"NodeNames": []string{}, "FailedAndUnresolvableNodes": failed}
+	case "silent":
+		return map[string]any{"NodeNames": []string{}}
+	case "error":
+		return map[string]any{"Error": "scripted"}
+	case "stranger":
+		return map[string]any{"NodeNames": []string{"nobody-offered-this"}}
+	default:
+		left := []string{}
+		for _, node := range args.NodeNames {
+			if node == said {
+				left = append(left, node)
+				delete(failed, node)
+			}
+		}
+		return map[string]any{"NodeNames": left, "FailedNodes": failed}
+	}
+}
+
+func (s *scriptedExtender) preempt(r *http.Request) any {
+	type victims struct {
+		Pods             []struct{ UID string }
+		NumPDBViolations int64
+	}
+	var args struct {
+		Pod                   corev1.Pod
+		NodeNameToMetaVictims map[string]victims
+	}
+	if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
+		return map[string]any{}
+	}
+	names := map[string]string{}
+	for _, pod := range s.w.everyPod() {
+		names[string(pod.UID)] = pod.Name
+	}
+	said := s.answer("preempt", args.Pod.Name, "all")
+	kept := map[string]victims{}
+	var lines []string
+	for node, candidate := range args.NodeNameToMetaVictims {
+		var pods []string
+		for _, victim := range candidate.Pods {
+			pods = append(pods, names[victim.UID])
+		}
+		sort.Strings(pods)
+		lines = append(lines, node+":"+strings.Join(pods, ","))
+		if said == "all" || said == node {
+			kept[node] = candidate
+		}
+	}
+	sort.Strings(lines)
+	s.hear("preempt " + args.Pod.Name + " " + strings.Join(lines, " "))
+	return map[string]any{"NodeNameToMetaVictims": kept}
+}
+
+func (s *scriptedExtender) bind(r *http.Request) any {
+	var args struct{ PodName, PodNamespace, PodUID, Node string }
+	if err := json.NewDecoder(r.Body).Decode(&args); err != nil {
+		return map[string]any{"Error": err.Error()}
+	}
+	s.hear("bind " + args.PodName + " " + args.Node)
+	said := s.answer("bind", args.PodName, "ok")
+	if said == "hold" {
+		released := make(chan string, 1)
+		s.mutex.Lock()
+		s.held[args.PodName] = released
+		s.mutex.Unlock()
+		select {
+		case said = <-released:
+		case <-r.Context().Done():
+			return map[string]any{"Error": "the caller is gone"}
+		}
+	}
+	if said != "ok" {
+		return map[string]any{"Error": "scripted"}
+	}
+	if err := s.w.bindTo(args.PodName, types.UID(args.PodUID), args.Node); err != nil {
+		return map[string]any{"Error": err.Error()}
+	}
+	return map[string]any{"Error": ""}
+}
+
+func (w *world) everyPod() []corev1.Pod {
+	pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
+	w.must(err)
+	return pods.Items
+}
+
+func (w *world) bindTo(pod string, uid types.UID, node string) error {
+	return w.client.CoreV1().Pods(w.namespace).Bind(context.Background(), &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Name: pod, Namespace: w.namespace, UID: uid},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: node},
+	}, metav1.CreateOptions{})
+}
+
+func (s *scriptedExtender) serve(t *testing.T, ports ...int) {
+	mux := http.NewServeMux()
+	for path, answer := range map[string]func(*http.Request) any{"/filter": s.filter, "/preempt": s.preempt, "/bind": s.bind} {
+		mux.HandleFunc(path, func(out http.ResponseWriter, r *http.Request) {
+			out.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(out).Encode(answer(r))
+		})
+	}
+	for _, port := range ports {
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server := &http.Server{Handler: mux}
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(func() { _ = server.Close() })
+	}
+}
+
+// look writes down what can be seen of the pods; what became of one that is not there any more says `gone`.
+func (s *scriptedExtender) look(removed map[string]bool) {
+	there := map[string]bool{}
+	var lines []string
+	for _, pod := range s.w.everyPod() {
+		there[pod.Name] = true
+		now := podObservable{nominated: pod.Status.NominatedNodeName, ending: pod.DeletionTimestamp != nil}
+		for _, condition := range pod.Status.Conditions {
+			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
+				now.reason = condition.Reason
+			}
+		}
+		before := s.seen[pod.Name]
+		// A bound pod's nominated node says nothing any more, and neither does its condition.
+		if now.nominated != before.nominated && pod.Spec.NodeName == "" {
+			lines = append(lines, strings.TrimSpace("nominated "+pod.Name+" "+now.nominated))
+		}
+		if now.ending && !before.ending && !removed[pod.Name] {
+			lines = append(lines, "preempted "+pod.Name)
+		}
+		if now.reason != before.reason && now.reason != "" {
+			lines = append(lines, "says "+pod.Name+" "+now.reason)
+		}
+		s.seen[pod.Name] = now
+	}
+	for name := range s.seen {
+		if !there[name] {
+			ended := s.seen[name].ending
+			delete(s.seen, name)
+			if !removed[name] && !ended {
+				lines = append(lines, "preempted "+name)
+			}
+		}
+	}
+	sort.Strings(lines)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.heard = append(s.heard, lines...)
+}
+
+// settle waits until nothing has been heard for a while.
+func (s *scriptedExtender) settle(since time.Time) {
+	for {
+		s.mutex.Lock()
+		last := s.last
+		s.mutex.Unlock()
+		if last.Before(since) {
+			last = since
+		}
+		left := time.Until(last.Add(quiet))
+		if left <= 0 {
+			return
+		}
+		time.Sleep(left)
+	}
+}
+
+func (s *scriptedExtender) take() []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	heard := s.heard
+	s.heard = nil
+	// Bind calls are made beside the others: one comes at any time behind its own pod's filter.
+	for i := len(heard) - 2; i >= 0; i-- {
+		for j := i; j+1 < len(heard) && strings.HasPrefix(heard[j], "bind ") && !strings.HasPrefix(heard[j+1], "bind ") &&
+			strings.Fields(heard[j])[1] != strings.Fields(heard[j+1])[1]; j++ {
+			heard[j], heard[j+1] = heard[j+1], heard[j]
+		}
+	}
+	return heard
+}
+
+// words are "name", what is named "key=value", and what is neither.
+func words(line string) (plain []string, named map[string]string) {
+	named = map[string]string{}
+	for _, word := range strings.Fields(line) {
+		if key, value, ok := strings.Cut(word, "="); ok {
+			named[key] = value
+		} else {
+			plain = append(plain, word)
+		}
+	}
+	return plain, named
+}
+
+func (w *world) patchPod(name, patch string, subresources ...string) error {
+	_, err := w.client.CoreV1().Pods(w.namespace).Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	return err
+}
+
+func (w *world) patchNode(name, patch string, subresources ...string) error {
+	_, err := w.client.CoreV1().Nodes().Patch(context.Background(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, subresources...)
+	return err
+}
+
+// withPatience gives a pod a class of that priority that never preempts.
+func (w *world) withPatience(value int32) podOption {
+	name, never := fmt.Sprintf("patient%d", value), corev1.PreemptNever
+	_, err := w.client.SchedulingV1().PriorityClasses().Create(context.Background(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Value: value, PreemptionPolicy: &never}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		w.t.Fatal(err)
+	}
+	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
+}
+
+func (w *world) caseNode(name string, named map[string]string, cordoned bool) error {
+	amounts := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(named["cpu"]), corev1.ResourcePods: resource.MustParse("110")}
+	_, err := w.client.CoreV1().Nodes().Create(context.Background(), &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
+		Spec:       corev1.NodeSpec{Unschedulable: cordoned},
+		Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
+	}, metav1.CreateOptions{})
+	return err
+}
+
+func (s *scriptedExtender) do(line string, removed map[string]bool) error {
+	w := s.w
+	plain, named := words(line)
+	has := func(word string) bool {
+		for _, one := range plain {
+			if one == word {
+				return true
+			}
+		}
+		return false
+	}
+	name := ""
+	if len(plain) > 1 {
+		name = plain[1]
+	}
+	isNode := func() bool {
+		_, err := w.client.CoreV1().Nodes().Get(context.Background(), name, metav1.GetOptions{})
+		return err == nil
+	}
+	now := int64(0)
+	switch plain[0] {
+	case "node":
+		return w.caseNode(name, named, has("cordoned"))
+	case "nodes":
+		count, err := strconv.Atoi(plain[2])
+		if err != nil {
+			return err
+		}
+		each(count, func(i int) {
+			if err := w.caseNode(fmt.Sprintf("%s%03d", name, i), named, false); err != nil {
+				w.t.Error(err)
+			}
+		})
+		return nil
+	case "pod":
+		options := []podOption{func(pod *corev1.Pod) {
+			if !has("lingers") {
+				pod.Spec.TerminationGracePeriodSeconds = &now
+			}
+			pod.Spec.NodeName = named["on"]
+		}}
+		if has("gated") {
+			options = append(options, withGate)
+		}
+		if named["priority"] != "" {
+			value, err := strconv.Atoi(named["priority"])
+			if err != nil {
+				return err
+			}
+			options = append(options, w.withPriority(int32(value)))
+			if has("patient") {
+				options = append(options, w.withPatience(int32(value)))
+			}
+		}
+		w.pod(name, named["cpu"], options...)
+		return nil
+	case "remove":
+		if isNode() {
+			return w.client.CoreV1().Nodes().Delete(context.Background(), name, metav1.DeleteOptions{})
+		}
+		removed[name] = true
+		return w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), name, metav1.DeleteOptions{GracePeriodSeconds: &now})
+	case "cordon", "uncordon":
+		return w.patchNode(name, fmt.Sprintf(`{"spec":{"unschedulable":%v}}`, plain[0] == "cordon"))
+	case "grow":
+		return w.patchNode(name, fmt.Sprintf(`{"status":{"capacity":{"cpu":%q},"allocatable":{"cpu":%q}}}`, named["cpu"], named["cpu"]), "status")
+	case "label":
+		if isNode() {
+			return w.patchNode(name, `{"metadata":{"labels":{"new":"label"}}}`)
+		}
+		return w.patchPod(name, `{"metadata":{"labels":{"new":"label"}}}`)
+	case "annotate":
+		return w.patchPod(name, `{"metadata":{"annotations":{"new":"annotation"}}}`)
+	case "status":
+		return w.patchPod(name, `{"status":{"message":"new"}}`, "status")
+	case "ungate":
+		return w.patchPod(name, `{"spec":{"schedulingGates":[]}}`)
+	case "nominate":
+		s.seen[name] = podObservable{nominated: plain[2], reason: s.seen[name].reason}
+		return w.patchPod(name, fmt.Sprintf(`{"status":{"nominatedNodeName":%q}}`, plain[2]), "status")
+	case "bind":
+		return w.bindTo(name, "", plain[2])
+	case "answers":
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.answers[name+" "+plain[2]] = plain[3]
+		return nil
+	case "release":
+		s.mutex.Lock()
+		released := s.held[name]
+		delete(s.held, name)
+		s.mutex.Unlock()
+		if released == nil {
+			return fmt.Errorf("no bind call of pod %s is held", name)
+		}
+		released <- plain[2]
+		return nil
+	case "wait":
+		seconds, err := strconv.Atoi(name)
+		time.Sleep(time.Duration(seconds) * time.Second)
+		return err
+	case "restart":
+		w.scheduler.kill()
+		return w.startScheduler(guard)
+	default:
+		return fmt.Errorf("unknown step %q", plain[0])
+	}
+}
+
+// The real kube-scheduler does what the file says that the simulation's model of it does: whom it asks about what, when
+// it asks again, and whom it preempts.
+func TestKubeSchedulerCases(t *testing.T) {
+	path := filepath.Join(shared.root, casesFile)
+	header, cases, err := readCases(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rewrite := os.Getenv("MUSTER_REWRITE") != ""
+	shared.scheduler.kill()
+	if err := shared.muster.stop(); err != nil {
+		t.Error(err)
+	}
+	shared.scheduler, shared.muster = nil, nil
+	before := []int{shared.extenderPort, shared.bindPort}
+	shared.extenderPort, shared.bindPort = freePort(), freePort()
+	t.Cleanup(func() {
+		shared.scheduler.kill()
+		shared.scheduler = nil
+		shared.extenderPort, shared.bindPort = before[0], before[1]
+	})
+	s := &scriptedExtender{}
+	s.serve(t, shared.extenderPort, shared.bindPort)
+	if err := shared.startScheduler(guard); err != nil {
+		t.Fatal(err)
+	}
+	for i := range cases {
+		one := &cases[i]
+		t.Run(one.name, func(t *testing.T) {
+			w := newWorld(t, shared)
+			s.mutex.Lock()
+			s.w, s.heard, s.answers, s.held, s.seen = w, nil, map[string]string{}, map[string]chan string{}, map[string]podObservable{}
+			s.mutex.Unlock()
+			time.Sleep(quiet) // what went is forgotten by kube-scheduler too
+			t.Cleanup(func() {
+				s.mutex.Lock()
+				defer s.mutex.Unlock()
+				for _, released := range s.held {
+					released <- "error"
+				}
+			})
+			removed := map[string]bool{}
+			for j := range one.steps {
+				step := &one.steps[j]
+				since := time.Now()
+				if err := s.do(step.line, removed); err != nil {
+					t.Fatalf("%s: %v", step.line, err)
+				}
+				if !strings.HasPrefix(step.line, "answers ") {
+					s.settle(since)
+					s.look(removed)
+				}
+				heard := s.take()
+				if rewrite {
+					step.heard = heard
+				} else if strings.Join(heard, "\n") != strings.Join(step.heard, "\n") {
+					t.Errorf("after %q heard\n  %s\nexpected\n  %s", step.line, strings.Join(heard, "\n  "), strings.Join(step.heard, "\n  "))
+				}
+			}
+		})
+	}
+	if rewrite {
+		if err := writeCases(path, header, cases); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
