@@ -344,7 +344,11 @@ BUGS = {
         "!pod.facts.unschedulable.empty() || r_.calls->Of(pod).refused;", "!pod.facts.unschedulable.empty();"),
     "still-read-is-said-once": (
         "state/machine/announcements.cc",
-        "    if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });\n", ""),
+        "  if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });\n", ""),
+    "a-gate-that-went-is-not-followed": (
+        "state/machine/pod_announcements.cc",
+        "  if (was_gated || !refused) r_.calls->NoteCalled(pod, false);\n",
+        "  if (!refused) r_.calls->NoteCalled(pod, false);\n"),
     "kept-node-forgets-its-binding": (
         "state/gangs/gangs.cc",
         "  Mut(pod).facts.node_name = std::move(node_name);\n  NoteFacts(pod.id);\n",

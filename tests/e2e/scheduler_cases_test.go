@@ -474,6 +474,7 @@ func (s *scriptedExtender) do(line string, removed map[string]bool) error {
 		return err
 	case "restart":
 		w.scheduler.kill()
+		defer time.Sleep(2 * time.Second) // it is healthy before it has read everything
 		return w.startScheduler(guard)
 	default:
 		return fmt.Errorf("unknown step %q", plain[0])

@@ -2,14 +2,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "tests/simulation/path_world.h"
 
 namespace muster {
 namespace {
 
-constexpr size_t kAtOnce = 16;  // effects of a process that are under way together
-constexpr int64_t kBackoffMs = 1'000;
+constexpr size_t kAtOnce = 16;            // effects of a process that are under way together
+constexpr int64_t kLongestEndMs = 5'000;  // of a pod that is told to go
 
 }  // namespace
 
@@ -52,14 +53,12 @@ void PathWorld::Do(const Effect& effect) {
   ApiPod& pod = found->second;
   if (call->remove_gate) {
     if (!std::exchange(pod.facts.our_gate, false)) return;
+    if (!call->nominated_node.empty()) pod.facts.nominated_node = call->nominated_node;
   } else {
     pod.facts.called = absl::StrCat(++calls_);
     if (!call->note.empty()) pod.facts.unschedulable = call->note;
   }
   Log(absl::StrCat("pod ", call->pod.uid, " ", pod.facts.name, " is called"));
-  const bool waits = pod.queue == Queue::kGated || pod.queue == Queue::kParked || pod.queue == Queue::kParkedByGuard ||
-                     pod.queue == Queue::kParkedByKube;
-  if (waits) pod.queue = Queue::kActive;
   PodChanged(pod);
 }
 
@@ -67,11 +66,12 @@ bool PathWorld::Bind(const std::string& uid, const std::string& node) {
   const auto found = pods_.find(uid);
   if (found == pods_.end() || !found->second.facts.node_name.empty() || !nodes_.contains(node)) return false;
   ApiPod& pod = found->second;
+  if (pod.facts.deleting) return false;
   Log(absl::StrCat("pod ", uid, " ", pod.facts.name, " is bound to ", node));
   pod.facts.node_name = node;
   pod.facts.phase = PodPhase::kRunning;
   pod.facts.unschedulable.clear();
-  for (const auto& [name, amount] : FreeOn(nodes_.at(node), /*assumed=*/false)) {
+  for (const auto& [name, amount] : FreeOn(nodes_.at(node))) {
     if (amount < 0) Violate(absl::StrCat("Q-7: node ", node, " has ", amount, " of ", name, " left"));
   }
   PodChanged(pod);
@@ -94,129 +94,185 @@ void PathWorld::DoBind(const BindPod& bind) {
 
 // --- kube-scheduler ---
 
-ResourceList PathWorld::FreeOn(const NodeDescription& node, bool assumed) const {
+ResourceList PathWorld::FreeOn(const NodeDescription& node) const {
   ResourceList free = node.allocatable;
   for (const auto& [uid, pod] : pods_) {
-    if (pod.facts.node_name != node.name && !(assumed && pod.assumed == node.name)) continue;
+    if (pod.facts.node_name != node.name) continue;
     free["pods"] -= 1;
     for (const auto& [name, amount] : pod.facts.shape.requests) free[name] -= amount;
   }
   return free;
 }
 
-bool PathWorld::Fits(const ApiPod& pod, const NodeDescription& node) const {
-  if (node.unschedulable) return false;
-  const ResourceList free = FreeOn(node, /*assumed=*/true);
-  for (const auto& [name, amount] : pod.facts.shape.requests) {
-    const auto has = free.find(name);
-    if (has == free.end() || has->second < amount) return false;
-  }
-  return free.at("pods") >= 1;
-}
-
-// One pod at a time: the first by priority, then age.
+// It hears what is new, in its order and later than musterd or earlier, and schedules one pod at a time.
 void PathWorld::SchedulerTurn() {
-  if (asking_) return;
-  ApiPod* next = nullptr;
-  for (auto& [uid, pod] : pods_) {
-    if (pod.queue != Queue::kActive || pod.not_before_ms > clock_.NowMs() || !pod.facts.node_name.empty()) continue;
-    const auto order = [](const ApiPod& p) {
-      return std::tuple(-p.facts.priority, p.not_before_ms, p.facts.created_ms);
-    };
-    if (next == nullptr || order(pod) < order(*next)) next = &pod;
+  for (int i = Roll(6); i > 0 && !news_.empty(); --i) {
+    const std::function<void()> one = std::move(news_.front());
+    news_.pop_front();
+    one();
   }
-  if (next != nullptr) Ask(next);
+  scheduler_->SampleAtLeast(Chance(6) ? 2 : 100);
+  scheduler_->Step(clock_.NowMs());
 }
 
-void PathWorld::Ask(ApiPod* pod) {
-  std::vector<std::string> offered;
-  for (const auto& [name, node] : nodes_) {
-    if (Fits(*pod, node)) offered.push_back(name);
+void PathWorld::StartScheduler() {
+  scheduler_ = std::make_unique<SchedulerModel>(static_cast<SchedulerModel::Surroundings*>(this));
+  news_.clear();
+  for (const auto& [name, node] : nodes_) scheduler_->NodeIs(node, clock_.NowMs());
+  for (const auto& [uid, pod] : pods_) scheduler_->PodIs(pod.facts, clock_.NowMs());
+}
+
+void PathWorld::RestartScheduler() {
+  figures_["fault: kube-scheduler restarts"] += 1;
+  Log("kube-scheduler restarts");
+  for (const auto& [uid, call] : held_) CallerGoes(uid);
+  held_.clear();
+  asked_filter_.reset();
+  asked_preempt_.reset();
+  StartScheduler();
+}
+
+void PathWorld::FailCalls() {
+  if (const auto uid = std::exchange(asked_filter_, std::nullopt); uid.has_value()) {
+    scheduler_->Filtered(*uid, {.error = true}, clock_.NowMs());
   }
-  if (offered.empty()) return Park(pod, Queue::kParkedByKube, "0 nodes are available: insufficient cpu");
-  if (offered.size() > 3 && Chance(6)) {  // a sample (percentageOfNodesToScore)
-    figures_["fault: a sample of nodes is offered"] += 1;
-    std::shuffle(offered.begin(), offered.end(), random_);
-    offered.resize(offered.size() / 2);
+  if (const auto uid = std::exchange(asked_preempt_, std::nullopt); uid.has_value()) {
+    scheduler_->Preempted(*uid, {}, clock_.NowMs());
   }
-  asking_ = true;
-  pod->queue = Queue::kAsked;
-  const std::string uid = pod->facts.uid;
-  const auto offer = std::make_shared<const NodeOffer>(offered);
-  engine_->AskAsync(Filter{uid, offer}, std::chrono::steady_clock::time_point::max(),
-                    [this, life = life_, uid, offered](const absl::StatusOr<Reply>& reply) {
-                      if (life->alive) Answered(uid, offered, reply);
+  for (const auto& [uid, call] : std::exchange(held_, {})) {
+    scheduler_->Bound(uid, call.attempt, false, clock_.NowMs());
+  }
+}
+
+void PathWorld::AskFilter(const std::string& uid, const std::vector<std::string>& nodes) {
+  if (nodes.size() == 2) figures_["fault: a sample of nodes is offered"] += 1;
+  asked_filter_ = uid;
+  engine_->AskAsync(Filter{uid, std::make_shared<const NodeOffer>(nodes)}, std::chrono::steady_clock::time_point::max(),
+                    [this, life = life_, uid, nodes](const absl::StatusOr<Reply>& reply) {
+                      if (life->alive) Filtered(uid, nodes, reply);
                     });
 }
 
-void PathWorld::Answered(const std::string& uid, const std::vector<std::string>& offered,
+void PathWorld::Filtered(const std::string& uid, const std::vector<std::string>& offered,
                          const absl::StatusOr<Reply>& reply) {
-  asking_ = false;
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.queue != Queue::kAsked) return;
-  ApiPod& pod = found->second;
-  if (!reply.ok()) return SendBack(&pod, Queue::kActive);
-  const FilterReply& filter = std::get<FilterReply>(*reply);
-  std::string node = filter.node;
-  if (filter.kind == FilterReply::Kind::kRefuse) {
-    return Park(&pod, Queue::kParked, absl::StrCat("muster: ", filter.reason.text));
-  }
-  if (filter.kind == FilterReply::Kind::kPass) {
-    std::vector<std::string> left;
-    for (const std::string& name : offered) {
-      const auto& guarded = filter.guarded;
-      if (std::find(guarded.begin(), guarded.end(), name) == guarded.end()) left.push_back(name);
+  if (asked_filter_ != uid) return;  // whoever asked is gone
+  asked_filter_.reset();
+  SchedulerModel::FilterAnswer answer;
+  answer.error = !reply.ok();
+  if (reply.ok()) {
+    const FilterReply& filter = std::get<FilterReply>(*reply);
+    answer.words = absl::StrCat("muster: ", filter.reason.text);
+    const bool one = filter.kind == FilterReply::Kind::kOneNode;
+    for (const std::string& node : offered) {
+      const bool left = one ? node == filter.node
+                            : filter.kind == FilterReply::Kind::kPass && !absl::c_linear_search(filter.guarded, node);
+      (left ? answer.nodes : answer.hopeless).push_back(node);
     }
-    if (left.empty()) return Park(&pod, Queue::kParkedByGuard, absl::StrCat("muster: ", filter.reason.text));
-    node = left[static_cast<size_t>(Roll(static_cast<int>(left.size())))];
-  } else if (std::find(offered.begin(), offered.end(), node) == offered.end()) {
-    return Violate(absl::StrCat("K-6: pod ", uid, " is sent to ", node, ", which was not offered"));
+    if (one && answer.nodes.empty()) {
+      Violate(absl::StrCat("K-6: pod ", uid, " is sent to ", filter.node, ", which was not offered"));
+    }
   }
-  pod.assumed = node;
-  pod.queue = Queue::kHeld;
+  scheduler_->Filtered(uid, answer, clock_.NowMs());
+}
+
+void PathWorld::AskPreempt(const std::string& uid, const SchedulerModel::Victims& victims) {
+  asked_preempt_ = uid;
+  Preempt question{.uid = uid};
+  for (const auto& [node, pods] : victims) question.candidates.push_back({node, pods});
+  const auto pod = pods_.find(uid);
+  question.names_gang = pod != pods_.end() && pod->second.facts.gang.in_gang();
+  engine_->AskAsync(std::move(question), std::chrono::steady_clock::time_point::max(),
+                    [this, life = life_, uid, victims](const absl::StatusOr<Reply>& reply) {
+                      if (!life->alive || asked_preempt_ != uid) return;
+                      asked_preempt_.reset();
+                      std::vector<std::string> nodes;
+                      if (reply.ok()) nodes = std::get<PreemptReply>(*reply).nodes;
+                      CheckPreemption(uid, victims, nodes);
+                      scheduler_->Preempted(uid, nodes, clock_.NowMs());
+                    });
+}
+
+// K-9: nobody is evicted for a gang that may not start, and no gang is left with less than it needs.
+void PathWorld::CheckPreemption(const std::string& uid, const SchedulerModel::Victims& victims,
+                                const std::vector<std::string>& nodes) {
+  const auto preemptor = pods_.find(uid);
+  if (nodes.empty() || preemptor == pods_.end()) return;
+  const Job& job = jobs_[preemptor->second.job];
+  const bool strict = job.declaration.mode != GangMode::kNonStrict;  // else its members come one by one
+  if (!job.gang.empty() && strict && job.minimum > 1 && !job.decided) {
+    Violate(absl::StrCat("K-9: member ", uid, " of ", job.gang, ", which has not started, may preempt"));
+  }
+  if (!watch_.empty()) return;  // there is something that it cannot know yet
+  for (const std::string& node : nodes) {
+    std::map<size_t, int32_t> left;
+    for (const auto& [other_uid, other] : pods_) {
+      if (other.facts.deleting || other.facts.node_name.empty()) continue;
+      const bool victim = absl::c_linear_search(victims.at(node), other_uid);
+      left[other.job] += victim ? 0 : 1;
+    }
+    for (const std::string& victim : victims.at(node)) {
+      const auto pod = pods_.find(victim);
+      if (pod == pods_.end() || pod->second.facts.deleting) continue;
+      const Job& loses = jobs_[pod->second.job];
+      if (loses.gang.empty() || loses.minimum <= 1 || left[pod->second.job] >= loses.minimum) continue;
+      Violate(absl::StrCat("K-9: taking ", victim, " leaves ", loses.gang, " with ", left[pod->second.job], " of ",
+                           loses.minimum));
+    }
+  }
+}
+
+void PathWorld::AskBind(const std::string& uid, const std::string& node, int64_t attempt) {
   const absl::StatusOr<HoldToken> token =
       engine_->Hold(muster::Bind{uid, node}, [this, life = life_, uid](const HoldAnswer& answer) {
         if (life->alive) HoldEnded(uid, answer);
       });
-  if (!token.ok()) return SendBack(&pod, Queue::kActive);
-  pod.token = *token;
+  if (!token.ok()) return scheduler_->Bound(uid, attempt, false, clock_.NowMs());
+  held_[uid] = {attempt, *token};
 }
 
 void PathWorld::HoldEnded(const std::string& uid, const HoldAnswer& answer) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.queue != Queue::kHeld || found->second.token != answer.token) return;
-  if (!answer.permitted) return SendBack(&found->second, Queue::kActive);
-  if (found->second.facts.node_name.empty()) {
+  const auto call = held_.find(uid);
+  if (call == held_.end() || call->second.token != answer.token) return;
+  const int64_t attempt = held_.extract(call).mapped().attempt;
+  const auto pod = pods_.find(uid);
+  if (answer.permitted && pod != pods_.end() && pod->second.facts.node_name.empty()) {
     Violate(absl::StrCat("K-4: the bind call of pod ", uid, " succeeds, and the pod is not bound"));
   }
+  scheduler_->Bound(uid, attempt, answer.permitted, clock_.NowMs());
 }
 
-// It is not assumed any more, and comes again after its back-off.
-void PathWorld::SendBack(ApiPod* pod, Queue queue) {
-  pod->assumed.clear();
-  pod->token = 0;
-  pod->queue = queue;
-  pod->tries = std::min(pod->tries + 1, 4);
-  pod->not_before_ms = clock_.NowMs() + (kBackoffMs << pod->tries) / 2;
-  Unpark(/*guarded=*/false);
+void PathWorld::CallerGoes(const std::string& uid) {
+  engine_->Announce(EndHold{uid, held_.at(uid).token}).IgnoreError();
 }
 
-void PathWorld::Park(ApiPod* pod, Queue queue, absl::string_view message) {
-  pod->queue = queue;
-  const std::string says = absl::StrCat("0/", nodes_.size(), " nodes are available: ", message);
-  if (pod->facts.unschedulable == says) return;
-  Log(absl::StrCat("pod ", pod->facts.uid, " ", pod->facts.name, " is refused: ", message));
-  pod->facts.unschedulable = says;
-  PodChanged(*pod);
+// --- what kube-scheduler writes ---
+
+void PathWorld::SayUnschedulable(const std::string& uid, const std::string& reason, const std::string& message) {
+  const auto pod = pods_.find(uid);
+  const std::string says = reason == "Unschedulable" ? message : "";
+  if (pod == pods_.end() || pod->second.facts.unschedulable == says || !pod->second.facts.node_name.empty()) return;
+  if (Chance(30)) return;  // it is not tried again
+  Log(absl::StrCat("pod ", uid, " ", pod->second.facts.name, " says: ", says));
+  pod->second.facts.unschedulable = says;
+  PodChanged(pod->second);
 }
 
-// As measured with kube-scheduler 1.35: a pod that goes, or is assumed no more, lets those come again that its own
-// filters refused; one that had a node also those that were kept off guarded nodes. A refused member comes when called.
-void PathWorld::Unpark(bool guarded) {
-  for (auto& [uid, pod] : pods_) {
-    if (pod.queue == Queue::kParkedByKube || (guarded && pod.queue == Queue::kParkedByGuard))
-      pod.queue = Queue::kActive;
-  }
+void PathWorld::Nominate(const std::string& uid, const std::string& node) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end() || pod->second.facts.nominated_node == node) return;
+  pod->second.facts.nominated_node = node;
+  PodChanged(pod->second);
+}
+
+void PathWorld::Delete(const std::string& uid) {
+  const auto pod = pods_.find(uid);
+  if (pod == pods_.end() || pod->second.facts.deleting) return;
+  figures_["pods preempted"] += 1;
+  if (pod->second.facts.node_name.empty()) return RemovePod(uid, "preempted");
+  pod->second.facts.deleting = true;
+  pod->second.gone_ms = clock_.NowMs() + Roll(kLongestEndMs);
+  Log(absl::StrCat("pod ", uid, " ", pod->second.facts.name, " is preempted"));
+  PodChanged(pod->second);
 }
 
 }  // namespace muster

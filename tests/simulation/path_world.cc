@@ -26,6 +26,7 @@ PathWorld::PathWorld(uint64_t seed) : SimWorld(seed) {
     if (Roll(2) == 0) node.allocatable["nvidia.com/gpu"] = 4;
     nodes_[node.name] = node;
   }
+  StartScheduler();
   Start();
 }
 
@@ -39,8 +40,7 @@ void PathWorld::Run(int turns) {
   while (!absent_.empty()) NodeBack(absent_.begin()->first);
   for (auto& [name, node] : nodes_) {
     if (!std::exchange(node.unschedulable, false)) continue;
-    watch_.emplace_back(UpsertNode{node});
-    Unpark(/*guarded=*/false);
+    NodeChanged(node);
   }
   const int64_t end = clock_.NowMs() + kPatienceMs;
   while (violation_.empty() && !AllRest()) {
@@ -55,11 +55,11 @@ void PathWorld::Run(int turns) {
       }
     }
     const EngineStats stats = engine_->stats();
-    Log(absl::StrCat("watch ", watch_.size(), ", api ", api_.size(), asking_ ? ", asking" : "", ", mailbox ",
+    Log(absl::StrCat("watch ", watch_.size(), ", api ", api_.size(), asked_filter_ ? ", asking" : "", ", mailbox ",
                      stats.mailbox_depth, ", store waits for ", stats.store_waiting, " ", stats.store_trouble));
     for (const auto& [uid, pod] : pods_) {
-      Log(absl::StrCat("pod ", uid, " ", pod.facts.name, " queue ", static_cast<int>(pod.queue), " on ",
-                       pod.facts.node_name, " assumed ", pod.assumed, " not before ", pod.not_before_ms));
+      Log(absl::StrCat("pod ", uid, " ", pod.facts.name, " on \"", pod.facts.node_name,
+                       "\": ", scheduler_->Describe(uid)));
     }
     Violate(absl::StrCat("P-6: nothing goes wrong any more, and these never start or end:", waits));
   }
@@ -122,16 +122,21 @@ void PathWorld::Turn() {
   if (Chance(1'500)) Crash("between two turns");
   if (Chance(4'000)) LoseWatch();
   if (Chance(3'000)) NodeFault();
+  if (Chance(6'000)) RestartScheduler();
 }
 
 void PathWorld::PassTime() {
   clock_.Pass(Roll(40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60));
   EndJobs();
-  // A caller of bind that has waited long enough goes.
-  for (auto& [uid, pod] : pods_) {
-    if (pod.queue != Queue::kHeld || !Chance(200)) continue;
+  EndPods();
+  std::vector<std::string> go;
+  for (const auto& [uid, call] : held_) {
+    if (Chance(200)) go.push_back(uid);
+  }
+  for (const std::string& uid : go) {
     figures_["fault: a held call's caller goes"] += 1;
-    engine_->Announce(EndHold{uid, pod.token}).IgnoreError();
+    CallerGoes(uid);
+    scheduler_->Bound(uid, held_.extract(uid).mapped().attempt, false, clock_.NowMs());
   }
 }
 
@@ -191,7 +196,6 @@ void PathWorld::MakePod(size_t j, int32_t member) {
     pod.facts.gang.declares = true;
     pod.facts.gang.declaration = job.declaration;
   }
-  pod.queue = job.gated ? Queue::kGated : Queue::kActive;
   const std::string uid = pod.facts.uid;
   PodChanged(pods_.emplace(uid, std::move(pod)).first->second);
 }
@@ -200,13 +204,28 @@ void PathWorld::RemovePod(const std::string& uid, const char* why) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   Log(absl::StrCat("pod ", uid, " ", found->second.facts.name, " goes: ", why));
-  const bool assigned = !found->second.facts.node_name.empty();
   pods_.erase(found);
   watch_.emplace_back(muster::RemovePod{uid});
-  if (assigned) Unpark(/*guarded=*/true);
+  news_.emplace_back([this, uid] { scheduler_->PodGone(uid, clock_.NowMs()); });
 }
 
-void PathWorld::PodChanged(const ApiPod& pod) { watch_.emplace_back(UpsertPod{pod.facts}); }
+void PathWorld::PodChanged(const ApiPod& pod) {
+  watch_.emplace_back(UpsertPod{pod.facts});
+  news_.emplace_back([this, facts = pod.facts] { scheduler_->PodIs(facts, clock_.NowMs()); });
+}
+
+void PathWorld::NodeChanged(const NodeDescription& node) {
+  watch_.emplace_back(UpsertNode{node});
+  news_.emplace_back([this, node] { scheduler_->NodeIs(node, clock_.NowMs()); });
+}
+
+void PathWorld::EndPods() {
+  std::vector<std::string> over;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.facts.deleting && pod.gone_ms <= clock_.NowMs()) over.push_back(uid);
+  }
+  for (const std::string& uid : over) RemovePod(uid, "it has ended");
+}
 
 // Jobs end when they have run for a while; controllers make again what is gone.
 void PathWorld::EndJobs() {
@@ -259,17 +278,11 @@ void PathWorld::Crash(const char* when) {
   for (const Effect& effect : std::exchange(api_, {})) {
     if (const auto* bind = std::get_if<BindPod>(&effect); bind != nullptr && Roll(2) == 0) ghosts_.push_back(*bind);
   }
-  // Calls to it fail: kube-scheduler sends those pods back.
-  asking_ = false;
-  for (auto& [uid, pod] : pods_) {
-    if (pod.queue == Queue::kAsked || pod.queue == Queue::kHeld) SendBack(&pod, Queue::kActive);
-  }
+  FailCalls();
   if (Roll(3) == 0) clock_.Pass(Roll(30'000));
   if (Roll(4) == 0) {
     figures_["fault: kube-scheduler restarts too"] += 1;
-    for (auto& [uid, pod] : pods_) {
-      if (pod.facts.node_name.empty() && pod.queue != Queue::kGated) pod.queue = Queue::kActive;
-    }
+    StartScheduler();
   }
   Start();
 }
@@ -301,14 +314,14 @@ void PathWorld::NodeFault() {
   if (Roll(3) != 0 || nodes_.size() < 3) {
     it->second.unschedulable = !it->second.unschedulable;
     figures_["fault: a node is cordoned, or not any more"] += 1;
-    watch_.emplace_back(UpsertNode{it->second});
-    return Unpark(/*guarded=*/false);
+    return NodeChanged(it->second);
   }
   figures_["fault: a node leaves"] += 1;
   Log(absl::StrCat("node ", name, " leaves"));
   absent_[name] = it->second;
   nodes_.erase(it);
   watch_.emplace_back(RemoveNode{name});
+  news_.emplace_back([this, name] { scheduler_->NodeGone(name, clock_.NowMs()); });
   std::vector<std::string> there;
   for (const auto& [uid, pod] : pods_) {
     if (pod.facts.node_name == name) there.push_back(uid);
@@ -320,8 +333,7 @@ void PathWorld::NodeBack(std::string name) {
   Log(absl::StrCat("node ", name, " is back"));
   nodes_[name] = absent_.at(name);
   absent_.erase(name);
-  watch_.emplace_back(UpsertNode{nodes_.at(name)});
-  Unpark(/*guarded=*/false);
+  NodeChanged(nodes_.at(name));
 }
 
 // The watch broke: what it would have told is lost, and the informer lists again.

@@ -10,17 +10,21 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "tests/simulation/scheduler_model.h"
 #include "tests/simulation/sim_world.h"
 
 namespace muster {
 
-class PathWorld : public SimWorld {
+class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
  public:
   explicit PathWorld(uint64_t seed);
 
@@ -28,16 +32,15 @@ class PathWorld : public SimWorld {
   void Run(int turns);
 
  private:
-  enum class Queue { kGated, kActive, kAsked, kHeld, kParked, kParkedByGuard, kParkedByKube };
   struct ApiPod {
     PodDescription facts;
     size_t job = 0;
     int32_t member = 0;
-    // As kube-scheduler has it.
-    Queue queue = Queue::kActive;
-    int64_t not_before_ms = 0;
-    int32_t tries = 0;
-    std::string assumed;
+    int64_t gone_ms = 0;  // deleting: when it ends
+  };
+  // A bind call that kube-scheduler waits for.
+  struct HeldCall {
+    int64_t attempt = 0;
     HoldToken token = 0;
   };
   struct Job {
@@ -59,6 +62,8 @@ class PathWorld : public SimWorld {
   void MakePod(size_t job, int32_t member);
   void RemovePod(const std::string& uid, const char* why);
   void PodChanged(const ApiPod& pod);
+  // Pods that were told to go end when they are through with it.
+  void EndPods();
   void EndJobs();
   void Start();
   void Crash(const char* when);
@@ -67,6 +72,7 @@ class PathWorld : public SimWorld {
   // One is cordoned or not any more, leaves with its pods, or is back.
   void NodeFault();
   void NodeBack(std::string name);
+  void NodeChanged(const NodeDescription& node);
   void PassTime();
   void Tell();
   [[nodiscard]] bool AllRest() const;
@@ -85,14 +91,25 @@ class PathWorld : public SimWorld {
 
   // --- kube-scheduler (path_parts.cc) ---
   void SchedulerTurn();
-  void Ask(ApiPod* pod);
-  void Answered(const std::string& uid, const std::vector<std::string>& offered, const absl::StatusOr<Reply>& reply);
+  // It begins anew, and reads everything again.
+  void StartScheduler();
+  void RestartScheduler();
+  // musterd is gone: what was asked fails.
+  void FailCalls();
+  void AskFilter(const std::string& uid, const std::vector<std::string>& nodes) override;
+  void AskPreempt(const std::string& uid, const SchedulerModel::Victims& victims) override;
+  void AskBind(const std::string& uid, const std::string& node, int64_t attempt) override;
+  void SayUnschedulable(const std::string& uid, const std::string& reason, const std::string& message) override;
+  void Nominate(const std::string& uid, const std::string& node) override;
+  void Delete(const std::string& uid) override;
+  int Roll(int sides) override { return SimWorld::Roll(sides); }
+  void Filtered(const std::string& uid, const std::vector<std::string>& offered, const absl::StatusOr<Reply>& reply);
+  void CheckPreemption(const std::string& uid, const SchedulerModel::Victims& victims,
+                       const std::vector<std::string>& nodes);
   void HoldEnded(const std::string& uid, const HoldAnswer& answer);
-  void SendBack(ApiPod* pod, Queue queue);
-  void Park(ApiPod* pod, Queue queue, absl::string_view message);
-  void Unpark(bool guarded);
-  [[nodiscard]] bool Fits(const ApiPod& pod, const NodeDescription& node) const;
-  [[nodiscard]] ResourceList FreeOn(const NodeDescription& node, bool assumed) const;
+  // Whoever waits for the answer of a bind call goes, for a while or for ever.
+  void CallerGoes(const std::string& uid);
+  [[nodiscard]] ResourceList FreeOn(const NodeDescription& node) const;
 
   std::map<std::string, NodeDescription> nodes_;
   std::map<std::string, NodeDescription> absent_;
@@ -108,7 +125,13 @@ class PathWorld : public SimWorld {
   std::set<std::string> told_;  // UIDs that it was told of
   std::deque<Effect> api_;      // on the way to the API server
   std::deque<BindPod> ghosts_;  // sent by a process that is gone
-  bool asking_ = false;         // kube-scheduler waits for a filter's answer
+
+  std::unique_ptr<SchedulerModel> scheduler_;
+  std::deque<std::function<void()>> news_;  // that kube-scheduler has not heard yet
+  // What it has asked, filter or preempt, and waits for.
+  std::optional<std::string> asked_filter_;
+  std::optional<std::string> asked_preempt_;
+  std::map<std::string, HeldCall> held_;  // by UID
 };
 
 }  // namespace muster
