@@ -345,6 +345,10 @@ BUGS = {
     "still-read-is-said-once": (
         "state/machine/announcements.cc",
         "  if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });\n", ""),
+    "evictions-rest-on-what-is-not-kept": (
+        "state/machine/machine.cc",
+        "  if (reply.nodes.empty()) return step->Tell(std::move(reply));\n",
+        "  return step->Tell(std::move(reply));\n"),
     "a-gate-that-went-is-not-followed": (
         "state/machine/pod_announcements.cc",
         "  if (was_gated || !refused) r_.calls->NoteCalled(pod, false);\n",

@@ -230,18 +230,21 @@ PreemptReply KubeScheduler::OnPreempt(const Preempt& question) const {
   return reply;
 }
 
-// True when taking these pods away would leave a running gang with less than its minimum, or take part of one that is
-// starting.
+// True when taking these pods away would leave a gang with less than its minimum.
 bool KubeScheduler::BreaksGang(const std::vector<std::string>& victims) const {
   absl::btree_map<const Gang*, int32_t> lost;
   for (const std::string& uid : victims) {
     const Pod* pod = r_.gangs->FindPod(uid);
     if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 1) continue;
     if (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted) return true;
-    if (pod->state == MemberState::kBound || pod->state == MemberState::kRunning) ++lost[pod->gang];
+    // Also of one that is not there yet: kube-scheduler assumes it, its bind call is on the way.
+    lost[pod->gang] += pod->state == MemberState::kBound || pod->state == MemberState::kRunning ? 1 : 0;
   }
   return std::any_of(lost.begin(), lost.end(), [](const auto& entry) {
-    return entry.first->active() - entry.second < entry.first->rules.min_member;
+    // A member that is being bound is not there yet, and may never be.
+    const Gang& gang = *entry.first;
+    const int32_t there = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
+    return there - entry.second < gang.rules.min_member;
   });
 }
 

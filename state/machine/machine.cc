@@ -178,7 +178,11 @@ void Machine::On(const Filter& command, Step* step) { step->Tell(kube_scheduler_
 
 void Machine::On(const Bind& command, Step* step) { kube_scheduler_.OnBind(command, step); }
 
-void Machine::On(const Preempt& command, Step* step) { step->Tell(kube_scheduler_.OnPreempt(command)); }
+void Machine::On(const Preempt& command, Step* step) {
+  PreemptReply reply = kube_scheduler_.OnPreempt(command);
+  if (reply.nodes.empty()) return step->Tell(std::move(reply));
+  step->Answer(std::move(reply));  // K-9: somebody is evicted for it: what it rests on is durable first
+}
 
 void Machine::On(const PreFilter& command, Step* step) { step->Tell(verbs_.OnPreFilter(command, step->now_ms())); }
 
