@@ -46,7 +46,8 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
 // on his way there: kube-scheduler knows nothing of him once it has forgotten its call.
 bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
   const absl::Span<const Ledger::Promise> promises = r_.ledger->PromisedOn(node);
-  if (promises.empty() && !r_.ledger->going().contains(node)) return false;
+  const bool going = r_.ledger->going().contains(node) || r_.ledger->unheard().contains(node);
+  if (promises.empty() && !going) return false;
   if (r_.cluster->pod_class(pod.cls).request.FitsIn(r_.cluster->node(node).free)) return false;
   ResourceSum yielded;
   bool some = false;
@@ -67,7 +68,8 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   const std::vector<NodeId>& promised = r_.ledger->promised();
   // Whichever are fewer: the nodes that are promised, or those that are offered.
   const auto& going = r_.ledger->going();
-  if (offer.size() < promised.size() + going.size()) {
+  const auto& unheard = r_.ledger->unheard();
+  if (offer.size() < promised.size() + going.size() + unheard.size()) {
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
       if (node != kNoNode && Guarded(pod, node)) reply.guarded.push_back(name);
@@ -80,6 +82,9 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
     for (const NodeId node : promised) look(node);
     for (const auto& [node, pods] : going) {
       if (r_.ledger->PromisedOn(node).empty()) look(node);
+    }
+    for (const auto& [node, until_ms] : unheard) {
+      if (r_.ledger->PromisedOn(node).empty() && !going.contains(node)) look(node);
     }
   }
   if (!std::is_sorted(reply.guarded.begin(), reply.guarded.end())) {

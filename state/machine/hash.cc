@@ -285,6 +285,12 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   if (!hasher.canonical()) hasher.Add(plans_.next_id());
   hasher.Add(planning_.Due());
   hasher.AddTime(kube_scheduler_.refusals_until_ms());
+  std::map<std::string, int64_t> unheard;
+  for (const auto& [node, until_ms] : ledger_.unheard()) unheard[cluster_.node(node).facts.name] = until_ms;
+  for (const auto& [name, until_ms] : unheard) {
+    hasher.Add(name);
+    hasher.AddTime(until_ms);
+  }
   AddNames(nominations_.uids(), &hasher);
   AddNames(calls_.Guarded(), &hasher);
   hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));

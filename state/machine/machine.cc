@@ -86,6 +86,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
   Step step(now_ms_, outcome);
   const bool reading = !sources_.complete();
+  ledger_.ForgetUnheard(now_ms_);
   std::visit([&](const auto& specific) { On(specific, &step); }, command);
   settling_.SettleTouched(&step);
   // K-13: what a start that was interrupted still needs is reserved before anybody may ask for it.
@@ -225,7 +226,9 @@ void Machine::On(const PostBind& command, Step* step) {
 
 void Machine::On(const EndHold& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
-  if (pod == nullptr || !barrier_.DropHold(*pod, command.token)) return;
+  if (pod == nullptr) return;
+  bindings_.NoteCallerGone(*pod, now_ms_);
+  if (!barrier_.DropHold(*pod, command.token)) return;
   const Reason gone{ReasonCode::kGone, "the caller is gone"};
   step->EndHold(command.token, false, gone);
   // A committed pod is bound even if nobody listens any more.

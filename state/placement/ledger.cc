@@ -35,6 +35,11 @@ void Ledger::NoteThere(int32_t pod) {
   if (--at->second == 0) going_.erase(at);
 }
 
+void Ledger::ForgetUnheard(int64_t now_ms) {
+  for (auto at = unheard_.begin(); at != unheard_.end();)
+    at = at->second <= now_ms ? unheard_.erase(at) : std::next(at);
+}
+
 void Ledger::DischargePod(int32_t pod, bool gained) {
   const PodCharge charge = pods_.Of(pod);
   if (charge.node == kNoNode) return;

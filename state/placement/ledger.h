@@ -11,6 +11,7 @@
 #include <tuple>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
@@ -51,6 +52,12 @@ class Ledger {
   // How many are on their way there; nodes to which nobody is are absent.
   [[nodiscard]] const absl::flat_hash_map<NodeId, int32_t>& going() const { return going_; }
 
+  // Somebody was bound there and nobody waited for the answer: kube-scheduler, which no longer assumes him, reads it
+  // from its own watch, and that may be later than ours. Until `until_ms` he counts as on his way.
+  void NoteUnheard(NodeId node, int64_t until_ms) { unheard_[node] = until_ms; }
+  void ForgetUnheard(int64_t now_ms);
+  [[nodiscard]] const absl::btree_map<NodeId, int64_t>& unheard() const { return unheard_; }
+
   // --- claims ---
   // Takes over `pods` places that a statement reserved.
   void TakeOver(int32_t claim, NodeId node, ClassId cls, int32_t pods);
@@ -71,7 +78,7 @@ class Ledger {
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Ledger::pods_, &Ledger::going_, &Ledger::promises_, &Ledger::promised_, &Ledger::changed_,
-                      &Ledger::is_changed_, &Ledger::removed_);
+                      &Ledger::is_changed_, &Ledger::removed_, &Ledger::unheard_);
   }
 
  private:
@@ -85,6 +92,7 @@ class Ledger {
   Cluster* cluster_;
   ById<PodCharge> pods_;
   absl::flat_hash_map<NodeId, int32_t> going_;
+  absl::btree_map<NodeId, int64_t> unheard_;
   ById<Promises> promises_;  // by NodeId
   std::vector<NodeId> promised_;
   std::vector<NodeId> changed_;

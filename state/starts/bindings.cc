@@ -14,6 +14,7 @@ constexpr int64_t kFirstRetryMs = 100;
 constexpr int64_t kLongestRetryMs = 5'000;
 // A commit needs this much time before the callers give up, so that every binding can be sent and answered.
 constexpr int64_t kCommitSpareMs = 10'000;
+constexpr int64_t kUnheardMs = 10'000;  // kube-scheduler's watch is not further behind
 
 // After so many attempts, at least one.
 int64_t RetryDelayMs(int32_t attempts) {
@@ -182,6 +183,7 @@ void Bindings::NoteBound(const Pod& pod, Step* step) {
                     step);
   }
   ForgetCommit(pod, step);
+  if (as_asked && r_.barrier->Of(pod).holds.empty()) NoteUnheard(pod, step->now_ms());
   r_.ledger->NoteThere(pod.id);
   states_[pod.id].failures = 0;
   if (Binding& binding = states_[pod.id].binding; binding.phase == BindingPhase::kPending) {
@@ -195,6 +197,15 @@ void Bindings::NoteBound(const Pod& pod, Step* step) {
   r_.claims->UseNode(pod, step);  // not before: with its last charge a node that is gone is forgotten
   r_.deadlines->Look(pod.id);
   r_.repair->EvictLate(pod, step);
+}
+
+void Bindings::NoteUnheard(const Pod& pod, int64_t now_ms) {
+  const NodeId node = r_.ledger->ChargeOf(pod.id).node;
+  if (node != kNoNode) r_.ledger->NoteUnheard(node, now_ms + kUnheardMs);
+}
+
+void Bindings::NoteCallerGone(const Pod& pod, int64_t now_ms) {
+  if (!pod.facts.node_name.empty()) NoteUnheard(pod, now_ms);
 }
 
 // A pod that is bound needs its slot no more.

@@ -69,6 +69,8 @@ class Bindings {
   }
   // How often in a row the pod could not be bound (G-14).
   [[nodiscard]] int32_t FailuresInARow(const Pod& pod) const { return states_.Of(pod.id).failures; }
+  // Somebody who waited for the pod's bind call to end is gone.
+  void NoteCallerGone(const Pod& pod, int64_t now_ms);
   // The name of the node that a committed pod goes to.
   [[nodiscard]] const std::string& CommittedTo(const Pod& pod) const {
     return Of(pod).phase == BindingPhase::kPending ? Of(pod).node : PermissionOf(pod).node;
@@ -143,6 +145,8 @@ class Bindings {
   void PermitWaiting(const Gang& gang, int64_t start, Step* step);
   void BeginPermit(const Pod& pod, Step* step);
   void NoteBound(const Pod& pod, Step* step);
+  // Nobody tells kube-scheduler that the pod is bound.
+  void NoteUnheard(const Pod& pod, int64_t now_ms);
   void LeaveSlot(const Pod& pod, Step* step);
   void Fail(const Pod& pod, absl::string_view message, Step* step);
   void RecordStart(const Group& gangs, int64_t plan, int64_t deadline_ms, Step* step);
