@@ -106,13 +106,17 @@ ResourceList PathWorld::FreeOn(const NodeDescription& node) const {
 
 // It hears what is new, in its order and later than musterd or earlier, and schedules one pod at a time.
 void PathWorld::SchedulerTurn() {
-  for (int i = Roll(6); i > 0 && !news_.empty(); --i) {
+  HearNews(static_cast<size_t>(Roll(6)));
+  scheduler_->SampleAtLeast(Chance(6) ? 2 : 100);
+  scheduler_->Step(clock_.NowMs());
+}
+
+void PathWorld::HearNews(size_t count) {
+  for (; count > 0 && !news_.empty(); --count) {
     const std::function<void()> one = std::move(news_.front());
     news_.pop_front();
     one();
   }
-  scheduler_->SampleAtLeast(Chance(6) ? 2 : 100);
-  scheduler_->Step(clock_.NowMs());
 }
 
 void PathWorld::StartScheduler() {
@@ -182,41 +186,51 @@ void PathWorld::AskPreempt(const std::string& uid, const SchedulerModel::Victims
   const auto pod = pods_.find(uid);
   question.names_gang = pod != pods_.end() && pod->second.facts.gang.in_gang();
   engine_->AskAsync(std::move(question), std::chrono::steady_clock::time_point::max(),
-                    [this, life = life_, uid, victims](const absl::StatusOr<Reply>& reply) {
+                    [this, life = life_, uid](const absl::StatusOr<Reply>& reply) {
                       if (!life->alive || asked_preempt_ != uid) return;
                       asked_preempt_.reset();
                       std::vector<std::string> nodes;
                       if (reply.ok()) nodes = std::get<PreemptReply>(*reply).nodes;
-                      CheckPreemption(uid, victims, nodes);
+                      CheckPreemptor(uid, nodes);
                       scheduler_->Preempted(uid, nodes, clock_.NowMs());
                     });
 }
 
-// K-9: nobody is evicted for a gang that may not start, and no gang is left with less than it needs.
-void PathWorld::CheckPreemption(const std::string& uid, const SchedulerModel::Victims& victims,
-                                const std::vector<std::string>& nodes) {
+// K-9: nobody is evicted for a gang that does not start.
+void PathWorld::CheckPreemptor(const std::string& uid, const std::vector<std::string>& nodes) {
   const auto preemptor = pods_.find(uid);
   if (nodes.empty() || preemptor == pods_.end()) return;
   const Job& job = jobs_[preemptor->second.job];
   const bool strict = job.declaration.mode != GangMode::kNonStrict;  // else its members come one by one
-  if (!job.gang.empty() && strict && job.minimum > 1 && !job.decided) {
-    Violate(absl::StrCat("K-9: member ", uid, " of ", job.gang, ", which has not started, may preempt"));
+  if (job.gang.empty() || !strict || job.minimum <= 1 || job.decided) return;
+  Violate(absl::StrCat("K-9: member ", uid, " of ", job.gang, ", which has not started, may preempt"));
+}
+
+void PathWorld::Applied(const Command& command, int64_t now_ms, const Outcome& outcome) {
+  SimWorld::Applied(command, now_ms, outcome);
+  if (const auto* question = std::get_if<Preempt>(&command)) {
+    CheckVictims(*question, std::get<PreemptReply>(outcome.reply).nodes);
   }
-  if (!watch_.empty()) return;  // there is something that it cannot know yet
-  for (const std::string& node : nodes) {
+}
+
+// K-9: no gang is left with less than it needs, as far as the process knows at the time.
+void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::string>& nodes) {
+  for (const PreemptCandidate& candidate : question.candidates) {
+    if (!absl::c_linear_search(nodes, candidate.node)) continue;
     std::map<size_t, int32_t> left;
-    for (const auto& [other_uid, other] : pods_) {
-      if (other.facts.deleting || other.facts.node_name.empty()) continue;
-      const bool victim = absl::c_linear_search(victims.at(node), other_uid);
-      left[other.job] += victim ? 0 : 1;
+    std::set<size_t> lose;
+    for (const auto& [uid, pod] : pods_) {
+      const Pod* known = machine_->FindPod(uid);
+      if (known == nullptr) continue;
+      const bool victim = absl::c_linear_search(candidate.victim_uids, uid);
+      if (victim) lose.insert(pod.job);
+      left[pod.job] += victim || known->facts.node_name.empty() || known->facts.deleting ? 0 : 1;
     }
-    for (const std::string& victim : victims.at(node)) {
-      const auto pod = pods_.find(victim);
-      if (pod == pods_.end() || pod->second.facts.deleting) continue;
-      const Job& loses = jobs_[pod->second.job];
-      if (loses.gang.empty() || loses.minimum <= 1 || left[pod->second.job] >= loses.minimum) continue;
-      Violate(absl::StrCat("K-9: taking ", victim, " leaves ", loses.gang, " with ", left[pod->second.job], " of ",
-                           loses.minimum));
+    for (const size_t j : lose) {
+      const Job& loses = jobs_[j];
+      if (loses.gang.empty() || loses.minimum <= 1 || left[j] >= loses.minimum) continue;
+      Violate(absl::StrCat("K-9: pods on ", candidate.node, " may be taken, which leaves ", loses.gang, " with ",
+                           left[j], " of ", loses.minimum));
     }
   }
 }

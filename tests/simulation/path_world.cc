@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kMostPods = 48;
 constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
 constexpr int64_t kHalfPatienceMs = 120'000;
+constexpr int64_t kLongestLagMs = 5'000;  // of kube-scheduler's watch
 
 }  // namespace
 
@@ -126,7 +127,9 @@ void PathWorld::Turn() {
 }
 
 void PathWorld::PassTime() {
-  clock_.Pass(Roll(40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60));
+  const int64_t passes = Roll(40) == 0 ? Roll(faults_ ? 20'000 : 3'000) : Roll(60);
+  if (passes > kLongestLagMs) HearNews(news_.size());
+  clock_.Pass(passes);
   EndJobs();
   EndPods();
   std::vector<std::string> go;

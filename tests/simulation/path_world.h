@@ -91,6 +91,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
 
   // --- kube-scheduler (path_parts.cc) ---
   void SchedulerTurn();
+  void HearNews(size_t count);
   // It begins anew, and reads everything again.
   void StartScheduler();
   void RestartScheduler();
@@ -104,8 +105,9 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   void Delete(const std::string& uid) override;
   int Roll(int sides) override { return SimWorld::Roll(sides); }
   void Filtered(const std::string& uid, const std::vector<std::string>& offered, const absl::StatusOr<Reply>& reply);
-  void CheckPreemption(const std::string& uid, const SchedulerModel::Victims& victims,
-                       const std::vector<std::string>& nodes);
+  void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
+  void CheckPreemptor(const std::string& uid, const std::vector<std::string>& nodes);
+  void CheckVictims(const Preempt& question, const std::vector<std::string>& nodes);
   void HoldEnded(const std::string& uid, const HoldAnswer& answer);
   // Whoever waits for the answer of a bind call goes, for a while or for ever.
   void CallerGoes(const std::string& uid);
