@@ -217,20 +217,23 @@ void PathWorld::Applied(const Command& command, int64_t now_ms, const Outcome& o
 void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::string>& nodes) {
   for (const PreemptCandidate& candidate : question.candidates) {
     if (!absl::c_linear_search(nodes, candidate.node)) continue;
-    std::map<size_t, int32_t> left;
-    std::set<size_t> lose;
-    for (const auto& [uid, pod] : pods_) {
-      const Pod* known = machine_->FindPod(uid);
-      if (known == nullptr) continue;
-      const bool victim = absl::c_linear_search(candidate.victim_uids, uid);
-      if (victim) lose.insert(pod.job);
-      left[pod.job] += victim || known->facts.node_name.empty() || known->facts.deleting ? 0 : 1;
+    std::set<const Gang*> lose;
+    for (const std::string& uid : candidate.victim_uids) {
+      const Pod* victim = machine_->FindPod(uid);
+      const bool leaves = victim == nullptr || victim->facts.deleting;  // it goes anyway
+      if (!leaves && victim->gang != nullptr && victim->gang->rules.min_member > 1) lose.insert(victim->gang);
     }
-    for (const size_t j : lose) {
-      const Job& loses = jobs_[j];
-      if (loses.gang.empty() || loses.minimum <= 1 || left[j] >= loses.minimum) continue;
-      Violate(absl::StrCat("K-9: pods on ", candidate.node, " may be taken, which leaves ", loses.gang, " with ",
-                           left[j], " of ", loses.minimum));
+    for (const Gang* gang : lose) {
+      int32_t left = 0;
+      for (const MemberSet& alike : gang->members) {
+        for (const Pod* member : alike) {
+          const bool there = !member->facts.node_name.empty() && !member->facts.deleting;
+          left += there && !absl::c_linear_search(candidate.victim_uids, member->facts.uid) ? 1 : 0;
+        }
+      }
+      if (left >= gang->rules.min_member) continue;
+      Violate(absl::StrCat("K-9: pods on ", candidate.node, " may be taken, which leaves ", gang->key, " with ", left,
+                           " of ", gang->rules.min_member));
     }
   }
 }
