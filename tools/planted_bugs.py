@@ -45,8 +45,7 @@ BUGS = {
         "  return obstacle == Obstacle::kNone;\n"),
     "going-is-nobody": (
         "state/drivers/kube_scheduler.cc",
-        "  if (promises.empty() && !r_.ledger->going().contains(node)) return false;\n",
-        "  if (promises.empty()) return false;\n"),
+        "  const bool going = r_.ledger->going().contains(node) ||", "  const bool going ="),
     "mended-though-nobody-started": (
         "state/machine/settling.cc",
         "  r_.bindings->EndUnlessSomeStarted(gang, step);\n",
@@ -272,8 +271,14 @@ BUGS = {
         "if (r_.plans->Of(gang) != nullptr) continue;"),
     "preempts-gangs": (
         "state/drivers/kube_scheduler.cc",
-        "return entry.first->active() - entry.second < entry.first->rules.min_member;",
-        "return entry.second < 0;"),
+        "    return there - entry.second < gang.rules.min_member;\n",
+        "    return there < 0;\n"),
+    "preempts-beside-who-is-not-there-yet": (
+        "state/drivers/kube_scheduler.cc",
+        "gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);", "gang.active();"),
+    "whom-nobody-heard-of-is-not-guarded": (
+        "state/drivers/kube_scheduler.cc", " || r_.ledger->unheard().contains(node);", ";"),
+    "callers-are-not-awaited": ("service/engine/committer.cc", "      AwaitCallers();\n", ""),
     "members-preempt": (
         "state/drivers/kube_scheduler.cc",
         "const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang)",
@@ -335,7 +340,7 @@ BUGS = {
         "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"),
     "reply-before-the-store": (
         "service/engine/committer.cc",
-        "    DeliverGathered(Commit(gathered_records_));\n",
+        "    const Stored stored = Commit(gathered_records_);\n    took_ = SteadyNow() - begun;\n    DeliverGathered(stored);\n",
         "    const std::vector<Record> records = gathered_records_;\n    DeliverGathered(Stored::kYes);\n    static_cast<void>(Commit(records));\n"),
     "answers-though-the-store-failed": (
         "service/engine/committer.cc", "  return status.ok() || stored_ == Stored::kFenced;\n", "  return true;\n"),

@@ -12,6 +12,8 @@ namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
+constexpr int kPausesInACommit = 4;
+constexpr absl::Duration kShortestWait = absl::Microseconds(50);
 constexpr absl::Duration kHurriedPause = absl::Milliseconds(200);
 
 }  // namespace
@@ -45,7 +47,7 @@ void Committer::Stop() {
   running_ = false;
 }
 
-void Committer::Add(std::vector<Record> records, Deliver deliver) {
+void Committer::Add(std::vector<Record> records, size_t callers, Deliver deliver) {
   ++added_;
   bool at_once = false;
   {
@@ -53,8 +55,9 @@ void Committer::Add(std::vector<Record> records, Deliver deliver) {
     at_once = queue_.empty() && !busy_ && (records.empty() || !store_->slow());
     if (!at_once || !running_) {
       waiting_records_ += records.size();
-      queue_.push_back({std::move(records), std::move(deliver)});
-      changed_.Signal();
+      queue_.push_back({std::move(records), callers, std::move(deliver)});
+      callers_ += callers;
+      if (callers_ >= wanted_) changed_.Signal();
       return;
     }
   }
@@ -67,10 +70,30 @@ void Committer::Run() {
     {
       MutexLock lock(&mutex_);
       while (queue_.empty() && !stopping_) changed_.Wait(&mutex_);
+      AwaitCallers();
       if (!Gather()) return;
     }
-    DeliverGathered(Commit(gathered_records_));
+    const absl::Time begun = SteadyNow();
+    const Stored stored = Commit(gathered_records_);
+    took_ = SteadyNow() - begun;
+    DeliverGathered(stored);
+    committed_ = SteadyNow();
   }
+}
+
+void Committer::AwaitCallers() {
+  const absl::Time until = committed_ + took_;
+  const absl::Duration pause = std::max(took_ / kPausesInACommit, kShortestWait);
+  wanted_ = gathered_callers_;
+  bool some = true;
+  while (some && callers_ < wanted_ && !stopping_ && give_up_ == absl::InfiniteFuture()) {
+    const absl::Duration left = until - SteadyNow();
+    if (left < kShortestWait) break;
+    const size_t before = callers_;
+    changed_.WaitWithTimeout(&mutex_, std::min(pause, left));
+    some = callers_ > before;
+  }
+  wanted_ = 0;
 }
 
 bool Committer::TryOnce() {
@@ -84,6 +107,7 @@ bool Committer::TryOnce() {
 
 bool Committer::Gather() {
   gathered_ = std::exchange(queue_, {});
+  gathered_callers_ = std::exchange(callers_, 0);
   busy_ = !gathered_.empty();
   for (Batch& batch : gathered_) {
     std::move(batch.records.begin(), batch.records.end(), std::back_inserter(gathered_records_));

@@ -43,7 +43,8 @@ class Committer {
   // Hurries, delivers what was added, and ends the thread. Nothing is added any more.
   void Stop();
 
-  void Add(std::vector<Record> records, Deliver deliver);
+  // `callers`: how many wait for it.
+  void Add(std::vector<Record> records, size_t callers, Deliver deliver);
   // Commits what has gathered, or what failed the last time, and delivers it unless the store fails. False: there is
   // nothing. Stepped only.
   bool TryOnce();
@@ -61,10 +62,14 @@ class Committer {
  private:
   struct Batch {
     std::vector<Record> records;
+    size_t callers = 0;
     Deliver deliver;
   };
 
   void Run();
+  // Until as many callers wait as were answered last, none has come for a moment, or the time has passed that a commit
+  // takes: who was answered mostly comes again at once, and would just miss this commit and wait for two.
+  void AwaitCallers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what has gathered. False: nothing has.
   bool Gather() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DeliverGathered(Stored stored);
@@ -84,11 +89,16 @@ class Committer {
   // What is being committed; of whoever commits.
   std::deque<Batch> gathered_;
   std::vector<Record> gathered_records_;
+  size_t gathered_callers_ = 0;
+  absl::Time committed_;  // when the last commit ended, on the steady clock
+  absl::Duration took_;   // how long it took
 
   mutable Mutex mutex_;
   CondVar changed_;
   std::deque<Batch> queue_ ABSL_GUARDED_BY(mutex_);
-  bool busy_ ABSL_GUARDED_BY(mutex_) = false;  // the thread commits or delivers
+  size_t callers_ ABSL_GUARDED_BY(mutex_) = 0;  // that wait for what is in queue_
+  size_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;   // the thread is not to be woken for fewer
+  bool busy_ ABSL_GUARDED_BY(mutex_) = false;   // the thread commits or delivers
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock

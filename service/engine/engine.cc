@@ -273,7 +273,7 @@ void Engine::Run() {
   }
   readings_.clear();
   // Behind what is on its way to the store: callers are answered in order, one at a time.
-  committer_.Add({}, [this, rest](Stored stored) { LetGo(rest.get(), stored); });
+  committer_.Add({}, 0, [this, rest](Stored stored) { LetGo(rest.get(), stored); });
 }
 
 void Engine::ApplyOne(Item item) {

@@ -34,7 +34,9 @@ void Engine::Deliver() {
   delivery->stores = !records_.empty();
   holds_left_ = holds_.size();
   if (records_.empty() && delivery->empty()) return;
-  committer_.Add(std::exchange(records_, {}), [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
+  const size_t callers = delivery->replies.size() + delivery->answers.size();
+  committer_.Add(std::exchange(records_, {}), callers,
+                 [this, delivery](Stored stored) { LetGo(delivery.get(), stored); });
 }
 
 // A number is not given twice, whatever happens to this process.

@@ -86,7 +86,6 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   now_ms_ = std::max(now_ms_, now_ms);
   Step step(now_ms_, outcome);
   const bool reading = !sources_.complete();
-  ledger_.ForgetUnheard(now_ms_);
   std::visit([&](const auto& specific) { On(specific, &step); }, command);
   settling_.SettleTouched(&step);
   // K-13: what a start that was interrupted still needs is reserved before anybody may ask for it.
@@ -175,7 +174,10 @@ void Machine::On(const UpdateFacts& command, Step* step) {
 
 // --- questions of a scheduler ---
 
-void Machine::On(const Filter& command, Step* step) { step->Tell(kube_scheduler_.OnFilter(command, step)); }
+void Machine::On(const Filter& command, Step* step) {
+  ledger_.ForgetUnheard(now_ms_);
+  step->Tell(kube_scheduler_.OnFilter(command, step));
+}
 
 void Machine::On(const Bind& command, Step* step) { kube_scheduler_.OnBind(command, step); }
 

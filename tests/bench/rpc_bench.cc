@@ -172,7 +172,9 @@ class RpcBench {
       SubmitFigure();
       GangsBesideEchoes();
     }
-    if (Wants("durable") && !DurableFigures()) return false;
+    for (const int sync_ms : {0, 2, 10}) {
+      if (Wants("durable") && !DurableFigures(sync_ms)) return false;
+    }
     return (!Wants("watch") || WatchFigure()) && (!Wants("explain") || ExplainFigure()) &&
            (!Wants("permits") || StreamsFigure());
   }
@@ -271,9 +273,15 @@ class RpcBench {
     return samples.empty() ? 0 : samples[samples.size() / 2];
   }
 
-  // With its store on the disk: every call of a gang waits for a commit.
-  bool DurableFigures() {
+  // With its store on a disk of which syncs take so much longer: every call of a gang waits for a commit.
+  bool DurableFigures(int sync_ms) {
+    if (sync_ms > 0) {
+      setenv("LD_PRELOAD", MUSTER_SLOW_SYNC, 1);
+      setenv("MUSTER_SYNC_MS", absl::StrCat(sync_ms).c_str(), 1);
+    }
     RunningMusterd durable(kLimits);
+    unsetenv("LD_PRELOAD");
+    unsetenv("MUSTER_SYNC_MS");
     ClientOptions options;
     options.server = durable.grpc();
     v1::UpdateFactsRequest nodes;
@@ -282,8 +290,9 @@ class RpcBench {
     (*node->mutable_allocatable())["cpu"] = "1000";
     (*node->mutable_allocatable())["pods"] = "1000000";
     if (!durable.running() || !(*MusterClient::Connect(options))->UpdateFacts(nodes).ok()) return false;
-    const double sync = SyncTime(durable.folder());
+    const double sync = SyncTime(durable.folder()) + sync_ms / 1e3;
     Print("an append of 4 KiB to the same disk, synced", {sync * 1e3}, "ms");
+    const std::string slow = sync_ms == 0 ? "" : absl::StrCat(", syncs ", sync_ms, " ms slower");
     int next = 0;
     for (const int callers : {1, 8, 64}) {
       std::vector<std::unique_ptr<v1::PlacementService::Stub>> stubs;
@@ -309,10 +318,10 @@ class RpcBench {
         next = number;
         ratios.push_back(decisions.back() / std::min(echo, callers / (sync + callers / echo)));
       }
-      Print(absl::StrCat("durable decisions (gangs of 1 submitted, confirmed), ", callers, " callers"), decisions,
+      Print(absl::StrCat("durable decisions (gangs of 1 submitted, confirmed), ", callers, " callers", slow), decisions,
             "/s");
-      Print(absl::StrCat("the same beside min(echo, callers / (sync + echo latency)), ", callers, " callers"), ratios,
-            "x");
+      Print(absl::StrCat("the same beside min(echo, callers / (sync + echo latency)), ", callers, " callers", slow),
+            ratios, "x");
     }
     return true;
   }

@@ -23,6 +23,7 @@ void PathWorld::ApiTurn() {
     // A request is not under way for longer than its deadline.
     if (clock_.NowMs() <= ghost.deadline_ms && Bind(ghost.pod.uid, ghost.node)) {
       figures_["fault: a dead process' binding arrives"] += 1;
+      if (Listing()) ListAgain();  // see Tell
     }
   }
   if (api_.empty()) return;

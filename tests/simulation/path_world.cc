@@ -339,13 +339,31 @@ void PathWorld::NodeBack(std::string name) {
   NodeChanged(nodes_.at(name));
 }
 
+bool PathWorld::Listing() const {
+  return std::any_of(watch_.begin(), watch_.end(),
+                     [](const Command& command) { return std::holds_alternative<FactsRead>(command); });
+}
+
+// A list that began is made again, and what was told of the first and is gone is told to be gone.
+void PathWorld::ListAgain() {
+  const std::set<std::string> pods = told_;
+  const std::set<std::string> nodes = told_nodes_;
+  List();
+  told_ = pods;
+  told_nodes_ = nodes;
+  for (const std::string& uid : pods) {
+    if (!pods_.contains(uid)) watch_.emplace_front(muster::RemovePod{uid});
+  }
+  for (const std::string& name : nodes) {
+    if (!nodes_.contains(name)) watch_.emplace_front(RemoveNode{name});
+  }
+}
+
 // The watch broke: what it would have told is lost, and the informer lists again.
 void PathWorld::LoseWatch() {
   // While it still lists for the first time, the list is simply made again.
   figures_["fault: the watch breaks"] += 1;
-  const bool listing = std::any_of(watch_.begin(), watch_.end(),
-                                   [](const Command& command) { return std::holds_alternative<FactsRead>(command); });
-  if (listing) return;
+  if (Listing()) return;
   watch_.clear();
   for (const std::string& uid : told_) {
     if (!pods_.contains(uid)) watch_.emplace_back(muster::RemovePod{uid});
@@ -360,8 +378,8 @@ void PathWorld::LoseWatch() {
 void PathWorld::Tell() {
   for (int i = 1 + Roll(4); i > 0 && !watch_.empty(); --i) {
     Command fact = std::move(watch_.front());
-    // What a dead process sent and the API server takes only now, behind all that the next one has read, is left out:
-    // its room may be somebody else's by then.
+    // What a dead process sent and the API server takes only behind all that the next one has read is left out: its
+    // room may be somebody else's by then.
     if (std::holds_alternative<FactsRead>(fact)) ghosts_.clear();
     watch_.pop_front();
     if (const auto* node = std::get_if<UpsertNode>(&fact)) told_nodes_.insert(node->node.name);

@@ -69,6 +69,8 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   void Crash(const char* when);
   void List();
   void LoseWatch();
+  [[nodiscard]] bool Listing() const;
+  void ListAgain();
   // One is cordoned or not any more, leaves with its pods, or is back.
   void NodeFault();
   void NodeBack(std::string name);

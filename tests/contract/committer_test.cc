@@ -1,0 +1,82 @@
+// Between the engine and the store: who comes again at once is waited for (docs/decisions/0017-store.md).
+#include "service/engine/committer.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "absl/time/clock.h"
+#include "service/support/sync.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::Duration kSync = absl::Milliseconds(20);
+
+class SlowStore : public Store {
+ public:
+  absl::StatusOr<Contents> TakeOver() override { return Contents{}; }
+  absl::Status Commit(int64_t /*epoch*/, const std::vector<Record>& /*records*/) override {
+    absl::SleepFor(kSync);
+    return absl::OkStatus();
+  }
+  bool slow() const override { return true; }
+};
+
+class Callers : public testing::Test {
+ protected:
+  Callers() { EXPECT_TRUE(committer_.Start().ok()); }
+  ~Callers() override { committer_.Stop(); }
+
+  // One call, which asks for a record.
+  void Call() {
+    committer_.Add({Record{.kind = "kind", .key = "key", .value = "value"}}, 1, [this](Stored stored) {
+      EXPECT_EQ(stored, Stored::kYes);
+      MutexLock lock(&mutex_);
+      ++answered_;
+      came_.Signal();
+    });
+  }
+  // Takes the answers that are there, at least one.
+  int TakeAnswers() {
+    MutexLock lock(&mutex_);
+    while (answered_ == 0) came_.Wait(&mutex_);
+    return std::exchange(answered_, 0);
+  }
+
+  SlowStore store_;
+  Committer committer_{&store_, absl::Seconds(1), 1'000, /*stepped=*/false};
+  Mutex mutex_;
+  CondVar came_;
+  int answered_ = 0;
+};
+
+// One caller was there before the other seven: without waiting for each other the two parts would take turns for ever,
+// each call waiting for two commits.
+TEST_F(Callers, ThoseWhoComeAgainShareACommit) {
+  constexpr int kCalls = 160;
+  Call();
+  absl::SleepFor(kSync / 4);
+  for (int i = 0; i < 7; ++i) Call();
+  for (int calls = 8, answers = 0; answers < kCalls;) {
+    const int taken = TakeAnswers();
+    answers += taken;
+    absl::SleepFor(absl::Microseconds(200));
+    for (int i = 0; i < taken && calls < kCalls; ++i, ++calls) Call();
+  }
+  EXPECT_LE(committer_.commits(), kCalls / 8 * 3 / 2) << "two for eight calls where nobody waits";
+}
+
+// Nobody is waited for who does not come.
+TEST_F(Callers, OneWhoIsLeftAloneIsAnsweredSoon) {
+  for (int i = 0; i < 8; ++i) Call();
+  for (int answers = 0; answers < 8;) answers += TakeAnswers();
+  const absl::Time begun = absl::Now();
+  Call();
+  TakeAnswers();
+  EXPECT_LT(absl::Now() - begun, 2 * kSync) << "a commit, and a moment";
+}
+
+}  // namespace
+}  // namespace muster
