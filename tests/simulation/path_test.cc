@@ -17,7 +17,7 @@
 namespace muster {
 namespace {
 
-constexpr int kSeeds = 150;
+constexpr int kSeeds = 500;
 constexpr int kTurns = 60'000;
 
 int FromEnv(const char* name, int otherwise) {
@@ -53,6 +53,7 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "command: FactsRead",
                            "command: Filter",
                            "command: PlanRound",
+                           "command: Preempt",
                            "command: RemoveNode",
                            "command: RemovePod",
                            "command: TakeUpFacts",
@@ -72,11 +73,13 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "fault: a node leaves",
                            "fault: a pod is deleted",
                            "fault: a sample of nodes is offered",
+                           "fault: kube-scheduler restarts",
                            "fault: kube-scheduler restarts too",
                            "fault: the API server refuses a write",
                            "fault: the store fails",
                            "fault: the watch breaks",
                            "pods of no gang started",
+                           "pods preempted",
                            "reason: Backoff",
                            "reason: BindFailed",
                            "reason: Evicted",
