@@ -278,6 +278,8 @@ BUGS = {
         "gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);", "gang.active();"),
     "whom-nobody-heard-of-is-not-guarded": (
         "state/drivers/kube_scheduler.cc", " || r_.ledger->unheard().contains(node);", ";"),
+    "callers-are-awaited-as-long-as-the-store-failed": (
+        "service/engine/committer.cc", "std::min(SteadyNow() - begun, kLongestAwaited);", "SteadyNow() - begun;"),
     "callers-are-not-awaited": ("service/engine/committer.cc", "      AwaitCallers();\n", ""),
     "members-preempt": (
         "state/drivers/kube_scheduler.cc",
@@ -340,7 +342,7 @@ BUGS = {
         "  if (!batch_effects_.empty()) effects_->Carry(std::exchange(batch_effects_, {}));\n"),
     "reply-before-the-store": (
         "service/engine/committer.cc",
-        "    const Stored stored = Commit(gathered_records_);\n    took_ = SteadyNow() - begun;\n    DeliverGathered(stored);\n",
+        "    const Stored stored = Commit(gathered_records_);\n    took_ = std::min(SteadyNow() - begun, kLongestAwaited);  // it may have been tried for long\n    DeliverGathered(stored);\n",
         "    const std::vector<Record> records = gathered_records_;\n    DeliverGathered(Stored::kYes);\n    static_cast<void>(Commit(records));\n"),
     "answers-though-the-store-failed": (
         "service/engine/committer.cc", "  return status.ok() || stored_ == Stored::kFenced;\n", "  return true;\n"),

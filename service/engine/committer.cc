@@ -13,6 +13,7 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr int kPausesInACommit = 4;
+constexpr absl::Duration kLongestAwaited = absl::Milliseconds(20);
 constexpr absl::Duration kShortestWait = absl::Microseconds(50);
 constexpr absl::Duration kHurriedPause = absl::Milliseconds(200);
 
@@ -75,7 +76,7 @@ void Committer::Run() {
     }
     const absl::Time begun = SteadyNow();
     const Stored stored = Commit(gathered_records_);
-    took_ = SteadyNow() - begun;
+    took_ = std::min(SteadyNow() - begun, kLongestAwaited);  // it may have been tried for long
     DeliverGathered(stored);
     committed_ = SteadyNow();
   }

@@ -91,7 +91,7 @@ class Committer {
   std::vector<Record> gathered_records_;
   size_t gathered_callers_ = 0;
   absl::Time committed_;  // when the last commit ended, on the steady clock
-  absl::Duration took_;   // how long it took
+  absl::Duration took_;   // how long it took, as far as anybody is awaited
 
   mutable Mutex mutex_;
   CondVar changed_;

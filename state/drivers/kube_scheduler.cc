@@ -84,7 +84,8 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
       if (r_.ledger->PromisedOn(node).empty()) look(node);
     }
     for (const auto& [node, until_ms] : unheard) {
-      if (r_.ledger->PromisedOn(node).empty() && !going.contains(node)) look(node);
+      const bool forgotten = r_.cluster->node(node).facts.name.empty();
+      if (!forgotten && r_.ledger->PromisedOn(node).empty() && !going.contains(node)) look(node);
     }
   }
   if (!std::is_sorted(reply.guarded.begin(), reply.guarded.end())) {

@@ -287,6 +287,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   hasher.AddTime(kube_scheduler_.refusals_until_ms());
   std::map<std::string, int64_t> unheard;
   for (const auto& [node, until_ms] : ledger_.unheard()) unheard[cluster_.node(node).facts.name] = until_ms;
+  unheard.erase("");  // nodes that went
   for (const auto& [name, until_ms] : unheard) {
     hasher.Add(name);
     hasher.AddTime(until_ms);

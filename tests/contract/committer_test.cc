@@ -19,9 +19,16 @@ class SlowStore : public Store {
   absl::StatusOr<Contents> TakeOver() override { return Contents{}; }
   absl::Status Commit(int64_t /*epoch*/, const std::vector<Record>& /*records*/) override {
     absl::SleepFor(kSync);
-    return absl::OkStatus();
+    if (failures_ == 0) return absl::OkStatus();
+    --failures_;
+    return absl::UnavailableError("the disk is full");
   }
+  // Of the next commits.
+  void Fail(int times) { failures_ = times; }
   bool slow() const override { return true; }
+
+ private:
+  std::atomic<int> failures_{0};
 };
 
 class Callers : public testing::Test {
@@ -76,6 +83,16 @@ TEST_F(Callers, OneWhoIsLeftAloneIsAnsweredSoon) {
   Call();
   TakeAnswers();
   EXPECT_LT(absl::Now() - begun, 2 * kSync) << "a commit, and a moment";
+}
+
+TEST_F(Callers, OneWhoComesAfterTheStoreFailedIsAnsweredSoon) {
+  store_.Fail(5);
+  for (int i = 0; i < 8; ++i) Call();
+  for (int answers = 0; answers < 8;) answers += TakeAnswers();
+  const absl::Time begun = absl::Now();
+  Call();
+  TakeAnswers();
+  EXPECT_LT(absl::Now() - begun, 4 * kSync) << "however long the store had failed";
 }
 
 }  // namespace
