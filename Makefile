@@ -69,8 +69,9 @@ e2e-build: build
 	@cd tests/e2e && go build -o bin/kube ./cmd/kube
 	@cd tests/e2e && go build -modfile=go-1.35.mod -o bin/kube-1.35 ./cmd/kube
 
-# All of it with the newest Kubernetes, its core with the oldest that is supported: whole gangs, holds, preemption, the lease.
-E2E_CORE = TestWholeOrNotAtAll|TestTwoGangsInterleaved|TestWaitTimeExpires|TestNoEvictionForAGangThatCannotFit|TestAGangThatCannotStartDelaysNobody|TestDeletedWhileHeld|TestAsShipped
+# All of it with the newest Kubernetes, its core with the oldest that is supported: whole gangs, holds, preemption, the lease,
+# and what kube-scheduler does beside an extender.
+E2E_CORE = TestWholeOrNotAtAll|TestTwoGangsInterleaved|TestWaitTimeExpires|TestNoEvictionForAGangThatCannotFit|TestAGangThatCannotStartDelaysNobody|TestDeletedWhileHeld|TestAsShipped|TestKubeSchedulerCases
 e2e: e2e-build
 	@cd tests/e2e && go test -count=1 -timeout 25m -v .
 	@echo "once more with 1.35: $(E2E_CORE)"

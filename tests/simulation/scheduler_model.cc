@@ -141,7 +141,7 @@ bool SchedulerModel::Step(int64_t now_ms) {
   if (entry == nullptr) return false;
   Move(entry, Queue::kInCycle, now_ms);
   entry->meanwhile.clear();
-  cycle_.emplace();
+  cycle_.emplace(Cycle{});
   cycle_->uid = entry->facts.uid;
   if (nodes_.empty()) {
     cycle_.reset();
