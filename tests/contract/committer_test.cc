@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <thread>
+#include <utility>
 
 #include "absl/time/clock.h"
 #include "service/support/sync.h"
@@ -51,6 +51,15 @@ class Callers : public testing::Test {
     while (answered_ == 0) came_.Wait(&mutex_);
     return std::exchange(answered_, 0);
   }
+  // Eight calls are answered together; how long one takes that comes alone after them.
+  absl::Duration OneAfterEight() {
+    for (int i = 0; i < 8; ++i) Call();
+    for (int answers = 0; answers < 8;) answers += TakeAnswers();
+    const absl::Time begun = absl::Now();
+    Call();
+    TakeAnswers();
+    return absl::Now() - begun;
+  }
 
   SlowStore store_;
   Committer committer_{&store_, absl::Seconds(1), 1'000, /*stepped=*/false};
@@ -76,23 +85,11 @@ TEST_F(Callers, ThoseWhoComeAgainShareACommit) {
 }
 
 // Nobody is waited for who does not come.
-TEST_F(Callers, OneWhoIsLeftAloneIsAnsweredSoon) {
-  for (int i = 0; i < 8; ++i) Call();
-  for (int answers = 0; answers < 8;) answers += TakeAnswers();
-  const absl::Time begun = absl::Now();
-  Call();
-  TakeAnswers();
-  EXPECT_LT(absl::Now() - begun, 2 * kSync) << "a commit, and a moment";
-}
+TEST_F(Callers, OneWhoIsLeftAloneIsAnsweredSoon) { EXPECT_LT(OneAfterEight(), 2 * kSync) << "a commit, and a moment"; }
 
 TEST_F(Callers, OneWhoComesAfterTheStoreFailedIsAnsweredSoon) {
   store_.Fail(5);
-  for (int i = 0; i < 8; ++i) Call();
-  for (int answers = 0; answers < 8;) answers += TakeAnswers();
-  const absl::Time begun = absl::Now();
-  Call();
-  TakeAnswers();
-  EXPECT_LT(absl::Now() - begun, 4 * kSync) << "however long the store had failed";
+  EXPECT_LT(OneAfterEight(), 4 * kSync) << "however long the store had failed";
 }
 
 }  // namespace

@@ -150,7 +150,7 @@ void PathWorld::FailCalls() {
 }
 
 void PathWorld::AskFilter(const std::string& uid, const std::vector<std::string>& nodes) {
-  if (nodes.size() == 2) figures_["fault: a sample of nodes is offered"] += 1;
+  if (scheduler_->sampled()) figures_["fault: a sample of nodes is offered"] += 1;
   asked_filter_ = uid;
   engine_->AskAsync(Filter{uid, std::make_shared<const NodeOffer>(nodes)}, std::chrono::steady_clock::time_point::max(),
                     [this, life = life_, uid, nodes](const absl::StatusOr<Reply>& reply) {

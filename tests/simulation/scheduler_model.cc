@@ -184,6 +184,7 @@ void SchedulerModel::AskAll(Entry* entry, int64_t now_ms) {
     if (++at == nodes_.end()) at = nodes_.begin();
   }
   first_node_ = (first_node_ + looked) % count;
+  cycle_->sampled = looked < count;
   if (cycle_->offered.empty()) return NoNode(entry, now_ms);
   around_->AskFilter(cycle_->uid, cycle_->offered);
 }
@@ -379,11 +380,6 @@ SchedulerModel::Fit SchedulerModel::FitsOn(const Entry& entry, const NodeDescrip
 }
 
 // --- looks ---
-
-bool SchedulerModel::assumes(const std::string& uid) const {
-  const auto found = pods_.find(uid);
-  return found != pods_.end() && !found->second.assumed.empty();
-}
 
 std::string SchedulerModel::Describe(const std::string& uid) const {
   static constexpr const char* kNames[] = {"gated",         "active",   "backing off", "backing off after an error",

@@ -1,6 +1,6 @@
 // A model of kube-scheduler as far as an extender meets it: its cache and what it assumes, its queues and back-offs,
 // what brings a parked pod back, its own filters for room and cordons, samples, nominated nodes and preemption. It is
-// held to what kube-scheduler 1.37 does by kube_scheduler_cases.txt.
+// held to what kube-scheduler 1.37 and 1.35 do by kube_scheduler_cases.txt.
 //
 // It takes part in a simulation: it does one thing when it is told to, asks through Surroundings, and its questions are
 // answered when the simulation says so.
@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -64,10 +63,12 @@ class SchedulerModel {
 
   // Begins to schedule one pod. False: there is none to schedule, or it waits for an answer.
   bool Step(int64_t now_ms);
-  // How many nodes that fit are looked for at least (100 in kube-scheduler), and of a hundred nodes that there are.
+  // It stops looking once it has found so many nodes that fit, or a part of all that there are if that is more: 100 in
+  // kube-scheduler.
   void SampleAtLeast(size_t nodes) { sample_at_least_ = nodes; }
+  // Whether the nodes it asks about now are a sample of all that there are.
+  [[nodiscard]] bool sampled() const { return cycle_.has_value() && cycle_->sampled; }
 
-  [[nodiscard]] bool assumes(const std::string& uid) const;
   // For a look at what went wrong.
   [[nodiscard]] std::string Describe(const std::string& uid) const;
 
@@ -94,7 +95,6 @@ class SchedulerModel {
     bool room = false;
     bool cordon = false;
     bool extender = false;
-    [[nodiscard]] bool any() const { return room || cordon || extender; }
   };
   enum class Fit { kFits, kNoRoom, kHopeless };
   struct Entry {
@@ -114,6 +114,7 @@ class SchedulerModel {
   struct Cycle {
     std::string uid;
     bool nominated_only = false;
+    bool sampled = false;
     std::vector<std::string> offered;
     Rejectors rejectors;
     std::map<std::string, int> words;  // why nodes do not take it, and how many
