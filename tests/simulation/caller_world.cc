@@ -27,13 +27,14 @@ CallerWorld::CallerWorld(uint64_t seed) : SimWorld(seed) {
   Start();
 }
 
-void CallerWorld::Run(int turns) {
-  for (int i = 0; i < turns && violation_.empty(); ++i) {
+void CallerWorld::Run(const Turns& turns) {
+  for (int i = 0; i < turns.end() && violation_.empty(); ++i) {
+    if (!turns.Has(i)) continue;
+    BeginTurn(i);
     if (jobs_.size() < kMostJobs && Roll(12) == 0) MakeJob();
     Turn();
   }
-  faults_ = false;
-  Log("faults stop");
+  StopFaults();
   const int64_t end = clock_.NowMs() + kPatienceMs;
   while (violation_.empty() && !jobs_.empty()) {
     Turn();

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/simulation/shorten.h"
 #include "tests/simulation/sim_world.h"
 
 namespace muster {
@@ -22,7 +23,7 @@ class CallerWorld : public SimWorld {
   explicit CallerWorld(uint64_t seed);
 
   // So many turns with everything that goes wrong, then without: every gang is confirmed and over in the end.
-  void Run(int turns);
+  void Run(const Turns& turns);
 
  private:
   using Places = std::map<std::string, std::string>;  // UID to node

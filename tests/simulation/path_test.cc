@@ -1,14 +1,20 @@
 // Simulation of the whole path (S-2, K-4, K-13, P-6): whatever dies, is lost, late or refused, nothing is promised
 // before it is durable, no gang is let go in part, no room is given twice, and what waits starts in the end.
 //
-// A failure prints the seed and what happened last. MUSTER_SEED=n runs only that one, MUSTER_SEEDS=n that many,
-// MUSTER_TURNS=n turns each.
+// A failure prints what happened last, and the command that replays it with the fewest turns that still fail.
+// MUSTER_SEED=n runs only that one, MUSTER_SEEDS=n that many, MUSTER_TURNS=n turns each, MUSTER_ONLY=3-7,12 only these,
+// MUSTER_SHORTEN_S=n shortens for so long (60).
 #include <gtest/gtest.h>
 #include <spdlog/spdlog.h>
 
 #include <cstdio>
 #include <cstdlib>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "tests/simulation/caller_world.h"
@@ -26,25 +32,69 @@ int FromEnv(const char* name, int otherwise) {
   return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
 }
 
+// "S-2: pod u1-2 was confirmed ..." and "S-2: pod u7-1 was confirmed ..." are one failure: numbers hang on the turns.
+std::string Kind(const std::string& violation) {
+  std::string kind;
+  for (const char c : violation) kind += absl::ascii_isdigit(static_cast<unsigned char>(c)) ? '#' : c;
+  return kind.substr(0, 40);
+}
+
+template <typename World>
+void Tell(int seed, const World& failed, const Turns& turns) {
+  const std::string kind = Kind(failed.violation());
+  std::unique_ptr<World> last;
+  const auto fails = [&](const Turns& fewer) {
+    auto world = std::make_unique<World>(static_cast<uint64_t>(seed));
+    world->Run(fewer);
+    const bool same = Kind(world->violation()) == kind;
+    if (same) last = std::move(world);
+    return same;
+  };
+  const Turns until = turns.Without(turns.count() - (turns.end() - failed.turns()), turns.count());
+  const Turns few = Shorten(fails(until) ? until : turns, fails, absl::Seconds(FromEnv("MUSTER_SHORTEN_S", 60)));
+  const World& shown = last == nullptr ? failed : *last;
+  ADD_FAILURE() << shown.violation() << "\nreplay: MUSTER_SEED=" << seed << " MUSTER_ONLY=" << few.ToString()
+                << " path_test --gtest_filter='"
+                << testing::UnitTest::GetInstance()->current_test_info()->test_suite_name() << "."
+                << testing::UnitTest::GetInstance()->current_test_info()->name() << "'\n"
+                << few.count() << " of " << turns.count() << " turns\n"
+                << absl::StrJoin(shown.events(), "\n");
+}
+
+// What came to pass in all worlds together; nothing: it failed, or was not the whole run.
+template <typename World>
+std::optional<std::map<std::string, int64_t>> RunAll(int seeds) {
+  const int only = FromEnv("MUSTER_SEED", 0);
+  Turns turns(FromEnv("MUSTER_TURNS", kTurns));
+  if (const char* named = std::getenv("MUSTER_ONLY"); named != nullptr) {
+    const absl::StatusOr<Turns> read = Turns::Parse(named);
+    if (!read.ok()) ADD_FAILURE() << "MUSTER_ONLY: " << read.status().message();
+    if (read.ok()) turns = *read;
+  }
+  std::map<std::string, int64_t> figures;
+  for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : seeds); ++seed) {
+    World world(static_cast<uint64_t>(seed));
+    world.Run(turns);
+    for (const auto& [name, count] : world.figures()) figures[name] += count;
+    if (world.violation().empty()) continue;
+    Tell(seed, world, turns);
+    return std::nullopt;
+  }
+  for (const auto& [name, count] : figures) std::printf("%s: %lld\n", name.c_str(), static_cast<long long>(count));
+  if (only > 0 || seeds < 40 || turns.count() < kTurns) return std::nullopt;
+  return figures;
+}
+
 class Path : public testing::Test {
  protected:
   Path() { spdlog::set_level(spdlog::level::off); }  // stores fail thousands of times
 };
 
 TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
-  const int only = FromEnv("MUSTER_SEED", 0);
   const int seeds = FromEnv("MUSTER_SEEDS", kSeeds);
-  const int turns = FromEnv("MUSTER_TURNS", kTurns);
-  std::map<std::string, int64_t> figures;
-  for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : seeds); ++seed) {
-    PathWorld world(static_cast<uint64_t>(seed));
-    world.Run(turns);
-    for (const auto& [name, count] : world.figures()) figures[name] += count;
-    ASSERT_EQ(world.violation(), "") << "replay: MUSTER_SEED=" << seed << " MUSTER_TURNS=" << turns << "\n"
-                                     << absl::StrJoin(world.events(), "\n");
-  }
-  for (const auto& [name, count] : figures) std::printf("%s: %lld\n", name.c_str(), static_cast<long long>(count));
-  if (only > 0 || seeds < 40 || turns < kTurns) return;
+  const std::optional<std::map<std::string, int64_t>> all = RunAll<PathWorld>(seeds);
+  if (!all.has_value()) return;
+  std::map<std::string, int64_t> figures = *all;
   // A kind that never came was not tested.
   for (const char* kind : {"command: Bind",
                            "command: BindingOutcome",
@@ -105,19 +155,10 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
 // Without Kubernetes: what a caller was told is so after any crash, gangs are confirmed whole, facts are kept (S-1,
 // S-2).
 TEST_F(Path, WhatCallersWereToldIsSo) {
-  const int only = FromEnv("MUSTER_SEED", 0);
   const int seeds = FromEnv("MUSTER_SEEDS", kSeeds);
-  const int turns = FromEnv("MUSTER_TURNS", kTurns);
-  std::map<std::string, int64_t> figures;
-  for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : seeds); ++seed) {
-    CallerWorld world(static_cast<uint64_t>(seed));
-    world.Run(turns);
-    for (const auto& [name, count] : world.figures()) figures[name] += count;
-    ASSERT_EQ(world.violation(), "") << "replay: MUSTER_SEED=" << seed << " MUSTER_TURNS=" << turns << "\n"
-                                     << absl::StrJoin(world.events(), "\n");
-  }
-  for (const auto& [name, count] : figures) std::printf("%s: %lld\n", name.c_str(), static_cast<long long>(count));
-  if (only > 0 || seeds < 40 || turns < kTurns) return;
+  const std::optional<std::map<std::string, int64_t>> all = RunAll<CallerWorld>(seeds);
+  if (!all.has_value()) return;
+  std::map<std::string, int64_t> figures = *all;
   for (const char* kind : {"answer: Abandoned",      "answer: Confirmed",
                            "answer: Expired",        "answer: Planned",
                            "answer: Waiting",        "command: AbandonGang",
@@ -139,8 +180,8 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
 TEST_F(Path, TheSameSeedIsTheSameRun) {
   PathWorld one(7);
   PathWorld other(7);
-  one.Run(5'000);
-  other.Run(5'000);
+  one.Run(Turns(5'000));
+  other.Run(Turns(5'000));
   EXPECT_EQ(one.events(), other.events());
   EXPECT_EQ(one.figures(), other.figures());
 }

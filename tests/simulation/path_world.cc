@@ -31,13 +31,14 @@ PathWorld::PathWorld(uint64_t seed) : SimWorld(seed) {
   Start();
 }
 
-void PathWorld::Run(int turns) {
-  for (int i = 0; i < turns && violation_.empty(); ++i) {
+void PathWorld::Run(const Turns& turns) {
+  for (int i = 0; i < turns.end() && violation_.empty(); ++i) {
+    if (!turns.Has(i)) continue;
+    BeginTurn(i);
     MakeJobs();
     Turn();
   }
-  faults_ = false;
-  Log("faults stop");
+  StopFaults();
   while (!absent_.empty()) NodeBack(absent_.begin()->first);
   for (auto& [name, node] : nodes_) {
     if (!std::exchange(node.unschedulable, false)) continue;

@@ -20,6 +20,7 @@
 
 #include "absl/strings/string_view.h"
 #include "tests/simulation/scheduler_model.h"
+#include "tests/simulation/shorten.h"
 #include "tests/simulation/sim_world.h"
 
 namespace muster {
@@ -29,7 +30,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   explicit PathWorld(uint64_t seed);
 
   // So many turns with everything that goes wrong, then without: what waits must start.
-  void Run(int turns);
+  void Run(const Turns& turns);
 
  private:
   struct ApiPod {

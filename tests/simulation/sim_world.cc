@@ -11,11 +11,13 @@ constexpr int kInvariantsEvery = 2'000;  // commands
 }  // namespace
 
 SimWorld::SimWorld(uint64_t seed)
-    : random_(seed), store_([this] {
+    : store_([this] {
         if (!Chance(60)) return PathStore::Fate::kKept;
         figures_["fault: the store fails"] += 1;
         return Roll(2) == 0 ? PathStore::Fate::kNotKept : PathStore::Fate::kKeptUntold;
-      }) {}
+      }),
+      seed_(seed),
+      drawn_(seed) {}
 
 SimWorld::~SimWorld() { life_->alive = false; }
 

@@ -7,7 +7,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <random>
 #include <string>
 #include <utility>
 
@@ -23,6 +22,8 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   [[nodiscard]] const std::string& violation() const { return violation_; }
   // What happened last, one line for each event.
   [[nodiscard]] const std::deque<std::string>& events() const { return events_; }
+  // Turns that were taken before the violation, or before faults stopped.
+  [[nodiscard]] int turns() const { return turns_; }
   // How often what came to pass: kinds of commands, effects, records, reasons, answers and faults by name.
   [[nodiscard]] const std::map<std::string, int64_t>& figures() const { return figures_; }
 
@@ -35,7 +36,18 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   explicit SimWorld(uint64_t seed);
   ~SimWorld() override;
 
-  int Roll(int sides) { return static_cast<int>(random_() % static_cast<unsigned>(sides)); }
+  int Roll(int sides) { return static_cast<int>(Draw() % static_cast<unsigned>(sides)); }
+  // What is drawn from here on hangs on the seed and the turn's number alone: a turn that is left out changes no
+  // other's draw.
+  void BeginTurn(int turn) {
+    turns_ = turn + 1;
+    drawn_ = seed_ ^ (static_cast<uint64_t>(turn + 1) << 32);
+  }
+  void StopFaults() {
+    faults_ = false;
+    drawn_ = ~seed_;
+    Log("faults stop");
+  }
   bool Chance(int in) { return faults_ && Roll(in) == 0; }
   void Log(const std::string& text);
   void Violate(std::string text);
@@ -47,7 +59,6 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
   void Ended(const Machine& /*machine*/) override {}
 
-  std::mt19937_64 random_;
   bool faults_ = true;
   std::string violation_;
   std::deque<std::string> events_;
@@ -58,6 +69,19 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   std::shared_ptr<Life> life_;
   std::unique_ptr<Engine> engine_;
   const Machine* machine_ = nullptr;
+
+ private:
+  // SplitMix64 (Steele, Lea, Flood, 2014): begins anew with each turn at no cost.
+  uint64_t Draw() {
+    uint64_t z = drawn_ += 0x9e3779b97f4a7c15;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+  const uint64_t seed_;
+  uint64_t drawn_;
+  int turns_ = 0;
 };
 
 }  // namespace muster
