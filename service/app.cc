@@ -6,6 +6,7 @@
 
 #include <array>
 #include <chrono>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -58,8 +59,42 @@ absl::Status App::StartStore() {
     return absl::OkStatus();
   }
   if (!store.ok()) return store.status();
+  if ((*store)->format() < SqliteStore::kFormat) {
+    spdlog::warn(
+        "store {}: of format {}, as the version before wrote it and can read it; what format {} adds - answers by "
+        "request "
+        "id, gangs created over gRPC beside Kubernetes - is not kept until `musterctl store upgrade {}`, with musterd "
+        "stopped",
+        path, (*store)->format(), SqliteStore::kFormat, path);
+  }
   store_ = *std::move(store);
   return absl::OkStatus();
+}
+
+absl::Status App::StandBy(const std::function<bool()>& pause) {
+  if (!config_.standby) return absl::OkStatus();
+  std::optional<HttpListener> admin;
+  absl::Status had = StartStore();
+  while (absl::IsAlreadyExists(had)) {
+    if (!admin.has_value()) {
+      spdlog::info("standing by: {}", std::string(had.message()));
+      admin.emplace("listen.admin", ListenerOptions(config_.admin, 64));
+      RegisterAdmin(
+          &admin->server(),
+          {[path = config_.store_path] {
+             return absl::StrCat("standing by: another musterd has the store ", path, " and decides");
+           },
+           [this] { return metrics_.Scrape([](const Metrics::SetGauge& set) { set("muster_standby", "", "", 1); }); },
+           [](const std::string&, const std::string&) { return TracesJson({}); }});
+      if (absl::Status started = admin->Start(); !started.ok()) return started;
+      config_.admin.port = admin->port();
+      spdlog::info("musterd stands by: admin {}", admin->port());
+    }
+    if (pause()) return absl::CancelledError("stopped while standing by");
+    had = StartStore();
+  }
+  if (admin.has_value()) admin->Stop();
+  return had;
 }
 
 absl::Status App::StartKubernetes() {
@@ -144,7 +179,9 @@ absl::Status App::StartRpc() {
 }
 
 absl::Status App::Start() {
-  if (absl::Status started = StartStore(); !started.ok()) return started;
+  if (store_ == nullptr) {
+    if (absl::Status started = StartStore(); !started.ok()) return started;
+  }
   if (config_.kubernetes) {
     if (absl::Status started = StartKubernetes(); !started.ok()) return started;
   }
@@ -162,6 +199,7 @@ absl::Status App::Start() {
   MachineSettings machine = config_.machine;
   if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
   machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
+  machine.keeps_created = config_.kubernetes && store_->format() >= Store::kFormatOfCreated;
   if (absl::Status started = StartRecording(machine); !started.ok()) return started;
   engine_options.recorder = recorder_.get();
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
@@ -284,6 +322,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));
   set("muster_commands_total", "", "", static_cast<double>(engine.commands));
   set("muster_overloaded_total", "", "", static_cast<double>(engine.rejected));
+  set("muster_standby", "", "", 0);
   set("muster_store_failing", "", "", engine.store_trouble.empty() ? 0 : 1);
   set("muster_store_waiting", "", "", static_cast<double>(engine.store_waiting));
   set("muster_store_commits_total", "", "", static_cast<double>(engine.commits));

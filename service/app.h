@@ -37,6 +37,9 @@ class App {
   App(Config config, EffectSink* effects, std::function<void()> end);
   ~App();
 
+  // Where the configuration says so: waits while another process has the store. `pause` waits for a moment; true: give
+  // up, and Cancelled. Until then the admin door alone is open, and says that this one stands by.
+  [[nodiscard]] absl::Status StandBy(const std::function<bool()>& pause);
   // Starts everything. The error says which part could not start and why; what had started is stopped again.
   [[nodiscard]] absl::Status Start();
   // Graceful: held binds get an answer, doors close, the engine finishes what it was given.
@@ -61,7 +64,7 @@ class App {
   [[nodiscard]] std::string NotReady() const;
   void ReadGauges(const Metrics::SetGauge& set) const;
 
-  const Config config_;
+  Config config_;
   Metrics metrics_;
   std::unique_ptr<Store> store_;
   std::unique_ptr<KubeClient> watch_client_;

@@ -50,7 +50,16 @@ int Serve(const muster::Config& config, bool demo, bool demo_once) {
     fenced = true;
     kill(getpid(), SIGTERM);
   });
-  const absl::Status status = app.Start();
+  // While it stands by a signal ends it, and nothing else does.
+  absl::Status status = app.StandBy([&] {
+    const timespec moment{0, 100'000'000};
+    return sigtimedwait(&signals, nullptr, &moment) > 0;
+  });
+  if (absl::IsCancelled(status)) {
+    spdlog::info("{}", std::string(status.message()));
+    return 0;
+  }
+  if (status.ok()) status = app.Start();
   if (!status.ok()) {
     spdlog::error("musterd cannot start: {}", std::string(status.message()));
     app.Stop();
@@ -87,6 +96,7 @@ int main(int argc, char** argv) {
   std::string check_path;
   std::string store;
   std::string record;
+  bool standby = false;
   bool standalone = false;
   bool demo = false;
   bool demo_once = false;
@@ -95,6 +105,8 @@ int main(int argc, char** argv) {
   cli.add_option("--kubeconfig", kubeconfig, "kubeconfig file (overrides kubernetes.kubeconfig)");
   cli.add_option("--context", context, "context of the kubeconfig (overrides kubernetes.context)");
   cli.add_option("--store", store, "file of what was promised (overrides store.path); :memory: keeps nothing");
+  cli.add_flag("--standby", standby,
+               "while another musterd has the store, wait until it ends, then go on in its place (sets store.standby)");
   cli.add_option("--record", record,
                  "flight recorder: write everything that is decided on to this file, for musterctl replay (overrides "
                  "recording.file)");
@@ -136,6 +148,13 @@ int main(int argc, char** argv) {
   if (!kubeconfig.empty()) config.kubeconfig = kubeconfig;
   if (!context.empty()) config.kube_context = context;
   if (!store.empty()) config.store_path = store;
+  if (standby) config.standby = true;
+  if (config.standby && !config.keeps()) {
+    std::cerr
+        << "musterd: store.standby: needs a file to wait for; set store.path (or --store) to the one that the other "
+           "musterd has\n";
+    return 2;
+  }
   if (!record.empty()) config.recording_file = record;
   if (standalone) config.kubernetes = false;
   if (demo) {

@@ -120,7 +120,7 @@ BUGS = {
         "  if (cls == kNoClass || charged.empty()) return;"),
     "evicted-starts": (
         "state/starts/bindings.cc",
-        "if (!has_slot || !usable || pod.gang->evicting) {",
+        "if (!has_slot || !usable || pod.gang->kept.evicting) {",
         "if (!has_slot || !usable) {"),
     "repair-without-end": (
         "state/starts/repair.cc",
@@ -239,8 +239,8 @@ BUGS = {
     "evicted-once": ("state/starts/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
     "whole-gang-evicted": (
         "state/starts/repair.cc",
-        "gang.kept.satisfied && !gang.evicting && !whole &&",
-        "gang.kept.satisfied && !gang.evicting &&"),
+        "gang.kept.satisfied && !gang.kept.evicting && !whole &&",
+        "gang.kept.satisfied && !gang.kept.evicting &&"),
     "hold-without-deadline": (
         "state/starts/barrier.cc",
         "  gangs_->SetState(pod, MemberState::kWaiting);\n"
@@ -278,9 +278,6 @@ BUGS = {
         "gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);", "gang.active();"),
     "whom-nobody-heard-of-is-not-guarded": (
         "state/drivers/kube_scheduler.cc", " || r_.ledger->unheard().contains(node);", ";"),
-    "callers-are-awaited-as-long-as-the-store-failed": (
-        "service/engine/committer.cc", "std::min(SteadyNow() - begun, kLongestAwaited);", "SteadyNow() - begun;"),
-    "callers-are-not-awaited": ("service/engine/committer.cc", "      AwaitCallers();\n", ""),
     "members-preempt": (
         "state/drivers/kube_scheduler.cc",
         "const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang)",
@@ -335,7 +332,46 @@ BUGS = {
     "id-still-called": ("state/machine/pod_announcements.cc", "  r_.calls->Forget(pod);\n", ""),
     "id-still-at-barrier": ("state/machine/pod_announcements.cc", "  r_.barrier->Forget(pod);\n", ""),
     "id-still-permitted": ("state/machine/pod_announcements.cc", "  r_.bindings->Forget(pod);\n", ""),
+    "created-gangs-are-not-kept": (
+        "state/machine/fact_keeper.cc", "  if (writes_created(object.dialect)) WriteCreatedRecord(object, step);\n", ""),
+    "created-gangs-stay-for-ever": (
+        "state/machine/fact_keeper.cc",
+        "  if (writes_created(dialect)) DeleteCreatedRecord(name_space, name, step);\n", ""),
+    "evictions-end-with-the-process": (
+        "state/starts/repair.cc", "  if (gang.kept.evicting) return EvictMembers(gang, kEvictedAnew, step);\n", ""),
+    "evictions-are-not-written": (
+        "state/records/records.cc", "  record.set_evicting(gang.kept.evicting);\n", ""),
+    "evictions-end-before-all-is-read": (
+        "state/machine/settling.cc",
+        "  if (!r_.sources->complete()) return;\n  const bool gone = gang.active() == 0 && gang.count(MemberState::kLeaving) == 0;\n"
+        "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n",
+        "  const bool gone = gang.active() == 0 && gang.count(MemberState::kLeaving) == 0;\n"
+        "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n  if (!r_.sources->complete()) return;\n"),
+    "who-failed-unseen-is-no-loss": (
+        "state/starts/repair.cc",
+        "  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n", ""),
+    "who-is-gone-has-failed": (
+        "state/starts/repair.cc",
+        "  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n",
+        "  if (short_of_them && gang.active() > 0) NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"),
     # --- the process ---
+    "effects-are-given-up": (
+        "k8s-extender/actuator/actuator.cc",
+        "  if (verdict.kind == Verdict::Kind::kAgain) {\n",
+        "  if (verdict.kind == Verdict::Kind::kAgain && work.attempts >= 8) {\n    wanted_.erase(wanted);\n    return;\n  }\n"
+        "  if (verdict.kind == Verdict::Kind::kAgain) {\n"),
+    "effects-as-first-wanted": (
+        "k8s-extender/actuator/actuator.cc", "        work.effect = wanted->second.effect;\n", ""),
+    "effects-beside-each-other": (
+        "k8s-extender/actuator/actuator.cc", "      if (!fresh) continue;\n", ""),
+    "answers-are-forgotten": (
+        "service/rpc/door.cc",
+        "if (call.key_.empty() || !call.door_->engine().keeps_answers()) return {};", "return {};"),
+    "answers-in-old-files": (
+        "service/engine/engine.cc",
+        "keeps_answers_ = committer_.store_format() >= Store::kFormatOfAnswers;", "keeps_answers_ = true;"),
+    "old-answers-stay-for-ever": (
+        "service/rpc/request_log.cc", "  if (entry.kept) forgotten_.push_back(key);\n", ""),
     "commit-record-late": (
         "service/engine/engine_delivery.cc",
         "  delivery->effects = std::exchange(batch_effects_, {});\n",
@@ -344,6 +380,9 @@ BUGS = {
         "service/engine/committer.cc",
         "    const Stored stored = Commit(gathered_records_);\n    took_ = std::min(SteadyNow() - begun, kLongestAwaited);  // it may have been tried for long\n    DeliverGathered(stored);\n",
         "    const std::vector<Record> records = gathered_records_;\n    DeliverGathered(Stored::kYes);\n    static_cast<void>(Commit(records));\n"),
+    "callers-are-not-awaited": ("service/engine/committer.cc", "      AwaitCallers();\n", ""),
+    "callers-are-awaited-as-long-as-the-store-failed": (
+        "service/engine/committer.cc", "std::min(SteadyNow() - begun, kLongestAwaited);", "SteadyNow() - begun;"),
     "answers-though-the-store-failed": (
         "service/engine/committer.cc", "  return status.ok() || stored_ == Stored::kFenced;\n", "  return true;\n"),
     "parked-while-reading": (

@@ -42,9 +42,10 @@ std::string Readable(const Record& record) {
   if (record.kind == "effects") text = AsJson<store::v1::EffectsRecord>(record.value);
   if (record.kind == "node") text = AsJson<store::v1::NodeRecord>(record.value);
   if (record.kind == "pod") text = AsJson<store::v1::PodRecord>(record.value);
-  if (record.kind == "podgroup") text = AsJson<store::v1::PodGroupRecord>(record.value);
+  if (record.kind == "podgroup" || record.kind == "created") text = AsJson<store::v1::PodGroupRecord>(record.value);
   if (record.kind == "announcer") text = AsJson<store::v1::AnnouncerRecord>(record.value);
   if (record.kind == "submission") text = AsJson<store::v1::SubmissionRecord>(record.value);
+  if (record.kind == "answer") text = AsJson<store::v1::AnswerRecord>(record.value);
   return text.empty() ? absl::StrCat("base64:", absl::Base64Escape(record.value)) : text;
 }
 
@@ -85,12 +86,16 @@ StoreCommands::StoreCommands(CLI::App* cli) {
   export_ = store_->add_subcommand("export", "its records on standard output, one JSON object a line");
   import_ = store_->add_subcommand("import", "a new file with the records on standard input, as export wrote them");
   backup_ = store_->add_subcommand("backup", "a copy as it is at one moment, while musterd goes on writing");
-  for (CLI::App* command : {inspect_, verify_, export_, import_, backup_}) {
+  upgrade_ = store_->add_subcommand(
+      "upgrade",
+      "the newest format, which older versions of Muster refuse; stop musterd, and back the file up, before");
+  for (CLI::App* command : {inspect_, verify_, export_, import_, backup_, upgrade_}) {
     command->add_option("file", file_, "the store's file")->required();
   }
   inspect_->add_option(
       "--kind", kind_,
-      "every record of this kind: gang, start, commit, plans, effects; node, pod, podgroup, announcer, submission");
+      "every record of this kind: gang, start, commit, plans, effects, answer; node, pod, podgroup, announcer, "
+      "submission; created");
   backup_->add_option("to", to_, "the copy; must not be there")->required();
 }
 
@@ -99,6 +104,7 @@ int StoreCommands::Run() const {
   if (verify_->parsed()) return Verify();
   if (export_->parsed()) return Export();
   if (import_->parsed()) return Import();
+  if (upgrade_->parsed()) return Upgrade();
   return BackUp();
 }
 
@@ -167,6 +173,18 @@ int StoreCommands::Import() const {
   }
   if (const absl::Status made = MakeStore(file_, records); !made.ok()) return Fail(made);
   std::cout << file_ << ": " << records.size() << " records written\n";
+  return 0;
+}
+
+int StoreCommands::Upgrade() const {
+  const absl::StatusOr<int> before = UpgradeStore(file_);
+  if (!before.ok()) return Fail(before.status());
+  if (*before == SqliteStore::kFormat) {
+    std::cout << file_ << ": of format " << *before << " already, the newest that this musterctl knows\n";
+  } else {
+    std::cout << file_ << ": format " << *before << " -> " << SqliteStore::kFormat
+              << "; versions of Muster that know only " << *before << " refuse it from now on\n";
+  }
   return 0;
 }
 

@@ -21,6 +21,7 @@ class StoreCommands {
   [[nodiscard]] int Export() const;
   [[nodiscard]] int Import() const;
   [[nodiscard]] int BackUp() const;
+  [[nodiscard]] int Upgrade() const;
 
   std::string file_;
   std::string to_;
@@ -31,6 +32,7 @@ class StoreCommands {
   CLI::App* export_;
   CLI::App* import_;
   CLI::App* backup_;
+  CLI::App* upgrade_;
 };
 
 }  // namespace muster

@@ -17,7 +17,6 @@ namespace muster {
 namespace {
 
 constexpr absl::Duration kTimeout = absl::Seconds(10);
-constexpr int kMaxAttempts = 8;
 constexpr size_t kMaxNote = 1000;  // events.k8s.io limits a note to 1 KiB
 constexpr size_t kMaxSeries = 10'000;
 
@@ -43,7 +42,7 @@ void Actuator::Halt() {
   stopping_ = true;
   bindings_.clear();
   calls_.clear();
-  called_.clear();
+  wanted_.clear();
   later_.clear();
   events_.clear();
   status_.clear();
@@ -72,9 +71,11 @@ void Actuator::Carry(std::vector<Effect> effects) {
       events_.push_back(std::move(*tell));
       background_.Signal();
     } else {
-      // A pod is called once, however often it is to be called before its turn comes.
-      const auto* call = std::get_if<CallPod>(&effect);
-      if (call != nullptr && !called_.insert(call->pod.uid).second) continue;
+      // Once, however often it is wanted before its turn comes; and as it was wanted last.
+      const auto [wanted, fresh] = wanted_.try_emplace(KeyOf(effect));
+      wanted->second.effect = effect;
+      wanted->second.anew = wanted->second.running;
+      if (!fresh) continue;
       calls_.push_back({std::move(effect)});
       work_.Signal();
     }
@@ -116,7 +117,11 @@ void Actuator::RunWorker() {
       std::deque<Work>& from = bindings_.empty() ? calls_ : bindings_;
       work = std::move(from.front());
       from.pop_front();
-      if (const auto* call = std::get_if<CallPod>(&work.effect)) called_.erase(call->pod.uid);
+      if (const auto wanted = wanted_.find(KeyOf(work.effect)); wanted != wanted_.end()) {
+        work.effect = wanted->second.effect;
+        wanted->second.running = true;
+        wanted->second.anew = false;
+      }
     }
     Do(std::move(work));
   }
@@ -138,26 +143,43 @@ void Actuator::Pace(absl::Time* next, double per_s) {
   while (SteadyNow() < turn && !stopping()) absl::SleepFor(std::min(turn - SteadyNow(), absl::Milliseconds(50)));
 }
 
-void Actuator::Do(Work work) {
-  Verdict verdict = Verdict::kDone;
-  if (const auto* bind = std::get_if<BindPod>(&work.effect)) {
-    DoBind(*bind);
-  } else if (const auto* call = std::get_if<CallPod>(&work.effect)) {
+Actuator::Key Actuator::KeyOf(const Effect& effect) {
+  return {effect.index(), std::visit([](const auto& of) { return of.pod.uid; }, effect)};
+}
+
+Actuator::Verdict Actuator::Again(const absl::StatusOr<KubeResponse>& response) {
+  return {Verdict::Kind::kAgain, absl::Seconds(response.ok() ? response->retry_after_s : 0)};
+}
+
+Actuator::Verdict Actuator::Try(const Effect& effect) {
+  if (const auto* call = std::get_if<CallPod>(&effect)) {
     Pace(&next_call_, options_.calls_per_s);
-    verdict = DoCall(*call);
-  } else if (const auto* mark = std::get_if<MarkTimedOut>(&work.effect)) {
-    verdict = DoMark(*mark);
-  } else if (const auto* evict = std::get_if<EvictPod>(&work.effect)) {
-    verdict = DoEvict(*evict);
+    return DoCall(*call);
   }
-  if (verdict == Verdict::kDone) return;
+  if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return DoMark(*mark);
+  if (const auto* evict = std::get_if<EvictPod>(&effect)) return DoEvict(*evict);
+  return kDone;
+}
+
+void Actuator::Do(Work work) {
+  if (const auto* bind = std::get_if<BindPod>(&work.effect)) return DoBind(*bind);
+  const Verdict verdict = Try(work.effect);
   MutexLock lock(&mutex_);
-  if (verdict == Verdict::kGiveUp || ++work.attempts >= kMaxAttempts || stopping_) {
-    ++stats_.failed;
+  if (verdict.kind == Verdict::Kind::kGiveUp) ++stats_.failed;
+  const auto wanted = wanted_.find(KeyOf(work.effect));
+  if (wanted == wanted_.end()) return;  // it stops
+  wanted->second.running = false;
+  absl::Duration pause = absl::ZeroDuration();
+  if (verdict.kind == Verdict::Kind::kAgain) {
+    pause = options_.first_pause * (int64_t{1} << std::min(work.attempts++, 30));
+    pause = std::max(verdict.pause, std::min(pause, options_.longest_pause));
+  } else if (wanted->second.anew) {
+    work.attempts = 0;
+  } else {
+    wanted_.erase(wanted);
     return;
   }
-  const absl::Time again = SteadyNow() + absl::Milliseconds(100 << work.attempts);
-  later_.emplace(again, std::move(work));
+  later_.emplace(SteadyNow() + pause, std::move(work));
   work_.Signal();  // somebody must wait for its time, not for ever
 }
 
@@ -231,18 +253,21 @@ Actuator::Found Actuator::ReadBack(const BindPod& bind, std::string* why) {
 }
 
 Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
-                                     bool* conflict) {
+                                     int* refused) {
   Json body = patch;
   body["metadata"]["uid"] = pod.uid;  // a pod that was created again under this name is left alone
   const absl::StatusOr<KubeResponse> response = client_->Send(method, PodPath(pod, subresource), body.dump(), kTimeout);
-  if (!response.ok()) return Verdict::kAgain;
-  if (response->status / 100 == 2) return Verdict::kDone;
-  if (response->status == 429 || response->status == 401 || response->status >= 500) return Verdict::kAgain;
-  if (conflict != nullptr) *conflict = response->status == 409;
-  if (response->status != 404 && response->status != 409) {
-    spdlog::warn("patching pod {}/{}: {}", pod.name_space, pod.name, StatusMessage(*response));
+  if (!response.ok()) return Again(response);
+  const int status = response->status;
+  if (status / 100 == 2 || status == 404) return kDone;  // 404: it is gone
+  if (status == 429 || status == 401 || status >= 500) return Again(response);
+  if (refused != nullptr && (status == 403 || status == 409)) {
+    *refused = status;
+    return kGiveUp;
   }
-  return Verdict::kGiveUp;
+  if (status == 409) return kDone;  // another pod has its name
+  spdlog::warn("patching pod {}/{}: {}", pod.name_space, pod.name, StatusMessage(*response));
+  return status == 403 ? Again(response) : kGiveUp;  // rights may be given
 }
 
 Actuator::Verdict Actuator::DoCall(const CallPod& call) {
@@ -269,24 +294,23 @@ Actuator::Verdict Actuator::DoCall(const CallPod& call) {
 // said of one that has a node meanwhile.
 Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(call.pod, ""), "", kTimeout);
-  if (!response.ok() || response->status == 429 || response->status == 401 || response->status >= 500) {
-    return Verdict::kAgain;
-  }
-  if (response->status != 200) return Verdict::kGiveUp;
+  if (response.ok() && response->status == 404) return kDone;
+  if (!response.ok() || response->status != 200) return Again(response);
   const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
-  if (!pod.ok()) return Verdict::kAgain;
+  if (!pod.ok()) return Again(response);
   const Json& metadata = Child(*pod, "metadata");
   if (StringOrEmpty(metadata, "uid") != call.pod.uid || !StringOrEmpty(Child(*pod, "spec"), "nodeName").empty()) {
-    return Verdict::kGiveUp;
+    return kDone;
   }
   const Json call_only = patch;
   patch["metadata"]["resourceVersion"] = StringOrEmpty(metadata, "resourceVersion");
   patch["status"]["conditions"] = {
       {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", call.note}}};
-  bool conflict = false;
-  const Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &conflict);
-  if (conflict) return Verdict::kAgain;  // it changed meanwhile: it is looked at anew
-  if (verdict != Verdict::kGiveUp) return verdict;
+  int refused = 0;
+  const Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &refused);
+  if (refused == 409)
+    return {Verdict::Kind::kAgain, absl::ZeroDuration()};  // it changed meanwhile: it is looked at anew
+  if (verdict.kind != Verdict::Kind::kGiveUp) return verdict;
   return PatchPod(call.pod, KubeMethod::kPatchMerge, call_only, "");  // without the right to write the status
 }
 
@@ -302,10 +326,10 @@ Actuator::Verdict Actuator::DoEvict(const EvictPod& evict) {
                      {"deleteOptions", {{"preconditions", {{"uid", evict.pod.uid}}}}}};
   const absl::StatusOr<KubeResponse> response =
       client_->Send(KubeMethod::kPost, PodPath(evict.pod, "/eviction"), body.dump(), kTimeout);
-  if (!response.ok()) return Verdict::kAgain;
-  if (response->status / 100 == 2 || response->status == 404 || response->status == 409) return Verdict::kDone;
+  if (!response.ok()) return Again(response);
+  if (response->status / 100 == 2 || response->status == 404 || response->status == 409) return kDone;
   spdlog::warn("evicting {}/{}: {}", evict.pod.name_space, evict.pod.name, StatusMessage(*response));
-  return Verdict::kAgain;
+  return Again(response);  // a PodDisruptionBudget, for a while
 }
 
 void Actuator::RunBackground() {

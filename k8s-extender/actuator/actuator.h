@@ -7,11 +7,11 @@
 #include <deque>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "k8s-extender/apiserver/client.h"
 #include "service/support/clock.h"
 #include "service/support/json.h"
@@ -27,7 +27,9 @@ struct ActuatorOptions {
   size_t max_background = 4096;  // events that wait; past it the oldest is dropped
   double calls_per_s = 1000;     // K-7: wakes are rate-limited
   double events_per_s = 20;
-  const Clock* clock = &ProcessClock();  // by which the core makes the deadlines of bindings
+  absl::Duration first_pause = absl::Milliseconds(100);  // before a call, mark or eviction that failed is tried again;
+  absl::Duration longest_pause = absl::Seconds(10);      // it doubles up to this
+  const Clock* clock = &ProcessClock();                  // by which the core makes the deadlines of bindings
 };
 
 struct ActuatorStats {
@@ -35,7 +37,7 @@ struct ActuatorStats {
   uint64_t bind_retries = 0;
   uint64_t bind_refused = 0;
   uint64_t calls = 0;
-  uint64_t failed = 0;  // effects given up after their attempts
+  uint64_t failed = 0;  // effects that the API server will not have, however often
   uint64_t dropped_events = 0;
   size_t waiting = 0;
 };
@@ -62,13 +64,30 @@ class Actuator : public EffectSink {
     Effect effect;
     int attempts = 0;
   };
-  enum class Verdict : uint8_t { kDone, kAgain, kGiveUp };
+  // What becomes of an effect: a call, a mark or an eviction is tried until the pod has it, or is gone.
+  struct Verdict {
+    enum class Kind : uint8_t { kDone, kAgain, kGiveUp };
+    Kind kind;
+    absl::Duration pause;  // kAgain: at least, as the API server said
+  };
+  static constexpr Verdict kDone{Verdict::Kind::kDone, absl::ZeroDuration()};
+  static constexpr Verdict kGiveUp{Verdict::Kind::kGiveUp, absl::ZeroDuration()};
+  // What there is to do to a pod, one at a time of each kind: index of the effect, UID.
+  using Key = std::pair<size_t, std::string>;
+  struct Wanted {
+    Effect effect;         // as it was wanted last
+    bool running = false;  // a worker tries it; otherwise it is in calls_ or later_
+    bool anew = false;     // it was wanted again meanwhile
+  };
   // Where the API server has a pod that was to be bound.
   enum class Found : uint8_t { kBound, kElsewhere, kUnbound, kUnknown };
 
   void RunWorker();
   void RunBackground();
+  [[nodiscard]] static Verdict Again(const absl::StatusOr<KubeResponse>& response);
+  [[nodiscard]] static Key KeyOf(const Effect& effect);
   void Do(Work work);
+  [[nodiscard]] Verdict Try(const Effect& effect);
   void DoBind(const BindPod& bind);
   [[nodiscard]] BindingOutcome TryToBind(const BindPod& bind);
   // `why`: what is said of it, where the API server does not know better.
@@ -79,9 +98,9 @@ class Actuator : public EffectSink {
   [[nodiscard]] Verdict DoEvict(const EvictPod& evict);
   void DoTell(const TellPod& tell);
   void DoStatus(const GangView& view);
-  // `conflict`, where given: whether that is why it was refused.
+  // `refused`, where given: with which status, of 403 and 409.
   [[nodiscard]] Verdict PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
-                                 bool* conflict = nullptr);
+                                 int* refused = nullptr);
   void Pace(absl::Time* next, double per_s) ABSL_LOCKS_EXCLUDED(pace_mutex_);
 
   KubeClient* const client_;
@@ -92,7 +111,7 @@ class Actuator : public EffectSink {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<Work> bindings_ ABSL_GUARDED_BY(mutex_);
   std::deque<Work> calls_ ABSL_GUARDED_BY(mutex_);
-  absl::flat_hash_set<std::string> called_ ABSL_GUARDED_BY(mutex_);       // UIDs whose call is still in calls_
+  absl::flat_hash_map<Key, Wanted> wanted_ ABSL_GUARDED_BY(mutex_);
   absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);  // by when, on the steady clock
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);

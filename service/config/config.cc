@@ -164,6 +164,10 @@ const std::vector<Field>& Fields() {
        "the "
        "working directory, or memory with a warning where that cannot be written",
        ReadText([](Config* c) -> std::string& { return c->store_path; })},
+      {"store.standby", "false",
+       "while another musterd of this machine has the store, wait until it ends, then go on in its place; needs "
+       "store.path",
+       ReadBool([](Config* c) -> bool& { return c->standby; })},
       {"facts.staleAfter", "600s",
        "without Kubernetes, after a restart: nothing new is placed on nodes that their announcer has not stood by for "
        "so "

@@ -47,6 +47,10 @@ struct Config {
   double calls_per_s = 1000;
   // store
   std::string store_path;  // empty: kDefaultStore where it can be made, else nothing is kept
+  bool standby = false;    // wait for the store while another musterd has it
+  [[nodiscard]] bool keeps() const {
+    return !store_path.empty() && store_path != kInMemory;
+  }  // in a file that was named
   // tracing
   int traces_kept = 50'000;  // spans; 0: none are made, unless they are exported
   std::string otlp_url;      // of a collector; empty: nothing is exported

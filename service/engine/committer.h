@@ -49,6 +49,7 @@ class Committer {
   // nothing. Stepped only.
   bool TryOnce();
 
+  [[nodiscard]] int store_format() const { return store_->format(); }
   [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
   // Another process has the store: nothing will be kept any more.
   [[nodiscard]] bool fenced() const { return stored_ == Stored::kFenced; }

@@ -31,9 +31,9 @@ Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* st
 Engine::~Engine() { Stop(); }
 
 absl::Status Engine::Start() {
-  absl::StatusOr<std::vector<Record>> records = committer_.Start();
-  if (!records.ok()) return records.status();
-  if (absl::Status loaded = machine_.Load(*records); !loaded.ok()) {
+  absl::StatusOr<std::vector<Record>> kept = committer_.Start();
+  if (!kept.ok()) return kept.status();
+  if (absl::Status loaded = Load(*std::move(kept)); !loaded.ok()) {
     committer_.Stop();
     return loaded;
   }
@@ -47,6 +47,19 @@ absl::Status Engine::Start() {
     thread_ = std::thread([this] { Run(); });
   }
   return absl::OkStatus();
+}
+
+absl::Status Engine::Load(std::vector<Record> records) {
+  keeps_answers_ = committer_.store_format() >= Store::kFormatOfAnswers;
+  const auto answers = std::stable_partition(records.begin(), records.end(),
+                                             [](const Record& record) { return !IsAnswerRecord(record); });
+  for (auto record = answers; record != records.end(); ++record) {
+    absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record);
+    if (!answer.ok()) return answer.status();
+    kept_answers_.push_back(*std::move(answer));
+  }
+  records.erase(answers, records.end());
+  return machine_.Load(records);
 }
 
 void Engine::Drain(std::chrono::steady_clock::time_point end) {
@@ -140,12 +153,14 @@ absl::StatusOr<HoldToken> Engine::Hold(Bind bind, HoldCallback answered) {
   return token;
 }
 
-void Engine::AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done) {
+void Engine::AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
+                      AppliedCallback applied) {
   Item item{.command = std::move(command),
             .read = nullptr,
             .done = std::move(done),
             .answered = nullptr,
-            .deadline = deadline};
+            .deadline = deadline,
+            .applied = std::move(applied)};
   if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
 }
 
@@ -310,6 +325,10 @@ void Engine::ApplyOne(Item item) {
   if (item.span != nullptr && !waits) (waits_for_records ? spans_ : told_spans_).push_back(std::move(item.span));
   absl::StatusOr<Reply> reply = std::move(outcome.reply);
   if (!outcome.status.ok()) reply = outcome.status;
+  if (item.applied) {
+    std::vector<Record> more = item.applied(machine_, reply);
+    std::move(more.begin(), more.end(), std::back_inserter(records_));
+  }
   (waits_for_records ? replies_ : told_).emplace_back(std::move(item.done), std::move(reply));
 }
 

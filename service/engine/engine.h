@@ -11,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -24,6 +25,7 @@
 #include "service/support/sync.h"
 #include "state/machine/machine.h"
 #include "state/messages/port.h"
+#include "state/records/answers.h"
 
 namespace muster {
 
@@ -78,12 +80,20 @@ class Engine : public DecisionPort {
   using ReplyCallback = std::function<void(absl::StatusOr<Reply>)>;
   // As Ask, without waiting: `done` is called once; when nothing was submitted, at once.
   // DeadlineExceeded: `deadline` passed while the command waited for its turn; nothing happened.
-  void AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done);
+  // `applied` is called before that, on the engine's thread, of a command that was applied; the records that it returns
+  // are made durable together with the command's own, or not at all.
+  using AppliedCallback = std::function<std::vector<Record>(const Machine&, const absl::StatusOr<Reply>&)>;
+  void AskAsync(Command command, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
+                AppliedCallback applied = nullptr);
   // A Permit: `done` gets the reply; when that is WAIT, `answered` is called once later. EndPermit ends the wait early.
   HoldToken AskPermit(Permit permit, std::chrono::steady_clock::time_point deadline, ReplyCallback done,
                       HoldCallback answered);
   // The caller of a Permit is gone. Never refused: there are no more of these than Permits that wait.
   void EndPermit(const std::string& uid, HoldToken token);
+
+  // Whether the store takes answers by request id; those that an earlier process kept, once. After Start.
+  [[nodiscard]] bool keeps_answers() const { return keeps_answers_; }
+  [[nodiscard]] std::vector<KeptAnswer> TakeKeptAnswers() { return std::exchange(kept_answers_, {}); }
 
   // Stepped only: applies a batch of what waits, plans, and hands on what came of it. A crash is the end of the object
   // without Stop.
@@ -116,6 +126,7 @@ class Engine : public DecisionPort {
     HoldCallback answered;
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
     std::shared_ptr<Span> span = nullptr;
+    AppliedCallback applied = nullptr;
   };
   struct Held {
     HoldCallback answered;
@@ -144,6 +155,7 @@ class Engine : public DecisionPort {
 
   // Moves from `item` only when it returns OK.
   [[nodiscard]] absl::Status Submit(Item* item, WhenFull when_full);
+  [[nodiscard]] absl::Status Load(std::vector<Record> records);
   void Run();
   void TakeUpFacts();
   // False: it is to stop. `wait`: until there is something to do.
@@ -176,6 +188,8 @@ class Engine : public DecisionPort {
   CondVar drained_;
 
   Committer committer_;
+  bool keeps_answers_ = false;            // since Start
+  std::vector<KeptAnswer> kept_answers_;  // not taken yet
   Tracer tracer_;
   std::shared_ptr<const ReadView> pictured_;  // the last one taken; published when its batch is durable
   std::atomic<bool> told_fenced_{false};

@@ -117,15 +117,16 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
 
   ServerUnaryReactor* PreFilter(CallbackServerContext* context, const v1::PreFilterRequest* request,
                                 v1::PreFilterResponse* response) override {
-    return ServeOnce(door_, context, "PreFilter", request, response, [=, this](const FinishCall& finish) {
-      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
+    return ServeOnce(door_, context, "PreFilter", request, response, [=, this](const OnceCall& call) {
+      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return call.Finish(missing);
+      // It promises nothing: its answer leaves before any record is kept, and is not kept itself.
       door_->engine().AskAsync(muster::PreFilter{request->pod_uid()}, DeadlineOf(*context),
                                [=](const absl::StatusOr<Reply>& reply) {
-                                 if (!reply.ok()) return finish(ToGrpc(reply.status()));
+                                 if (!reply.ok()) return call.Finish(ToGrpc(reply.status()));
                                  const auto& answer = std::get<PreFilterReply>(*reply);
                                  response->set_passes(answer.passes);
                                  if (!answer.passes) FillReason(answer.reason, response->mutable_reason());
-                                 finish(grpc::Status::OK);
+                                 call.Finish(grpc::Status::OK);
                                });
     });
   }
@@ -159,14 +160,14 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
   }
   ServerUnaryReactor* PostFilter(CallbackServerContext* context, const v1::PostFilterRequest* request,
                                  v1::PostFilterResponse* response) override {
-    return ServeOnce(door_, context, "PostFilter", request, response, [=, this](const FinishCall& finish) {
-      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return finish(missing);
-      Tell(muster::PostFilter{request->pod_uid(), std::string(Beginning(request->message(), 1024))}, context, finish);
+    return ServeOnce(door_, context, "PostFilter", request, response, [=](const OnceCall& call) {
+      if (const auto missing = Required({{"pod_uid", request->pod_uid()}}); !missing.ok()) return call.Finish(missing);
+      call.Ask(muster::PostFilter{request->pod_uid(), std::string(Beginning(request->message(), 1024))});
     });
   }
   ServerUnaryReactor* Unreserve(CallbackServerContext* context, const v1::UnreserveRequest* request,
                                 v1::UnreserveResponse* response) override {
-    return ServeOnce(door_, context, "Unreserve", request, response, [=, this](const FinishCall& finish) {
+    return ServeOnce(door_, context, "Unreserve", request, response, [=](const OnceCall& call) {
       Violations violations;
       if (request->pod_uid().empty()) violations.Add("pod_uid", "is empty");
       UnreserveCause cause = UnreserveCause::kRejected;
@@ -183,16 +184,16 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
           violations.Add("cause", absl::StrCat(static_cast<int>(request->cause()),
                                                "; expected PERMIT_TIMEOUT, REJECTED or BIND_FAILED"));
       }
-      if (!violations.none()) return finish(violations.ToStatus());
-      Tell(muster::Unreserve{request->pod_uid(), cause}, context, finish);
+      if (!violations.none()) return call.Finish(violations.ToStatus());
+      call.Ask(muster::Unreserve{request->pod_uid(), cause});
     });
   }
   ServerUnaryReactor* PostBind(CallbackServerContext* context, const v1::PostBindRequest* request,
                                v1::PostBindResponse* response) override {
-    return ServeOnce(door_, context, "PostBind", request, response, [=, this](const FinishCall& finish) {
+    return ServeOnce(door_, context, "PostBind", request, response, [=](const OnceCall& call) {
       const auto missing = Required({{"pod_uid", request->pod_uid()}, {"node", request->node()}});
-      if (!missing.ok()) return finish(missing);
-      Tell(muster::PostBind{request->pod_uid(), request->node()}, context, finish);
+      if (!missing.ok()) return call.Finish(missing);
+      call.Ask(muster::PostBind{request->pod_uid(), request->node()});
     });
   }
 
@@ -209,10 +210,6 @@ class DecisionServiceImpl final : public v1::DecisionService::CallbackService {
         finish(grpc::Status::OK);
       });
     });
-  }
-  void Tell(Command command, CallbackServerContext* context, const FinishCall& finish) {
-    door_->engine().AskAsync(std::move(command), DeadlineOf(*context),
-                             [finish](const absl::StatusOr<Reply>& reply) { finish(ToGrpc(reply.status())); });
   }
 
   RpcDoor* const door_;

@@ -60,6 +60,10 @@ void OnGrpcThread(std::function<void()> work) {
   });
 }
 
+void RpcDoor::TakeUpAnswers() {
+  for (const KeptAnswer& kept : engine_->TakeKeptAnswers()) requests_.Restore(kept, SteadyNow());
+}
+
 void RpcDoor::Admit(grpc::CallbackServerContext* context, Role role, const Admitted& admitted) {
   Access* access = options_.access == nullptr ? &anyone_ : options_.access;
   const std::string address = AddressOf(*context);
@@ -103,6 +107,30 @@ std::chrono::steady_clock::time_point DeadlineOf(const grpc::CallbackServerConte
   const auto now = std::chrono::system_clock::now();
   if (deadline - now > std::chrono::hours(24)) return std::chrono::steady_clock::time_point::max();
   return std::chrono::steady_clock::now() + (deadline - now);
+}
+
+void OnceCall::Finish(const grpc::Status& status) const {
+  if (!key_.empty()) {
+    door_->requests().Done(key_, {status, status.ok() ? response_->SerializeAsString() : std::string()});
+  }
+  finish_(status);
+}
+
+void OnceCall::Ask(Command command, Fill fill, absl::string_view reason) const {
+  const auto to_status = [reason](const absl::Status& status) {
+    return ToGrpc(status, absl::IsFailedPrecondition(status) ? reason : "");
+  };
+  door_->engine().AskAsync(
+      std::move(command), deadline_,
+      [call = *this, to_status](const absl::StatusOr<Reply>& reply) { call.Finish(to_status(reply.status())); },
+      [call = *this, to_status, fill = std::move(fill)](const Machine& machine,
+                                                        const absl::StatusOr<Reply>& reply) -> std::vector<Record> {
+        if (reply.ok() && fill) fill(machine, *reply);
+        if (call.key_.empty() || !call.door_->engine().keeps_answers()) return {};
+        return call.door_->requests().Keep(
+            call.key_, call.fingerprint_,
+            {to_status(reply.status()), reply.ok() ? call.response_->SerializeAsString() : std::string()});
+      });
 }
 
 }  // namespace muster

@@ -30,6 +30,9 @@ class RpcDoor {
   RpcDoor(Engine* engine, const RpcOptions& options)
       : engine_(engine), options_(options), limits_(options.limits), anyone_({}, nullptr) {}
 
+  // Takes up the answers that an earlier process kept. Once the engine has started, before any call.
+  void TakeUpAnswers();
+
   [[nodiscard]] Engine& engine() { return *engine_; }
   [[nodiscard]] const RpcOptions& options() const { return options_; }
   [[nodiscard]] RequestLog& requests() { return requests_; }
@@ -74,14 +77,44 @@ grpc::ServerUnaryReactor* Serve(RpcDoor* door, grpc::CallbackServerContext* cont
   return reactor;
 }
 
-// As Serve, for calls that change something: a repeated request id gets the first answer.
+// A call that changes something, with what makes it happen once. Copies are of the same call.
+class OnceCall {
+ public:
+  // `key`: caller, method and request id; empty: it has no id.
+  OnceCall(RpcDoor* door, const grpc::CallbackServerContext& context, google::protobuf::Message* response,
+           std::string key, uint64_t fingerprint, FinishCall finish)
+      : door_(door),
+        deadline_(DeadlineOf(context)),
+        response_(response),
+        key_(std::move(key)),
+        fingerprint_(fingerprint),
+        finish_(std::move(finish)) {}
+
+  void Finish(const grpc::Status& status) const;
+  // Has the engine do it, and finishes with its answer, which is kept together with what was done. `fill`, on the
+  // engine's thread, puts into the response what the reply says; `reason`: what a FailedPrecondition asks the caller
+  // for.
+  using Fill = std::function<void(const Machine&, const Reply&)>;
+  void Ask(Command command, Fill fill = nullptr, absl::string_view reason = "") const;
+
+ private:
+  RpcDoor* door_;
+  std::chrono::steady_clock::time_point deadline_;
+  google::protobuf::Message* response_;
+  std::string key_;
+  uint64_t fingerprint_;
+  FinishCall finish_;
+};
+
+// As Serve, for calls that change something: a repeated request id gets the first answer. `work(call)` finishes the
+// OnceCall, once.
 template <typename Request, typename Response, typename Work>
 grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
                                     const Request* request, Response* response, Work work) {
   return Serve(door, context, method, Role::kReadWrite,
                [=, work = std::move(work)](const std::string& client, const FinishCall& finish) {
                  const std::string& id = request->request_id();
-                 if (id.empty()) return work(finish);
+                 if (id.empty()) return work(OnceCall(door, *context, response, "", 0, finish));
                  if (id.size() > 128) {
                    Violations violations;
                    violations.Add("request_id", "is longer than 128 bytes");
@@ -89,19 +122,15 @@ grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* 
                  }
                  std::string key = client;
                  key.append("\n").append(method.data(), method.size()).append("\n").append(id);
-                 const bool fresh = door->requests().Begin(
-                     key, Fingerprint(*request), SteadyNow(), [=](const RequestLog::Answer& answer) {
+                 const uint64_t fingerprint = Fingerprint(*request);
+                 const bool fresh =
+                     door->requests().Begin(key, fingerprint, SteadyNow(), [=](const RequestLog::Answer& answer) {
                        if (answer.status.ok() && !response->ParseFromString(answer.response)) {
                          return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
                        }
                        finish(answer.status);
                      });
-                 if (!fresh) return;
-                 work([=](const grpc::Status& status) {
-                   const RequestLog::Answer answer{status, status.ok() ? response->SerializeAsString() : std::string()};
-                   door->requests().Done(key, answer);
-                   finish(status);
-                 });
+                 if (fresh) work(OnceCall(door, *context, response, key, fingerprint, finish));
                });
 }
 

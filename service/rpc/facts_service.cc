@@ -85,12 +85,16 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   return out;
 }
 
-void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::FactsStatus* status) {
-  const std::shared_ptr<const ReadView> view = engine->view();
+void FillStatus(int64_t nodes, int64_t pods, const std::string& source, int64_t version, v1::FactsStatus* status) {
   status->set_version(version);
   status->set_source(source);
-  status->set_nodes(view->present_nodes);
-  status->set_pods(view->pods);
+  status->set_nodes(nodes);
+  status->set_pods(pods);
+}
+
+void FillStatus(Engine* engine, const std::string& source, int64_t version, v1::FactsStatus* status) {
+  const std::shared_ptr<const ReadView> view = engine->view();
+  FillStatus(view->present_nodes, view->pods, source, version, status);
 }
 
 // Snapshots that are being gathered: few at once, as each may be large. One that stalls gives its place to one that
@@ -211,8 +215,8 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
 
   grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
                                         v1::FactsStatus* response) override {
-    return ServeOnce(door_, context, "UpdateFacts", request, response, [=, this](const FinishCall& finish) {
-      if (door_->options().facts_elsewhere) return finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
+    return ServeOnce(door_, context, "UpdateFacts", request, response, [=, this](const OnceCall& call) {
+      if (door_->options().facts_elsewhere) return call.Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
       Violations violations;
       muster::UpdateFacts update;
       update.step = {request->source(), request->version()};
@@ -222,7 +226,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       ReadFacts(*door_, *request, &violations, &facts);
       Facts removed;
       ReadManifests(*door_, request->removed_manifests(), "removed_manifests", 0, &violations, &removed);
-      if (!violations.none()) return finish(violations.ToStatus());
+      if (!violations.none()) return call.Finish(violations.ToStatus());
       for (std::string& warning : WarningsOf(facts)) response->add_warnings(std::move(warning));
       update.nodes = std::move(facts.nodes);
       update.pods = std::move(facts.pods);
@@ -234,13 +238,13 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       for (const GangObject& gang : removed.gangs) {
         update.removed_gangs.push_back({gang.dialect, gang.name_space, gang.name, false});
       }
-      door_->engine().AskAsync(std::move(update), DeadlineOf(*context), [=, this](const absl::StatusOr<Reply>& reply) {
-        if (!reply.ok()) {
-          return finish(ToGrpc(reply.status(), absl::IsFailedPrecondition(reply.status()) ? "SEND_SNAPSHOT" : ""));
-        }
-        FillStatus(&door_->engine(), request->source(), std::get<FactsReply>(*reply).version, response);
-        finish(grpc::Status::OK);
-      });
+      call.Ask(
+          std::move(update),
+          [request, response](const Machine& machine, const Reply& reply) {
+            FillStatus(machine.cluster().present_nodes(), static_cast<int64_t>(machine.pod_count()), request->source(),
+                       std::get<FactsReply>(reply).version, response);
+          },
+          /*reason=*/"SEND_SNAPSHOT");
     });
   }
 

@@ -214,28 +214,27 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
 
   ServerUnaryReactor* CreateGang(CallbackServerContext* context, const v1::CreateGangRequest* request,
                                  v1::Gang* response) override {
-    return ServeOnce(door_, context, "CreateGang", request, response, [=, this](const FinishCall& finish) {
-      Declare(request->gang(), UpsertGangObject::Mode::kCreate, DeadlineOf(*context), response, finish);
+    return ServeOnce(door_, context, "CreateGang", request, response, [=](const OnceCall& call) {
+      Declare(request->gang(), UpsertGangObject::Mode::kCreate, response, call);
     });
   }
   ServerUnaryReactor* UpdateGang(CallbackServerContext* context, const v1::UpdateGangRequest* request,
                                  v1::Gang* response) override {
-    return ServeOnce(door_, context, "UpdateGang", request, response, [=, this](const FinishCall& finish) {
-      Declare(request->gang(), UpsertGangObject::Mode::kReplace, DeadlineOf(*context), response, finish);
+    return ServeOnce(door_, context, "UpdateGang", request, response, [=](const OnceCall& call) {
+      Declare(request->gang(), UpsertGangObject::Mode::kReplace, response, call);
     });
   }
   ServerUnaryReactor* DeleteGang(CallbackServerContext* context, const v1::DeleteGangRequest* request,
                                  v1::DeleteGangResponse* response) override {
-    return ServeOnce(door_, context, "DeleteGang", request, response, [=, this](const FinishCall& finish) {
+    return ServeOnce(door_, context, "DeleteGang", request, response, [=](const OnceCall& call) {
       v1::GangSpec named;
       named.set_namespace_(request->namespace_());
       named.set_name(request->name());
       Violations violations;
       RemoveGangObject remove{GangDialect::kApi, "", "", /*must_exist=*/true};
       ReadGangName(named, "", &violations, &remove.name_space, &remove.name);
-      if (!violations.none()) return finish(violations.ToStatus());
-      door_->engine().AskAsync(std::move(remove), DeadlineOf(*context),
-                               [finish](const absl::StatusOr<Reply>& reply) { finish(ToGrpc(reply.status())); });
+      if (!violations.none()) return call.Finish(violations.ToStatus());
+      call.Ask(std::move(remove));
     });
   }
   ServerUnaryReactor* GetGang(CallbackServerContext* context, const v1::GetGangRequest* request,
@@ -296,8 +295,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   }
 
  private:
-  void Declare(const v1::GangSpec& gang, UpsertGangObject::Mode mode, std::chrono::steady_clock::time_point deadline,
-               v1::Gang* response, const FinishCall& finish) {
+  static void Declare(const v1::GangSpec& gang, UpsertGangObject::Mode mode, v1::Gang* response, const OnceCall& call) {
     Violations violations;
     UpsertGangObject upsert;
     upsert.mode = mode;
@@ -305,13 +303,11 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     upsert.object.created_ms = ProcessClock().NowMs();
     ReadGangName(gang, "gang", &violations, &upsert.object.name_space, &upsert.object.name);
     ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration);
-    if (!violations.none()) return finish(violations.ToStatus());
+    if (!violations.none()) return call.Finish(violations.ToStatus());
     const std::string key = absl::StrCat(upsert.object.name_space, "/", upsert.object.name);
-    door_->engine().AskAsync(std::move(upsert), deadline, [=, this](const absl::StatusOr<Reply>& reply) {
-      // What a command changed is published before its reply.
-      const auto view = reply.ok() ? door_->engine().view()->gangs.Find(key) : nullptr;
-      if (view != nullptr) *response = ToMessage(*view);
-      finish(ToGrpc(reply.status()));
+    call.Ask(std::move(upsert), [key, response](const Machine& machine, const Reply&) {
+      const Gang* declared = machine.FindGang(key);
+      if (declared != nullptr) *response = ToMessage(machine.ViewGang(*declared, /*with_members=*/false));
     });
   }
 

@@ -64,6 +64,7 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
     if (entry == entries_.end()) return;
     waiting.swap(entry->second.waiting);
     if (MayChange(answer.status)) {
+      Forget(entry->first, entry->second);
       entries_.erase(entry);
       // Its place in order_ is skipped later, unless there are too many such.
       if (order_.size() > 2 * kMaxEntries) {
@@ -83,6 +84,39 @@ void RequestLog::Done(const std::string& key, const Answer& answer) {
   for (const Finish& finish : waiting) finish(answer);
 }
 
+std::vector<Record> RequestLog::Keep(const std::string& key, uint64_t fingerprint, const Answer& answer) {
+  if (MayChange(answer.status) || answer.status.error_code() == grpc::StatusCode::INVALID_ARGUMENT) return {};
+  std::vector<Record> records;
+  {
+    MutexLock lock(&mutex_);
+    const auto entry = entries_.find(key);
+    if (entry == entries_.end()) return {};
+    entry->second.kept = true;
+    // Before the new one: the same id may have come again after it was forgotten.
+    for (std::string& forgotten : forgotten_) records.push_back(NoAnswerRecord(std::move(forgotten)));
+    forgotten_.clear();
+  }
+  records.push_back(AnswerRecord({key, fingerprint, static_cast<int32_t>(answer.status.error_code()),
+                                  answer.status.error_message(), answer.status.error_details(), answer.response}));
+  return records;
+}
+
+void RequestLog::Restore(const KeptAnswer& kept, absl::Time now) {
+  MutexLock lock(&mutex_);
+  Entry entry;
+  entry.fingerprint = kept.fingerprint;
+  entry.done = entry.kept = true;
+  entry.begun = now;
+  entry.answer = {grpc::Status(static_cast<grpc::StatusCode>(kept.code), kept.message, kept.details), kept.response};
+  bytes_ += BytesOf(kept.key, entry.answer);
+  order_.emplace_back(kept.key, now);
+  entries_.insert_or_assign(kept.key, std::move(entry));
+}
+
+void RequestLog::Forget(const std::string& key, const Entry& entry) {
+  if (entry.kept) forgotten_.push_back(key);
+}
+
 void RequestLog::Trim(absl::Time now) {
   while (!order_.empty()) {
     const auto entry = entries_.find(order_.front().first);
@@ -91,6 +125,7 @@ void RequestLog::Trim(absl::Time now) {
       const bool full = entries_.size() >= kMaxEntries || bytes_ > kMaxBytes;
       if (!entry->second.done || (!full && now - entry->second.begun < kKept)) return;
       bytes_ -= BytesOf(entry->first, entry->second.answer);
+      Forget(entry->first, entry->second);
       entries_.erase(entry);
     }
     order_.pop_front();

@@ -42,6 +42,7 @@ RpcServer::RpcServer(Engine* engine, const RpcOptions& options) : impl_(std::mak
 RpcServer::~RpcServer() { Stop(); }
 
 absl::Status RpcServer::Start() {
+  impl_->door.TakeUpAnswers();
   const RpcOptions& options = impl_->door.options();
   impl_->credentials = grpc::InsecureServerCredentials();
   if (options.tls.enabled()) {

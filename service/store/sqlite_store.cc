@@ -71,11 +71,11 @@ absl::Status MakeFile(const std::string& path) {
   return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
 }
 
-// False: an empty file. The error: it is no store that this version can read.
-absl::StatusOr<bool> CheckFormat(SqliteDb* db) {
+// The file's format; 0: it is empty. The error: it is no store that this version can read.
+absl::StatusOr<int> ReadFormat(SqliteDb* db) {
   const absl::StatusOr<int64_t> tables = db->Number("SELECT count(*) FROM sqlite_schema");
   if (!tables.ok()) return tables.status();
-  if (*tables == 0) return false;
+  if (*tables == 0) return 0;
   const absl::StatusOr<int64_t> application = db->Number("PRAGMA application_id");
   const absl::StatusOr<int64_t> format = db->Number("PRAGMA user_version");
   if (!application.ok() || !format.ok()) return application.ok() ? format.status() : application.status();
@@ -83,12 +83,12 @@ absl::StatusOr<bool> CheckFormat(SqliteDb* db) {
     return absl::FailedPreconditionError(
         absl::StrCat("store ", db->path(), ": an SQLite file of something else; name another one"));
   }
-  if (*format > SqliteStore::kFormat) {
+  if (*format < 1 || *format > SqliteStore::kFormat) {
     return absl::FailedPreconditionError(absl::StrCat("store ", db->path(), ": written in format ", *format,
                                                       ", this Muster reads up to ", SqliteStore::kFormat,
                                                       "; run the version that wrote it, or a newer one"));
   }
-  return true;
+  return static_cast<int>(*format);
 }
 
 absl::Status MakeSchema(SqliteDb* db) {
@@ -156,9 +156,9 @@ absl::StatusOr<SqliteDb> OpenStore(const std::string& path, SqliteDb::Mode mode)
     return absl::NotFoundError(absl::StrCat("store ", path, ": there is no such file"));
   absl::StatusOr<SqliteDb> db = SqliteDb::Open(path, mode, "");
   if (!db.ok()) return db;
-  const absl::StatusOr<bool> known = CheckFormat(&*db);
-  if (!known.ok()) return known.status();
-  if (!*known)
+  const absl::StatusOr<int> format = ReadFormat(&*db);
+  if (!format.ok()) return format.status();
+  if (*format == 0)
     return absl::FailedPreconditionError(absl::StrCat("store ", path, ": empty, nothing was ever kept in it"));
   return db;
 }
@@ -203,9 +203,9 @@ absl::Status SqliteStore::OpenDb(bool may_create) {
   if (absl::Status same = CheckSameFile(); !same.ok()) return same;
   absl::StatusOr<SqliteDb> db = SqliteDb::Open(options_.path, SqliteDb::Mode::kWrite, options_.vfs);
   if (!db.ok()) return db.status();
-  const absl::StatusOr<bool> known = CheckFormat(&*db);
-  if (!known.ok()) return known.status();
-  if (!*known && !may_create) {
+  const absl::StatusOr<int> format = ReadFormat(&*db);
+  if (!format.ok()) return format.status();
+  if (*format == 0 && !may_create) {
     return absl::UnavailableError(absl::StrCat("store ", options_.path, ": emptied while Muster runs; put it back"));
   }
   const absl::StatusOr<std::string> journal = db->Text("PRAGMA journal_mode = WAL");
@@ -215,8 +215,10 @@ absl::Status SqliteStore::OpenDb(bool may_create) {
                                                *journal, "); use a local one"));
   }
   if (absl::Status set = db->Run("PRAGMA synchronous = FULL"); !set.ok()) return set;
-  if (!*known) {
+  if (*format == 0) {
     if (absl::Status made = MakeSchema(&*db); !made.ok()) return made;
+  } else if (may_create) {
+    format_ = *format;
   }
   db_ = *std::move(db);
   return absl::OkStatus();
@@ -306,6 +308,27 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
   }
   if (!copied.ok()) unlink(to.c_str());
   return copied;
+}
+
+absl::StatusOr<int> UpgradeStore(const std::string& path) {
+  if (access(path.c_str(), F_OK) != 0) {
+    return absl::NotFoundError(absl::StrCat("store ", path, ": there is no such file"));
+  }
+  const absl::StatusOr<int> lock = Lock(path);
+  if (!lock.ok()) return lock.status();
+  absl::StatusOr<int> before = 0;
+  {
+    absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kWrite);
+    if (!db.ok()) {
+      before = db.status();
+    } else if (before = ReadFormat(&*db); before.ok() && *before < SqliteStore::kFormat) {
+      // Durable without more: SQLite's default is synchronous=FULL.
+      const std::string sql = absl::StrCat("PRAGMA user_version = ", SqliteStore::kFormat);
+      if (absl::Status set = db->Run(sql.c_str()); !set.ok()) before = set;
+    }
+  }
+  close(*lock);
+  return before;
 }
 
 absl::Status MakeStore(const std::string& path, const std::vector<Record>& records) {

@@ -20,8 +20,9 @@ namespace muster {
 
 class SqliteStore : public Store {
  public:
-  // Of the file as a whole; records have formats of their own. Format N is read by versions that know N.
-  static constexpr int kFormat = 1;
+  // Of the file as a whole; records have formats of their own. Format N is read by versions that know N. A file keeps
+  // its format until it is upgraded, so that the version before can go back to it.
+  static constexpr int kFormat = kNewestFormat;
 
   struct Options {
     std::string path;
@@ -41,6 +42,7 @@ class SqliteStore : public Store {
 
   absl::StatusOr<Contents> TakeOver() override;
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override;
+  [[nodiscard]] int format() const override { return format_; }
 
  private:
   SqliteStore(Options options, int lock_fd) : options_(std::move(options)), lock_fd_(lock_fd) {}
@@ -55,6 +57,7 @@ class SqliteStore : public Store {
 
   const Options options_;
   const int lock_fd_;
+  int format_ = kFormat;                                                       // since Open
   std::optional<std::pair<uint64_t, uint64_t>> file_ ABSL_GUARDED_BY(mutex_);  // device and inode
   Mutex mutex_;
   std::optional<SqliteDb> db_ ABSL_GUARDED_BY(mutex_);  // empty: closed after an error; the next Commit opens it again
@@ -71,6 +74,10 @@ struct StoreReport {
 
 // A copy of the file as it is at one moment, while musterd goes on writing. AlreadyExists: `to` is there.
 [[nodiscard]] absl::Status BackUpStore(const std::string& from, const std::string& to);
+
+// Gives the file the newest format, which older versions of Muster refuse; returns the one that it had. AlreadyExists:
+// a musterd has it open.
+[[nodiscard]] absl::StatusOr<int> UpgradeStore(const std::string& path);
 
 // A new file with these records. AlreadyExists: `path` is there.
 [[nodiscard]] absl::Status MakeStore(const std::string& path, const std::vector<Record>& records);

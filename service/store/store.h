@@ -29,6 +29,11 @@ enum class StoreTrouble : uint8_t {
 // goes with every write.
 class Store {
  public:
+  // A store of format 1 takes the kinds of records that versions of then know, and no others: they refuse a store with
+  // a kind that they do not know.
+  static constexpr int kFormatOfAnswers = 2;  // "answer": answers by request id
+  static constexpr int kFormatOfCreated = 2;  // "created": gangs created over gRPC beside Kubernetes
+  static constexpr int kNewestFormat = 2;
   struct Contents {
     int64_t epoch = 0;            // the caller's, for Commit
     std::vector<Record> records;  // in order of kinds and keys
@@ -41,6 +46,8 @@ class Store {
   // Makes all of `records` durable, or none; see TroubleOf for errors. The caller commits in the order in which things
   // happened, and tries what failed again before anything later.
   [[nodiscard]] virtual absl::Status Commit(int64_t epoch, const std::vector<Record>& records) = 0;
+  // That decides which kinds of records it takes.
+  [[nodiscard]] virtual int format() const { return kNewestFormat; }
   // False: Commit returns at once, it does not wait for a disk.
   [[nodiscard]] virtual bool slow() const { return true; }
 };
@@ -50,6 +57,8 @@ class MemoryStore : public Store {
  public:
   absl::StatusOr<Contents> TakeOver() override;
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override;
+  // Format 1: nobody repeats a request, or misses a gang, across processes.
+  [[nodiscard]] int format() const override { return 1; }
   [[nodiscard]] bool slow() const override { return false; }
 
  private:

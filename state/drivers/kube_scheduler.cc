@@ -109,7 +109,7 @@ Reason KubeScheduler::CannotAsk(const Pod& pod, Step* step) {
   if (gang.submitted) {
     return {ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead"};
   }
-  if (gang.evicting) return r_.eligibility->StructureReason(gang);
+  if (gang.kept.evicting) return r_.eligibility->StructureReason(gang);
   if (pod.state == MemberState::kCommitted) return {ReasonCode::kBinding, "the pod is being bound"};
   if (r_.bindings->RetryAt(pod) > step->now_ms()) {
     return {ReasonCode::kBackoff,

@@ -54,7 +54,7 @@ bool Eligibility::PassesOneByOne(const Gang& gang) const {
 
 // What concerns the gang itself; its group must stand besides, or it was satisfied once.
 bool Eligibility::PassesAlone(const Gang& gang) const {
-  if (gang.rules.min_member < 0 || gang.evicting || gang.objects.size() > 1) return false;
+  if (gang.rules.min_member < 0 || gang.kept.evicting || gang.objects.size() > 1) return false;
   if (gang.once_satisfied()) return true;
   if (gang.kept.timed_out) return false;
   return Missing(gang) == 0;
@@ -157,7 +157,7 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
     return {ReasonCode::kTimedOut, absl::StrCat("the wait time of ", WriteDuration(gang.rules.wait_time_ms),
                                                 " ran out before the gang could start; delete its pods to free it")};
   }
-  if (gang.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
+  if (gang.kept.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
   return {};
 }
 

@@ -127,7 +127,7 @@ class Gangs {
   void SetSatisfied(const Gang& gang, bool satisfied) { Mut(gang).kept.satisfied = satisfied; }
   void SetTimedOut(const Gang& gang, bool timed_out) { Mut(gang).kept.timed_out = timed_out; }
   void SetLeftHalf(const Gang& gang, bool left_half) { Mut(gang).left_half = left_half; }
-  void SetEvicting(const Gang& gang, bool evicting) { Mut(gang).evicting = evicting; }
+  void SetEvicting(const Gang& gang, bool evicting) { Mut(gang).kept.evicting = evicting; }
   void SetHeld(const Gang& gang, int64_t held_ms) { Mut(gang).kept.held_ms = held_ms; }
   void SetRequeues(const Gang& gang, int32_t requeues) { Mut(gang).kept.requeues = requeues; }
   void SetRetry(const Gang& gang, int64_t retry_at_ms) { Mut(gang).retry_at_ms = retry_at_ms; }

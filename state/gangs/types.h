@@ -107,6 +107,7 @@ struct Kept {
   int64_t cycle = 1;        // G-2: the schedule cycle, for callers that drive pods one by one
   bool cycle_valid = true;  // false: a member found no node; nobody passes until all had their turn
   std::string incarnation;  // which gang of this name: UID of its PodGroup, or of the member created first
+  bool evicting = false;    // its members are being evicted so that it can start anew (G-13)
   friend bool operator==(const Kept&, const Kept&) = default;
 };
 
@@ -147,7 +148,6 @@ struct Gang {
   int64_t retry_at_ms = 0;   // back-off
   bool submitted = false;    // as a whole, and not confirmed yet (S-1)
   bool left_half = false;    // half bound, and nobody waits for it any more (K-13)
-  bool evicting = false;     // its members are being evicted so that it can start anew (G-13)
   bool cycles_used = false;  // some member had a turn
   bool recorded = false;     // the store holds a record of it
   bool touched = false;      // is to be settled at the end of the command
@@ -197,9 +197,9 @@ struct Gang {
                       &Gang::declared_by, &Gang::declared_as, &Gang::unreadable, &Gang::warnings, &Gang::objects,
                       &Gang::rules, &Gang::of_sigs_pods, &Gang::naming_object, &Gang::gated, &Gang::plannable,
                       &Gang::by_callers, &Gang::turned, &Gang::members, &Gang::retry_at_ms, &Gang::submitted,
-                      &Gang::left_half, &Gang::evicting, &Gang::cycles_used, &Gang::recorded, &Gang::touched,
-                      &Gang::changed, &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason,
-                      &Gang::reason_since_ms, &Gang::notify_at_ms, &Gang::group_news);
+                      &Gang::left_half, &Gang::cycles_used, &Gang::recorded, &Gang::touched, &Gang::changed,
+                      &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason, &Gang::reason_since_ms,
+                      &Gang::notify_at_ms, &Gang::group_news);
   }
 };
 

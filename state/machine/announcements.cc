@@ -178,13 +178,19 @@ void Announcements::Complete(const std::string& source, Step* step) {
   r_.gangs->ForEachGang([&](const Gang& gang) {
     // The wait time ran out before a restart: members whose mark was still on its way get it now.
     if (gang.kept.timed_out) r_.claims->MarkMembers(gang, step);
+    r_.repair->GoOn(gang, step);
     r_.gangs->Touch(gang);
   });
 }
 
 void Announcements::TakeUpFacts(Step* step) {
-  if (!r_.facts->keeps() || r_.restored->empty()) return;
+  if (r_.restored->empty()) return;
   KeptFacts kept = r_.restored->TakeFacts();
+  if (!r_.facts->keeps()) {
+    r_.facts->BeginTellingAgain();
+    for (const GangObject& object : kept.created) step->Refuse(PutObject({object}, step));
+    return r_.facts->EndTellingAgain();
+  }
   absl::c_sort(kept.submissions, [](const auto& a, const auto& b) { return a.sequence < b.sequence; });
   r_.facts->BeginTellingAgain();
   for (const GangObject& object : kept.objects) step->Refuse(PutObject({object}, step));

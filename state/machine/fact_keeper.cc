@@ -18,11 +18,13 @@ void FactKeeper::PodGoes(const std::string& uid, Step* step) const {
 
 void FactKeeper::ObjectIs(const GangObject& object, Step* step) const {
   if (writes()) WriteObjectRecord(object, step);
+  if (writes_created(object.dialect)) WriteCreatedRecord(object, step);
 }
 
 void FactKeeper::ObjectGoes(GangDialect dialect, const std::string& name_space, const std::string& name,
                             Step* step) const {
   if (writes()) DeleteObjectRecord(dialect, name_space, name, step);
+  if (writes_created(dialect)) DeleteCreatedRecord(name_space, name, step);
 }
 
 void FactKeeper::StepTaken(const std::string& source, int64_t version, int64_t stale_since_ms, Step* step) const {

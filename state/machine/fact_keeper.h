@@ -1,5 +1,5 @@
-// Keeps what was told over gRPC, where nobody else does, and tells it again after a restart (SPEC S-2). In Kubernetes,
-// and where nothing is kept over a restart, it does nothing. Not thread-safe.
+// Keeps what was told over gRPC, where nobody else does, and tells it again after a restart (SPEC S-2). In Kubernetes
+// that is gangs that were created; where nothing is kept over a restart, nothing. Not thread-safe.
 #ifndef MUSTER_STATE_MACHINE_FACT_KEEPER_H_
 #define MUSTER_STATE_MACHINE_FACT_KEEPER_H_
 
@@ -14,8 +14,9 @@ namespace muster {
 
 class FactKeeper {
  public:
-  FactKeeper(Gangs* gangs, Submissions* submissions, bool keeps)
-      : gangs_(gangs), submissions_(submissions), keeps_(keeps) {}
+  // `keeps`: everything; `keeps_created`: gangs that were created over gRPC.
+  FactKeeper(Gangs* gangs, Submissions* submissions, bool keeps, bool keeps_created)
+      : gangs_(gangs), submissions_(submissions), keeps_(keeps), keeps_created_(keeps_created) {}
 
   [[nodiscard]] bool keeps() const { return keeps_; }
 
@@ -36,11 +37,15 @@ class FactKeeper {
 
  private:
   [[nodiscard]] bool writes() const { return keeps_ && !telling_again_; }
+  [[nodiscard]] bool writes_created(GangDialect dialect) const {
+    return keeps_created_ && !keeps_ && !telling_again_ && dialect == GangDialect::kApi;
+  }
   void KeepSubmission(const std::string& id, Step* step) const;
 
   Gangs* gangs_;
   Submissions* submissions_;
   const bool keeps_;
+  const bool keeps_created_;
   bool telling_again_ = false;
 };
 

@@ -20,6 +20,7 @@ void AddKept(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.kept.requeues);
   hasher->Add(gang.kept.cycle);
   hasher->Add(gang.kept.cycle_valid);
+  hasher->Add(gang.kept.evicting);
 }
 
 // "": no node.
@@ -130,7 +131,7 @@ void AddGangFacts(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.declared_by);
   hasher->Add(static_cast<int>(gang.declared_as));
   for (const bool flag :
-       {gang.one_priority(), gang.refers_to_object(), gang.recorded, gang.cycles_used, gang.submitted, gang.evicting}) {
+       {gang.one_priority(), gang.refers_to_object(), gang.recorded, gang.cycles_used, gang.submitted}) {
     hasher->Add(flag);
   }
   hasher->Add(gang.unreadable);

@@ -22,7 +22,8 @@ absl::Status CheckKept(const Restored& restored, bool keeps_facts) {
         "it was written without Kubernetes: nodes and pods in it were announced over gRPC, and their promises with "
         "them; set kubernetes.enabled: false, or give another store.path");
   }
-  if (!restored.has_facts() && restored.has_promises() && keeps_facts) {
+  const bool of_kubernetes = restored.has_created() || (!restored.has_facts() && restored.has_promises());
+  if (of_kubernetes && keeps_facts) {
     return absl::FailedPreconditionError(
         "it was written with Kubernetes: its promises are about pods that only the API server knows; set "
         "kubernetes.enabled: true, or give another store.path");
@@ -44,7 +45,7 @@ Machine::Machine(const MachineSettings& s)
       nominations_(&gangs_, &cluster_, &ledger_),
       clock_(&gangs_),
       submissions_(&gangs_, &gang_deadlines_, s.keeps_facts),
-      facts_(&gangs_, &submissions_, s.keeps_facts),
+      facts_(&gangs_, &submissions_, s.keeps_facts, s.keeps_created),
       reasons_(&eligibility_, &backlog_, &plans_, &sources_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                &clock_, &submissions_}),

@@ -13,6 +13,7 @@ namespace muster {
 struct MachineSettings {
   std::vector<std::string> fact_sources;  // must be read before anything is planned (K-13); see Sources
   bool keeps_facts = false;          // what is announced is written down, as nobody else keeps it (gRPC-only use, S-2)
+  bool keeps_created = false;        // with Kubernetes: gangs created over gRPC are written down, and nothing else
   int64_t stale_after_ms = 600'000;  // how long nodes are placed on that only an earlier process was told of, once
                                      // somebody announced them in numbered steps; 0: for ever
   GangDefaults gang;

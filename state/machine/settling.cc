@@ -64,10 +64,11 @@ void Settling::SettleTimeoutMark(const Gang& gang) {
 
 // G-8: the mark stands while somebody is active or about to be.
 void Settling::SettleSatisfied(const Gang& gang) {
-  if (gang.evicting && gang.active() == 0 && gang.count(MemberState::kLeaving) == 0) r_.repair->EndEviction(gang);
   const Plan* plan = r_.plans->Of(gang);
   if (gang.left_half && (gang.kept.satisfied || gang.active() == 0)) r_.gangs->SetLeftHalf(gang, false);
   if (!r_.sources->complete()) return;
+  const bool gone = gang.active() == 0 && gang.count(MemberState::kLeaving) == 0;
+  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);
   // A start under repair is not over, whoever waits for the next one does not make this one last.
   const bool repaired = plan != nullptr && plan->committed;
   if (gang.kept.satisfied && gang.active() == 0 && !repaired) {

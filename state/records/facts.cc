@@ -16,6 +16,7 @@ namespace kept = store::v1;
 constexpr char kNode[] = "node";
 constexpr char kPod[] = "pod";
 constexpr char kPodGroup[] = "podgroup";
+constexpr char kCreated[] = "created";
 constexpr char kAnnouncer[] = "announcer";
 constexpr char kSubmission[] = "submission";
 
@@ -275,7 +276,9 @@ void WritePodRecord(const PodDescription& pod, bool submitted, Step* step) {
 
 void DeletePodRecord(absl::string_view uid, Step* step) { Delete(kPod, std::string(uid), step); }
 
-void WriteObjectRecord(const GangObject& object, Step* step) {
+namespace {
+
+kept::PodGroupRecord Written(const GangObject& object) {
   kept::PodGroupRecord record;
   record.set_dialect(static_cast<int>(object.dialect));
   record.set_namespace_(object.name_space);
@@ -283,11 +286,25 @@ void WriteObjectRecord(const GangObject& object, Step* step) {
   record.set_uid(object.uid);
   record.set_created_ms(object.created_ms);
   Put(object.declaration, record.mutable_declaration());
-  Keep(kPodGroup, ObjectKey(object.dialect, object.name_space, object.name), record, step);
+  return record;
+}
+
+}  // namespace
+
+void WriteObjectRecord(const GangObject& object, Step* step) {
+  Keep(kPodGroup, ObjectKey(object.dialect, object.name_space, object.name), Written(object), step);
 }
 
 void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, Step* step) {
   Delete(kPodGroup, ObjectKey(dialect, name_space, name), step);
+}
+
+void WriteCreatedRecord(const GangObject& object, Step* step) {
+  Keep(kCreated, ObjectKey(object.dialect, object.name_space, object.name), Written(object), step);
+}
+
+void DeleteCreatedRecord(absl::string_view name_space, absl::string_view name, Step* step) {
+  Delete(kCreated, ObjectKey(GangDialect::kApi, name_space, name), step);
 }
 
 void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, Step* step) {
@@ -336,10 +353,11 @@ absl::Status KeptFacts::Read(const Record& record, bool* known) {
   if (record.kind == kPod) {
     return parse(kept::PodRecord(), [&](const auto& pod) { pods.push_back(Get(pod, record.key)); });
   }
-  if (record.kind == kPodGroup) {
+  if (record.kind == kPodGroup || record.kind == kCreated) {
     return parse(kept::PodGroupRecord(), [&](const auto& group) {
-      objects.push_back({As<GangDialect>(group.dialect()), group.namespace_(), group.name(), group.uid(),
-                         group.created_ms(), Get(group.declaration())});
+      (record.kind == kCreated ? created : objects)
+          .push_back({As<GangDialect>(group.dialect()), group.namespace_(), group.name(), group.uid(),
+                      group.created_ms(), Get(group.declaration())});
     });
   }
   if (record.kind == kAnnouncer) {

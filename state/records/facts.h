@@ -39,6 +39,9 @@ void WritePodRecord(const PodDescription& pod, bool submitted, Step* step);
 void DeletePodRecord(absl::string_view uid, Step* step);
 void WriteObjectRecord(const GangObject& object, Step* step);
 void DeleteObjectRecord(GangDialect dialect, absl::string_view name_space, absl::string_view name, Step* step);
+// Of a gang created over gRPC beside Kubernetes.
+void WriteCreatedRecord(const GangObject& object, Step* step);
+void DeleteCreatedRecord(absl::string_view name_space, absl::string_view name, Step* step);
 // `stale_since_ms`: since when it is silent; 0: it is not.
 void WriteAnnouncerRecord(absl::string_view source, int64_t version, int64_t stale_since_ms, Step* step);
 void WriteSubmissionRecord(const KeptSubmission& submission, Step* step);
@@ -50,10 +53,12 @@ struct KeptFacts {
   std::vector<KeptPod> pods;
   std::vector<GangObject> objects;
   std::vector<KeptSubmission> submissions;
+  std::vector<GangObject> created;  // gangs created over gRPC beside Kubernetes, which is not asked for them
   std::string announcer;
   int64_t version = 0;
   int64_t stale_since_ms = 0;  // since when the announcer is silent; 0: it was not
 
+  // Whether it was written without Kubernetes.
   [[nodiscard]] bool any() const {
     return !nodes.empty() || !pods.empty() || !objects.empty() || !submissions.empty() || !announcer.empty();
   }

@@ -36,6 +36,7 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
   record.set_requeues(gang.kept.requeues);
   record.set_cycles_passed(gang.kept.cycle - 1);
   record.set_cycle_invalid(!gang.kept.cycle_valid);
+  record.set_evicting(gang.kept.evicting);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
@@ -100,8 +101,9 @@ absl::Status Restored::LoadOne(const Record& record) {
   if (record.kind == kGang) {
     store::v1::GangRecord parsed;
     if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
-    gangs_[record.key] = Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),  parsed.requeues(),
-                              parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation};
+    gangs_[record.key] =
+        Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),   parsed.requeues(),
+             parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation, parsed.evicting()};
     return absl::OkStatus();
   }
   if (record.kind == kCommit) {

@@ -66,6 +66,7 @@ class Restored {
   // Of the process that wrote it: it kept what it was told itself (gRPC-only use), or something that only makes sense
   // together with what others know (Kubernetes). Neither: nothing tells.
   [[nodiscard]] bool has_facts() const { return facts_.any(); }
+  [[nodiscard]] bool has_created() const { return !facts_.created.empty(); }
   [[nodiscard]] bool has_promises() const { return !gangs_.empty() || !commitments_.empty() || !starts_.empty(); }
   // What was kept of the gang, once.
   [[nodiscard]] std::optional<Kept> ClaimGang(const std::string& key);

@@ -216,7 +216,7 @@ void Bindings::LeaveSlot(const Pod& pod, Step* step) {
   if (slot->state == SlotState::kCommitted) {
     r_.plans->NoteBound(pod);
     r_.claims->EndPlanIfDone(gang);
-    if (r_.plans->Of(gang) == nullptr && !gang.evicting) NoteWhole(gang);
+    if (r_.plans->Of(gang) == nullptr && !gang.kept.evicting) NoteWhole(gang);
     r_.gangs->Touch(gang);
     return;
   }
@@ -246,7 +246,7 @@ void Bindings::Fail(const Pod& pod, absl::string_view message, Step* step) {
     r_.repair->Begin(*pod.gang, step->now_ms());
   }
   const bool usable = pod.cls != kNoClass && r_.cluster->FindObstacle(node, pod.cls) == Obstacle::kNone;
-  if (!has_slot || !usable || pod.gang->evicting) {
+  if (!has_slot || !usable || pod.gang->kept.evicting) {
     r_.claims->FreeSlot(pod);
     r_.ledger->DischargePod(pod.id, /*gained=*/true);
     ForgetCommit(pod, step);

@@ -20,7 +20,7 @@ void Repair::Begin(const Gang& gang, int64_t now_ms) {
 }
 
 void Repair::NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step) {
-  if (gang.rules.on_member_failure != OnMemberFailure::kAll || gang.evicting || !gang.kept.satisfied) return;
+  if (gang.rules.on_member_failure != OnMemberFailure::kAll || gang.kept.evicting || !gang.kept.satisfied) return;
   if (gang.active() == 0) return;
   Evict(gang, absl::StrCat("member ", pod.facts.name, " failed and the gang's policy is all"), step);
 }
@@ -41,13 +41,21 @@ void Repair::LeaveHalf(const Gang& gang, Step* step) {
   gangs_->Touch(gang);
 }
 
+void Repair::GoOn(const Gang& gang, Step* step) {
+  if (gang.kept.evicting) return EvictMembers(gang, kEvictedAnew, step);
+  // A member that is only gone may have ended long before.
+  const int failed = gang.count(MemberState::kFailed);
+  const bool short_of_them = gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member;
+  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);
+}
+
 void Repair::EndEviction(const Gang& gang) {
   gangs_->SetEvicting(gang, false);
   states_[gang.id].evict_again_ms = kNever;
 }
 
 void Repair::EvictLate(const Pod& pod, Step* step) const {
-  if (pod.gang != nullptr && pod.gang->evicting) step->Do(EvictPod{RefOf(pod), std::string(kEvictedAnew)});
+  if (pod.gang != nullptr && pod.gang->kept.evicting) step->Do(EvictPod{RefOf(pod), std::string(kEvictedAnew)});
 }
 
 void Repair::OnTime(const Gang& gang, Step* step) {
@@ -63,7 +71,7 @@ void Repair::End(const Gang& gang, Step* step) {
   if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
   const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
   if (!whole) claims_->Requeue(gang, step->now_ms());  // a start that is always refused must not win every round
-  if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.evicting && !whole &&
+  if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.kept.evicting && !whole &&
       gang.active() > 0) {
     Evict(gang, why, step);
   }

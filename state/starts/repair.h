@@ -34,6 +34,8 @@ class Repair {
   [[nodiscard]] int64_t FinishBy(const Gang& gang) const { return states_.Of(gang.id).finish_by_ms; }
   // It could not be finished: undone by its policy, or left as it is.
   void LeaveHalf(const Gang& gang, Step* step);
+  // Everything was read after a restart: what an earlier process began goes on, and who failed meanwhile is a loss.
+  void GoOn(const Gang& gang, Step* step);
   // Everybody who was to be evicted is gone.
   void EndEviction(const Gang& gang);
   // Evicts the pod if its gang is being evicted.

@@ -11,8 +11,10 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/engine/engine.h"
@@ -50,6 +52,10 @@ class FakeApiServer {
                       absl::StrCat(R"({"metadata":{"uid":"u-)", name, R"("},"spec":{"nodeName":")", node, R"("}})"),
                       "application/json");
                 });
+    server_.Patch(R"(/api/v1/namespaces/d/pods/([^/]+))",
+                  [this](const httplib::Request& request, httplib::Response& response) { Change(request, response); });
+    server_.Post(R"(/api/v1/namespaces/d/pods/([^/]+)/eviction)",
+                 [this](const httplib::Request& request, httplib::Response& response) { Change(request, response); });
     EXPECT_TRUE(WarmLibraries());
     port = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
@@ -68,16 +74,35 @@ class FakeApiServer {
     bound_.insert(pod);
   }
 
+  // Whatever else is asked of pods is answered so from now on.
+  void Answer(int status) { status_ = status; }
+  // What was asked of pods since, "POST a/eviction {..}", with what was answered.
+  std::vector<std::string> TakeChanges() {
+    MutexLock lock(&mutex_);
+    return std::exchange(changes_, {});
+  }
+
   int port = 0;
   absl::Duration delay = absl::ZeroDuration();  // before the burst only
   std::atomic<int> posts{0};
   std::atomic<int> gets{0};
 
  private:
+  void Change(const httplib::Request& request, httplib::Response& response) {
+    response.status = status_;
+    response.set_content("{}", "application/json");
+    MutexLock lock(&mutex_);
+    const std::string path = request.path.substr(request.path.find("pods/") + 5);
+    changes_.push_back(absl::StrCat(response.status, " ", request.method, " ", path, " ", request.body));
+  }
+
   Server server_;
+  std::atomic<int> status_{200};
+
   std::atomic<bool> closing_{false};
   Mutex mutex_;
   std::set<std::string> bound_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> changes_ ABSL_GUARDED_BY(mutex_);
   std::thread thread_;
 };
 
@@ -212,6 +237,83 @@ class Outcomes : public DecisionPort {
   CondVar changed_;
   std::vector<BindingOutcome> outcomes_ ABSL_GUARDED_BY(mutex_);
 };
+
+// Calls, marks and evictions reach the API server however long it refuses them (SPEC S-2, K-7).
+class Refused : public testing::Test {
+ protected:
+  Refused() {
+    client_ = std::make_unique<KubeClient>(At(server_.port));
+    ActuatorOptions options;
+    options.first_pause = absl::Milliseconds(1);
+    options.longest_pause = absl::Milliseconds(4);
+    actuator_ = std::make_unique<Actuator>(client_.get(), options);
+    actuator_->Start(nullptr);
+  }
+  ~Refused() override { actuator_->Stop(); }
+  static PodRef Pod(const std::string& name) { return {"d", name, "u-" + name}; }
+  // Waits until `text` was asked and answered as often, and a moment longer.
+  std::vector<std::string> Changes(const std::string& text, int times) {
+    std::vector<std::string> all;
+    const auto gather = [&] {
+      for (std::string& change : server_.TakeChanges()) all.push_back(std::move(change));
+    };
+    for (int i = 0; i < 2'000 && Count(all, text) < times; ++i, gather()) absl::SleepFor(absl::Milliseconds(5));
+    absl::SleepFor(absl::Milliseconds(150));
+    gather();
+    return all;
+  }
+  static int Count(const std::vector<std::string>& changes, const std::string& text) {
+    int count = 0;
+    for (const std::string& change : changes) count += absl::StrContains(change, text) ? 1 : 0;
+    return count;
+  }
+
+  FakeApiServer<httplib::Server> server_;
+  std::unique_ptr<KubeClient> client_;
+  std::unique_ptr<Actuator> actuator_;
+};
+
+TEST_F(Refused, IsTriedUntilItIsDone) {
+  for (const int status : {500, 503, 429, 401, 403}) {
+    server_.Answer(status);
+    actuator_->Carry({CallPod{Pod("a"), true}, MarkTimedOut{Pod("b")}, EvictPod{Pod("c"), "why"}});
+    for (const char* path : {" PATCH a ", " PATCH b ", " POST c/eviction "}) {
+      EXPECT_GT(Count(Changes(path, 9), path), 8) << status;
+    }
+    server_.Answer(200);
+    const std::vector<std::string> done = Changes("200 ", 3);
+    EXPECT_EQ(Count(done, "200 PATCH a "), 1) << status;
+    EXPECT_EQ(Count(done, "200 PATCH b "), 1) << status;
+    EXPECT_EQ(Count(done, "200 POST c/eviction "), 1) << status;
+    EXPECT_EQ(actuator_->stats().waiting, 0U);
+    EXPECT_EQ(actuator_->stats().failed, 0U);
+  }
+}
+
+TEST_F(Refused, IsDoneOnceHoweverOftenItWasWantedAndAsItWasWantedLast) {
+  server_.Answer(503);
+  for (int i = 0; i < 50; ++i) {
+    actuator_->Carry({CallPod{Pod("a"), false}, EvictPod{Pod("a"), "why"}});
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  actuator_->Carry({CallPod{Pod("a"), /*remove_gate=*/true}});
+  EXPECT_LE(actuator_->stats().waiting, 2U);
+  static_cast<void>(Changes("schedulingGates", 3));
+  server_.Answer(200);
+  const std::vector<std::string> done = Changes("200 ", 2);
+  EXPECT_EQ(Count(done, "200 PATCH a "), 1);
+  EXPECT_EQ(Count(done, "schedulingGates"), Count(done, "PATCH a ")) << "the last wish was to take the gate";
+  EXPECT_EQ(Count(done, "200 POST a/eviction "), 1);
+}
+
+TEST_F(Refused, IsLeftWhereThePodIsGoneOrTheRequestIsWrong) {
+  for (const int status : {404, 409, 422}) {
+    server_.Answer(status);
+    actuator_->Carry({CallPod{Pod("a"), true}, MarkTimedOut{Pod("b")}});
+    EXPECT_EQ(Changes("PATCH", 2).size(), 2U) << status;
+    EXPECT_EQ(actuator_->stats().failed, status == 422 ? 2U : 0U) << "gone is not failed";
+  }
+}
 
 // EDGES 1: a deadline is a time of the clock that made it, whatever the wall clock says.
 TEST(Deadlines, AreOfTheClockThatMadeThem) {

@@ -44,13 +44,23 @@ void RunningMusterd::Start() {
     execl(MUSTERD_PATH, "musterd", "--config", config.c_str(), static_cast<char*>(nullptr));
     _exit(127);
   }
+  Await(/*standing_by=*/true);
+}
+
+void RunningMusterd::AwaitServing() { Await(/*standing_by=*/false); }
+
+void RunningMusterd::Await(bool standing_by) {
+  constexpr char kServes[] = "musterd serves:";
+  constexpr char kStandsBy[] = "musterd stands by:";
   for (int i = 0; i < 1000 && grpc_port_ == 0; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
     const std::string text = this->log();  // once: the line may come while this looks
-    extender_port_ = PortAfter("extender ", text);
-    bind_port_ = PortAfter("bind ", text);
-    admin_port_ = PortAfter("admin ", text);
-    grpc_port_ = PortAfter("gRPC ", text);
+    admin_port_ = PortAfter(kStandsBy, "admin ", text);
+    if (standing_by && admin_port_ > 0) return;
+    extender_port_ = PortAfter(kServes, "extender ", text);
+    bind_port_ = PortAfter(kServes, "bind ", text);
+    admin_port_ = PortAfter(kServes, "admin ", text);
+    grpc_port_ = PortAfter(kServes, "gRPC ", text);
     int status = 0;
     if (waitpid(pid_, &status, WNOHANG) == pid_) {
       pid_ = -1;
@@ -92,9 +102,9 @@ std::string RunningMusterd::log() const {
   return text.str();
 }
 
-int RunningMusterd::PortAfter(const std::string& word, const std::string& text) {
-  const size_t serves = text.find("musterd serves:");
-  const size_t at = serves == std::string::npos ? serves : text.find(word, serves);
+int RunningMusterd::PortAfter(const std::string& beginning, const std::string& word, const std::string& text) {
+  const size_t line = text.find(beginning);
+  const size_t at = line == std::string::npos ? line : text.find(word, line);
   if (at == std::string::npos || text.find('\n', at) == std::string::npos) return 0;
   return std::atoi(text.c_str() + at + word.size());
 }

@@ -33,10 +33,14 @@ class RunningMusterd {
   void Kill();
   // Once more, in the same folder and with the same configuration; what the log said before is gone.
   void Start();
+  // Of one that stands by (store.standby): until it serves.
+  void AwaitServing();
   [[nodiscard]] const std::string& folder() const { return folder_; }
 
  private:
-  [[nodiscard]] static int PortAfter(const std::string& word, const std::string& text);
+  void Await(bool standing_by);
+  // Behind `word` in the line that begins so; 0: it is not there yet.
+  [[nodiscard]] static int PortAfter(const std::string& beginning, const std::string& word, const std::string& text);
   std::string folder_;
   pid_t pid_ = -1;
   int grpc_port_ = 0;

@@ -104,6 +104,27 @@ void Submit(MusterClient* client, int caller, int round, const std::atomic<bool>
   }
 }
 
+// Creates gangs of no members and deletes them, until the server is gone. What is asked last is in `last`: perhaps it
+// was done, perhaps it was not.
+void Create(MusterClient* client, int round, const std::atomic<bool>& stop,
+            std::function<absl::Status(MusterClient*)>* last) {
+  for (int i = 0; !stop; ++i) {
+    const std::string name = absl::StrCat("made-", round, "-", i);
+    v1::CreateGangRequest create;
+    create.set_request_id(absl::StrCat("create-", name));
+    create.mutable_gang()->set_name(name);
+    create.mutable_gang()->set_min_member(2);
+    *last = [create](MusterClient* by) { return by->CreateGang(create).status(); };
+    if (!(*last)(client).ok()) return;
+    v1::DeleteGangRequest remove;
+    remove.set_request_id(absl::StrCat("delete-", name));
+    remove.set_namespace_("default");
+    remove.set_name(name);
+    *last = [remove](MusterClient* by) { return by->DeleteGang(remove); };
+    if (!(*last)(client).ok()) return;
+  }
+}
+
 // kill -9 at random moments under load. Nothing that was answered is forgotten, no gang is there in part, no room is
 // given twice; and nobody had to announce anything again.
 TEST(Killed, NothingThatWasAnsweredIsForgotten) {
@@ -128,6 +149,9 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
       clients.push_back(ClientOf(musterd));
       callers.emplace_back(Submit, clients.back().get(), caller, round, std::cref(stop), &told);
     }
+    std::function<absl::Status(MusterClient*)> last;
+    clients.push_back(ClientOf(musterd));
+    callers.emplace_back(Create, clients.back().get(), round, std::cref(stop), &last);
     std::this_thread::sleep_for(milliseconds(5 + random() % 120));
     musterd.Kill();
     stop = true;
@@ -138,6 +162,11 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
     const std::unique_ptr<MusterClient> client = ClientOf(musterd);
     ASSERT_TRUE(client->ListNodes().ok());
     longest = std::max(longest, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun));
+    // Who had no answer asks again, and then once more: it happened once, whether it was done before or is now.
+    for (int times = 0; times < 2 && last; ++times) {
+      const absl::Status again = last(client.get());
+      ASSERT_TRUE(again.ok()) << again;
+    }
     for (const auto& [name, places] : told.confirmed) {
       // Asked in the same words, and once more to take the plan.
       const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf(name, 2));
@@ -271,14 +300,16 @@ class SmallDisk {
   bool mounted_ = false;
 };
 
-std::string Readyz(const RunningMusterd& musterd) {
-  const std::string command = absl::StrCat("curl -s http://127.0.0.1:", musterd.admin_port(), "/readyz");
+std::string Fetched(const RunningMusterd& musterd, const std::string& path) {
+  const std::string command = absl::StrCat("curl -s http://127.0.0.1:", musterd.admin_port(), path);
   std::string said;
   FILE* out = popen(command.c_str(), "r");
   for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
   pclose(out);
   return said;
 }
+
+std::string Readyz(const RunningMusterd& musterd) { return Fetched(musterd, "/readyz"); }
 
 // What the standard health service says: 1 is SERVING, 2 is NOT_SERVING; 0: it did not answer.
 int Health(const RunningMusterd& musterd) {
@@ -357,6 +388,51 @@ TEST(StoreFile, IsSaidWhenItCannotBeHad) {
   const auto [nowhere, not_there] = run("--store no/such/folder/x.db");
   EXPECT_NE(nowhere.find("its directory must exist and be writable"), std::string::npos) << nowhere;
   EXPECT_EQ(not_there, 1);
+}
+
+// A second musterd over the same file waits, says so, and goes on where the first one was killed or stopped. What is
+// asked of it before, it does not decide.
+TEST(Standby, GoesOnInPlaceOfTheFirst) {
+  RunningMusterd first;
+  ASSERT_TRUE(first.running()) << first.log();
+  const std::string yaml = absl::StrCat("store: {standby: true, path: ", first.folder(), "/muster.db}\n");
+  v1::UpdateFactsRequest update;
+  *update.add_nodes() = NodeOf("a", 4);
+  ASSERT_TRUE(ClientOf(first)->UpdateFacts(update).ok());
+  for (const bool killed : {true, false}) {
+    RunningMusterd second(yaml);
+    ASSERT_GT(second.admin_port(), 0) << second.log();
+    EXPECT_FALSE(second.running());
+    EXPECT_NE(Readyz(second).find("standing by: another musterd has the store"), std::string::npos) << Readyz(second);
+    EXPECT_EQ(Fetched(second, "/healthz"), "ok\n") << "nobody need start it anew";
+    EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 1"), std::string::npos);
+    RunningMusterd third(yaml);
+    third.Stop();
+    EXPECT_NE(third.log().find("stopped while standing by"), std::string::npos) << third.log();
+    const std::string name = killed ? "killed" : "stopped";
+    const absl::StatusOr<v1::Submission> planned = ClientOf(first)->SubmitGang(GangOf(name, 2));
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    ASSERT_TRUE(ClientOf(first)->ConfirmGang(name, planned->plan()).ok());
+    const int admin = second.admin_port();
+    killed ? first.Kill() : first.Stop();
+    second.AwaitServing();
+    ASSERT_TRUE(second.running()) << second.log();
+    EXPECT_EQ(second.admin_port(), admin);
+    EXPECT_EQ(Readyz(second), "ok\n");
+    EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 0"), std::string::npos);
+    const absl::StatusOr<v1::Submission> kept = ClientOf(second)->GetSubmission(name);
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    EXPECT_EQ(kept->state(), v1::Submission::CONFIRMED);
+    second.Stop();
+    first.Start();
+    ASSERT_TRUE(first.running()) << first.log();
+  }
+}
+
+TEST(Standby, NeedsAFileToWaitFor) {
+  const RunningMusterd nameless("store: {standby: true}\n");
+  EXPECT_FALSE(nameless.running());
+  EXPECT_NE(nameless.log().find("store.standby: needs a file to wait for"), std::string::npos) << nameless.log();
 }
 
 }  // namespace

@@ -188,7 +188,7 @@ TEST_F(GangsTest, WhatIsSetStays) {
   gangs_.SetRootCause(gang, "full");
   gangs_.SetSubmitted(gang);
   gangs_.SetNotify(gang, 8);
-  EXPECT_TRUE(gang.evicting);
+  EXPECT_TRUE(gang.kept.evicting);
   EXPECT_EQ(gang.retry_at_ms, 7);
   EXPECT_EQ(gang.root_cause, "full");
   EXPECT_TRUE(gang.submitted);

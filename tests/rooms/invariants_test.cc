@@ -148,7 +148,7 @@ TEST_F(Invariants, WhatChangesALaterAnswerChangesTheHash) {
   EXPECT_TRUE(differs(&gang.key, "d/other", true));
   EXPECT_TRUE(differs(&gang.created_ms, 5, false));
   EXPECT_TRUE(differs(&gang.retry_at_ms, 5, false));
-  EXPECT_TRUE(differs(&gang.evicting, true, false));
+  EXPECT_TRUE(differs(&gang.kept.evicting, true, true));
   EXPECT_TRUE(differs(&gang.reason.code, ReasonCode::kNoRoom, false));
   EXPECT_TRUE(differs(&gang.reason.text, "other", false));
   EXPECT_TRUE(differs(&gang.warnings, std::vector<std::string>{"x"}, false));

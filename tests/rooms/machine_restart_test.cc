@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -592,6 +593,93 @@ TEST_F(KeptFactsTest, AStoreIsForOneWayOfBeingTold) {
   EXPECT_TRUE(Machine(MachineSettings()).Load(out.records).ok());
   EXPECT_TRUE(Machine(keeps).Load({EffectsRecord(7)}).ok()) << "says nothing of either";
   EXPECT_TRUE(Machine(MachineSettings()).Load({EffectsRecord(7)}).ok());
+}
+
+// With Kubernetes everything is read again but gangs that were created over gRPC: those are kept, with their latest
+// rules, until they are deleted.
+TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
+  settings_.keeps_created = true;
+  Begin();
+  Apply(UpsertNode{Node()});
+  Apply(FactsRead{});
+  const auto declare = [&](const std::string& name, GangDialect dialect, int32_t min) {
+    UpsertGangObject upsert;
+    upsert.object = {dialect, "d", name, "", 5, {}};
+    upsert.object.declaration.min_member = min;
+    ASSERT_EQ(Apply(upsert).status, absl::OkStatus());
+  };
+  declare("made", GangDialect::kApi, 2);
+  declare("made", GangDialect::kApi, 3);
+  declare("gone", GangDialect::kApi, 2);
+  declare("read", GangDialect::kPodGroupSigs, 2);
+  Apply(RemoveGangObject{GangDialect::kApi, "d", "gone", true});
+  PodDescription pod = Member("made", "p");
+  pod.gang.declares = false;
+  pod.gang.declaration = {};
+  for (int times = 0; times < 2; ++times) {
+    Begin();
+    Apply(TakeUpFacts{});
+    Apply(UpsertNode{Node()});
+    Apply(UpsertPod{pod});
+    Apply(FactsRead{});
+    const Gang* made = machine_->FindGang("d/made");
+    ASSERT_NE(made, nullptr);
+    EXPECT_EQ(machine_->ViewGang(*made, false).rules.min_member, 3);
+    EXPECT_EQ(machine_->FindGang("d/gone"), nullptr);
+    EXPECT_EQ(machine_->FindGang("d/read"), nullptr) << "the API server tells of it";
+  }
+  // Another kind of process does not take such a file for its own.
+  std::vector<Record> records;
+  for (const auto& [name, record] : store_) records.push_back(record);
+  MachineSettings keeps;
+  keeps.keeps_facts = true;
+  EXPECT_TRUE(absl::IsFailedPrecondition(Machine(keeps).Load(records)));
+  Apply(RemoveGangObject{GangDialect::kApi, "d", "made", true});
+  EXPECT_TRUE(store_.empty()) << store_.begin()->first;
+}
+
+// G-13, policy all: an eviction that began goes on in the next process, and one member that failed while nobody looked
+// ends the gang as it does at any other time.
+TEST_F(Restarts, AnEvictionIsCarriedThrough) {
+  const auto member = [](const std::string& uid, PodPhase phase) {
+    PodDescription pod = Member("g", uid);
+    pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
+    pod.node_name = "n";
+    pod.phase = phase;
+    return pod;
+  };
+  const auto evicted = [](const Outcome& outcome) {
+    std::set<std::string> uids;
+    for (const Effect& effect : outcome.effects) {
+      if (const auto* evict = std::get_if<EvictPod>(&effect)) uids.insert(evict->pod.uid);
+    }
+    return uids;
+  };
+  const auto start = [&](const std::vector<PodDescription>& pods) {
+    Begin();
+    Apply(UpsertNode{Node()});
+    for (const PodDescription& pod : pods) EXPECT_EQ(evicted(Apply(UpsertPod{pod})), std::set<std::string>{});
+    return evicted(Apply(FactsRead{"Kubernetes"}));
+  };
+  settings_.fact_sources = {"Kubernetes"};
+  const std::vector<PodDescription> both = {member("a", PodPhase::kRunning), member("b", PodPhase::kRunning)};
+  EXPECT_EQ(start(both), std::set<std::string>{});
+  EXPECT_TRUE(machine_->FindGang("d/g")->kept.satisfied);
+  EXPECT_EQ(evicted(Apply(UpsertPod{member("b", PodPhase::kFailed)})), std::set<std::string>{"a"});
+  // It dies before that leaves; b's object is removed meanwhile, and a new pod takes its place.
+  PodDescription anew = Member("g", "c");
+  EXPECT_EQ(start({both[0], anew}), std::set<std::string>{"a"});
+  EXPECT_EQ(evicted(Apply(RemovePod{"a"})), std::set<std::string>{});
+  EXPECT_FALSE(machine_->FindGang("d/g")->kept.evicting);
+  // The same, and it was away when b failed.
+  store_.clear();
+  EXPECT_EQ(start(both), std::set<std::string>{});
+  EXPECT_EQ(start({both[0], member("b", PodPhase::kFailed)}), std::set<std::string>{"a"});
+  // A member that ended well, or is no more there, is no failure.
+  store_.clear();
+  EXPECT_EQ(start(both), std::set<std::string>{});
+  EXPECT_EQ(start({both[0], member("b", PodPhase::kSucceeded)}), std::set<std::string>{});
+  EXPECT_EQ(start({both[0]}), std::set<std::string>{});
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ TEST_F(RepairTest, APlaceIsKeptForAWhile) {
   EXPECT_EQ(repair_.Deadline(gang), kT0 + kRepairMs);
   EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), Lines{}) << "policy keep: who runs stays";
   EXPECT_EQ(repair_.Deadline(gang), kNever);
-  EXPECT_FALSE(gang.evicting);
+  EXPECT_FALSE(gang.kept.evicting);
   repair_.Begin(gang, kT0);
   repair_.Cancel(gang);
   EXPECT_EQ(repair_.Deadline(gang), kNever);
@@ -80,7 +80,7 @@ TEST_F(RepairTest, UnderPolicyAllTheRestIsEvicted) {
   Touched(gang);
   EXPECT_EQ(OnTime(gang, kT0 + kRepairMs), (Lines{"evict g-2", "evict g-1"}));
   EXPECT_EQ(std::get<EvictPod>(out_.effects[0]).note, "why");
-  EXPECT_TRUE(gang.evicting);
+  EXPECT_TRUE(gang.kept.evicting);
   EXPECT_TRUE(Touched(gang));
   const int64_t again = kT0 + kRepairMs + 30'000;
   EXPECT_EQ(repair_.Deadline(gang), again);
@@ -89,7 +89,7 @@ TEST_F(RepairTest, UnderPolicyAllTheRestIsEvicted) {
   EXPECT_EQ(std::get<EvictPod>(out_.effects[0]).note, "its gang is being evicted so that it can start anew");
   EXPECT_EQ(repair_.Deadline(gang), again + 30'000);
   repair_.EndEviction(gang);
-  EXPECT_FALSE(gang.evicting);
+  EXPECT_FALSE(gang.kept.evicting);
   EXPECT_EQ(repair_.Deadline(gang), kNever);
 }
 
@@ -116,7 +116,7 @@ TEST_F(RepairTest, ARunningMemberIsLost) {
   repair_.NoteActiveLoss(gang, PodAt("g-3"), At(kT0 + 9));
   EXPECT_EQ(Done(), (Lines{"evict g-1", "evict g-2"}));
   EXPECT_EQ(std::get<EvictPod>(out_.effects[0]).note, "member g-3 failed and the gang's policy is all");
-  EXPECT_TRUE(gang.evicting);
+  EXPECT_TRUE(gang.kept.evicting);
   EXPECT_EQ(repair_.Deadline(gang), kT0 + 9 + 30'000) << "there is nothing to repair any more";
   repair_.NoteActiveLoss(gang, PodAt("g-3"), At(kT0 + 9));
   EXPECT_EQ(Done(), Lines{}) << "they were told";
@@ -133,7 +133,7 @@ TEST_F(RepairTest, ALossThatMattersToNobody) {
   gangs_.SetState(PodAt("g-1"), MemberState::kFailed);
   repair_.NoteActiveLoss(gang, PodAt("g-2"), &*step_);
   EXPECT_EQ(Done(), Lines{}) << "nobody of it runs any more";
-  EXPECT_FALSE(gang.evicting);
+  EXPECT_FALSE(gang.kept.evicting);
   repair_.EvictLate(PodAt("g-2"), &*step_);
   repair_.EvictLate(PutLone("lone", 1), &*step_);
   EXPECT_EQ(Done(), Lines{});
@@ -143,7 +143,7 @@ TEST_F(RepairTest, UnderPolicyKeepTheOthersRunOn) {
   const Gang& gang = PutRunning(OnMemberFailure::kKeep, 3, 2);
   repair_.NoteActiveLoss(gang, PodAt("g-3"), &*step_);
   EXPECT_EQ(Done(), Lines{});
-  EXPECT_FALSE(gang.evicting);
+  EXPECT_FALSE(gang.kept.evicting);
 }
 
 }  // namespace

@@ -52,6 +52,7 @@ class RandomWorld {
   [[nodiscard]] MachineSettings OwnSettings() const {
     MachineSettings settings = Settings();
     settings.keeps_facts = keeps_facts_;
+    settings.keeps_created = !keeps_facts_;
     settings.stale_after_ms = 5'000;
     return settings;
   }

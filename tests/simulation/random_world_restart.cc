@@ -50,8 +50,9 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   machine_ = std::make_unique<Machine>(OwnSettings());
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) violation_ = std::string(loaded.message());
   now_ms_ += Roll(3) == 0 ? Roll(60'000) : Roll(500);
-  // Everything is there already; the orchestrator tells what is new since.
-  if (keeps_facts_) Apply(TakeUpFacts{});
+  // Without an API server everything is there already; the orchestrator tells what is new since. With one, what it does
+  // not know: gangs that were created.
+  Apply(TakeUpFacts{});
   for (const Command& fact : outside) {
     if (Roll(100) == 0) return TakeOver(nodes);  // it dies again before it has read everything
     if (Roll(6) == 0) AskEarly();
@@ -62,7 +63,9 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
 }
 
 void RandomWorld::AddOutside(std::vector<Command>* out) {
-  for (const auto& [key, object] : objects_) out->emplace_back(UpsertGangObject{object});
+  for (const auto& [key, object] : objects_) {
+    if (keeps_facts_ || object.dialect != GangDialect::kApi) out->emplace_back(UpsertGangObject{object});
+  }
   for (auto& [uid, pod] : pods_) {
     const Pod* known = machine_->FindPod(uid);
     if (known != nullptr) pod.node_name = known->facts.node_name;
