@@ -349,11 +349,12 @@ BUGS = {
         "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n  if (!r_.sources->complete()) return;\n"),
     "who-failed-unseen-is-no-loss": (
         "state/starts/repair.cc",
-        "  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n", ""),
+        "  if (failed > 0 && short_of_them) NoteActiveLoss(", "  if (failed < 0 && short_of_them) NoteActiveLoss("),
     "who-is-gone-has-failed": (
         "state/starts/repair.cc",
         "  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n",
-        "  if (short_of_them && gang.active() > 0) NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"),
+        "  if (failed >= 0 && short_of_them && gang.active() > 0)\n"
+        "    NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"),
     # --- the process ---
     "effects-are-given-up": (
         "k8s-extender/actuator/actuator.cc",
@@ -371,7 +372,7 @@ BUGS = {
         "service/engine/engine.cc",
         "keeps_answers_ = committer_.store_format() >= Store::kFormatOfAnswers;", "keeps_answers_ = true;"),
     "old-answers-stay-for-ever": (
-        "service/rpc/request_log.cc", "  if (entry.kept) forgotten_.push_back(key);\n", ""),
+        "service/rpc/request_log.cc", "  if (entry.kept) forgotten_.push_back(key);\n", "  if (!entry.kept) forgotten_.push_back(key);\n"),
     "commit-record-late": (
         "service/engine/engine_delivery.cc",
         "  delivery->effects = std::exchange(batch_effects_, {});\n",

@@ -202,6 +202,11 @@ void Announcements::TakeUpFacts(Step* step) {
     }
     const std::pair<std::string, std::string> key = absl::StrSplit(submission.gang, absl::MaxSplits('/', 1));
     const Gang& gang = InternGang(key.first, key.second, step->now_ms(), step->now_ms());
+    if (const Submission* other = r_.submissions->Of(gang); other != nullptr) {
+      step->Refuse(absl::InvalidArgumentError(absl::StrCat("kept submission ", submission.id, ": gang ", gang.key,
+                                                           " is that of submission ", other->id, " already")));
+      continue;
+    }
     r_.submissions->Open(gang, submission.id, submission.ttl_ms, submission.fingerprint);
     r_.submissions->NoteAsked(gang, /*planned=*/false, step->now_ms());
   }

@@ -595,6 +595,26 @@ TEST_F(KeptFactsTest, AStoreIsForOneWayOfBeingTold) {
   EXPECT_TRUE(Machine(MachineSettings()).Load({EffectsRecord(7)}).ok());
 }
 
+// A store that somebody put together by hand: two submissions of one gang. One is taken, the other is said to be wrong.
+TEST_F(KeptFactsTest, OneSubmissionOfAGangIsTaken) {
+  Outcome out;
+  Step writes(1'000, &out);
+  for (const char* id : {"first", "second"}) WriteSubmissionRecord({id, "d/g", 7, 60'000, false, {}, 0}, &writes);
+  for (const Record& record : out.records) records_[RecordName(record)] = record;
+  MachineSettings settings;
+  settings.keeps_facts = true;
+  machine_ = std::make_unique<Machine>(settings);
+  ASSERT_TRUE(machine_->Load(out.records).ok());
+  const absl::Status taken = Try(TakeUpFacts{});
+  EXPECT_TRUE(absl::IsInvalidArgument(taken)) << taken;
+  EXPECT_NE(taken.message().find("kept submission second: gang d/g is that of submission first already"),
+            std::string::npos)
+      << taken;
+  EXPECT_EQ(machine_->CheckInvariants(), absl::OkStatus());
+  Apply(AskGang{"first"});
+  EXPECT_TRUE(absl::IsNotFound(Try(AskGang{"second"})));
+}
+
 // With Kubernetes everything is read again but gangs that were created over gRPC: those are kept, with their latest
 // rules, until they are deleted.
 TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
@@ -668,7 +688,7 @@ TEST_F(Restarts, AnEvictionIsCarriedThrough) {
   EXPECT_EQ(evicted(Apply(UpsertPod{member("b", PodPhase::kFailed)})), std::set<std::string>{"a"});
   // It dies before that leaves; b's object is removed meanwhile, and a new pod takes its place.
   PodDescription anew = Member("g", "c");
-  EXPECT_EQ(start({both[0], anew}), std::set<std::string>{"a"});
+  EXPECT_EQ(start({anew, both[0]}), std::set<std::string>{"a"}) << "though c alone was read first";
   EXPECT_EQ(evicted(Apply(RemovePod{"a"})), std::set<std::string>{});
   EXPECT_FALSE(machine_->FindGang("d/g")->kept.evicting);
   // The same, and it was away when b failed.
