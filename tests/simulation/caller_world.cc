@@ -31,7 +31,7 @@ void CallerWorld::Run(const Turns& turns) {
   for (int i = 0; i < turns.end() && violation_.empty(); ++i) {
     if (!turns.Has(i)) continue;
     BeginTurn(i);
-    if (jobs_.size() < kMostJobs && Roll(12) == 0) MakeJob();
+    if (jobs_.size() < kMostJobs && Roll(12) == 0) MakeJobs();
     Turn();
   }
   StopFaults();
@@ -111,7 +111,14 @@ void CallerWorld::Call(Command command, std::function<void(const absl::StatusOr<
 
 // --- whole gangs ---
 
-void CallerWorld::MakeJob() {
+void CallerWorld::MakeJobs() {
+  if (Roll(4) != 0) return MakeJob({}, 4);
+  const std::string one = absl::StrCat("g", next_id_);
+  const std::string other = absl::StrCat("g", next_id_ + 1);
+  for (int i = 0; i < 2; ++i) MakeJob({absl::StrCat("d/", one), absl::StrCat("d/", other)}, 2);
+}
+
+void CallerWorld::MakeJob(const std::vector<std::string>& group, int most) {
   Job job;
   const int number = next_id_++;
   job.submit.id = absl::StrCat("s", number);
@@ -121,8 +128,10 @@ void CallerWorld::MakeJob() {
   const int64_t cpu = 500 * (1 + Roll(4));
   int64_t places = 0;  // every job fits the empty cluster
   for (const auto& [name, node] : nodes_) places += node.allocatable.at("cpu") / cpu;
-  const int size = 1 + Roll(static_cast<int>(std::min<int64_t>(4, places)));
+  if (!group.empty()) places /= 4;  // its mate's pods may be twice as large
+  const int size = 1 + Roll(static_cast<int>(std::clamp<int64_t>(places, 1, most)));
   job.submit.declaration.min_member = size;
+  job.submit.declaration.groups = group;
   for (int i = 0; i < size; ++i) {
     PodDescription& pod = job.submit.pods.emplace_back();
     pod.uid = absl::StrCat("u", number, "-", i);
@@ -179,8 +188,11 @@ void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply
     }
     return;
   }
-  job.confirming = false;
   const SubmissionReply& answer = std::get<SubmissionReply>(*reply);
+  // A gang of a group may be confirmed by what its mate's caller says.
+  const bool hangs_on_others =
+      answer.state == SubmissionReply::State::kPlanned && !job.submit.declaration.groups.empty();
+  job.confirming = job.confirming && hangs_on_others;
   figures_[absl::StrCat("answer: ", ToString(answer.state))] += 1;
   if (!job.places.empty() && answer.state != SubmissionReply::State::kConfirmed) {
     return Violate(absl::StrCat("S-2: ", id, " was confirmed, and is ", ToString(answer.state), " now"));
@@ -216,6 +228,7 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
     if (places != job->places) Violate(absl::StrCat("S-2: ", job->submit.id, " is told other places than before"));
     return;
   }
+  CheckMates(*job);
   Log(absl::StrCat("gang ", job->submit.name, " is confirmed"));
   figures_["gangs started"] += 1;
   job->places = places;
@@ -232,6 +245,23 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
   for (const auto& [uid, node] : places) running_.insert(uid);
   for (const auto& [node, amount] : cpu) {
     if (amount > nodes_.at(node).allocatable.at("cpu")) Violate(absl::StrCat("Q-7: node ", node, " is given twice"));
+  }
+}
+
+// D-10: the gangs of a group start at once. Whoever was not told yet is there all the same.
+void CallerWorld::CheckMates(const Job& job) {
+  for (const auto& [id, mate] : jobs_) {
+    const bool mates = mate.submit.name != job.submit.name && !job.submit.declaration.groups.empty() &&
+                       mate.submit.declaration.groups == job.submit.declaration.groups;
+    if (!mates) continue;
+    figures_["gangs of a group started"] += 1;
+    if (!mate.places.empty()) continue;
+    for (const PodDescription& described : mate.submit.pods) {
+      const Pod* pod = machine_->FindPod(described.uid);
+      if (pod != nullptr && !pod->facts.node_name.empty()) continue;
+      return Violate(absl::StrCat("D-10: ", job.submit.name, " is confirmed, and pod ", described.uid, " of ",
+                                  mate.submit.name, " of its group has no node"));
+    }
   }
 }
 

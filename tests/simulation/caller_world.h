@@ -43,7 +43,11 @@ class CallerWorld : public SimWorld {
   void Crash(const char* when);
   // Asks, and is heard only if the process that answers is still there.
   void Call(Command command, std::function<void(const absl::StatusOr<Reply>&)> answered);
-  void MakeJob();
+  // One, or two whose gangs are a group.
+  void MakeJobs();
+  // Of at most `most` pods.
+  void MakeJob(const std::vector<std::string>& group, int most);
+  void CheckMates(const Job& job);
   void CallerTurn();
   void Come(const std::string& id);
   void Told(const std::string& id, const absl::StatusOr<Reply>& reply);

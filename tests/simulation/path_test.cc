@@ -159,17 +159,29 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
   const std::optional<std::map<std::string, int64_t>> all = RunAll<CallerWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
-  for (const char* kind : {"answer: Abandoned",      "answer: Confirmed",
-                           "answer: Expired",        "answer: Planned",
-                           "answer: Waiting",        "command: AbandonGang",
-                           "command: ConfirmGang",   "command: PlanRound",
-                           "command: ReplaceFacts",  "command: SubmitGang",
-                           "command: TakeUpFacts",   "command: Tick",
-                           "command: UpdateFacts",   "fault: a crash behind an answer",
-                           "fault: the store fails", "record: announcer",
-                           "record: gang",           "record: node",
-                           "record: plans",          "record: pod",
-                           "record: submission",     "snapshots"}) {
+  for (const char* kind : {"answer: Abandoned",
+                           "answer: Confirmed",
+                           "answer: Expired",
+                           "answer: Planned",
+                           "answer: Waiting",
+                           "command: AbandonGang",
+                           "command: ConfirmGang",
+                           "command: PlanRound",
+                           "command: ReplaceFacts",
+                           "command: SubmitGang",
+                           "command: TakeUpFacts",
+                           "command: Tick",
+                           "command: UpdateFacts",
+                           "fault: a crash behind an answer",
+                           "fault: the store fails",
+                           "gangs of a group started",
+                           "record: announcer",
+                           "record: gang",
+                           "record: node",
+                           "record: plans",
+                           "record: pod",
+                           "record: submission",
+                           "snapshots"}) {
     EXPECT_GT(figures[kind], 0) << kind;
   }
   EXPECT_GT(figures["crashes"], seeds * 20);
