@@ -62,9 +62,8 @@ absl::Status App::StartStore() {
   if ((*store)->format() < SqliteStore::kFormat) {
     spdlog::warn(
         "store {}: of format {}, as the version before wrote it and can read it; what format {} adds - answers by "
-        "request "
-        "id, gangs created over gRPC beside Kubernetes - is not kept until `musterctl store upgrade {}`, with musterd "
-        "stopped",
+        "request id, gangs created over gRPC beside Kubernetes - is not kept until `musterctl store upgrade {}`, with "
+        "musterd stopped",
         path, (*store)->format(), SqliteStore::kFormat, path);
   }
   store_ = *std::move(store);
