@@ -4,14 +4,14 @@
 # With AGAINST, compares with older programs instead: old and new in turn, BENCH_ROUNDS times (5), one thing at a time:
 #   tools/bench.sh BUILD AGAINST
 # AGAINST: a git revision, which is built in build/against, or a directory with older programs.
-# BENCH_PROGRAMS: which of "core_bench engine_bench placement_bench http_bench rpc_bench"; BENCH_FIGURES: which of core_bench's
+# BENCH_PROGRAMS: which of "core_bench engine_bench placement_bench topology_bench http_bench rpc_bench"; BENCH_FIGURES: which of core_bench's
 # figures: one of decide plan place freed groups nodes filter classes waiting.
 # The figures with a real kube-scheduler come from `make e2e` (lines FIGURE).
 set -euo pipefail
 build=$1
 against=${2:-}
 cd "$(dirname "$0")/.."
-programs=${BENCH_PROGRAMS:-core_bench engine_bench placement_bench http_bench rpc_bench}
+programs=${BENCH_PROGRAMS:-core_bench engine_bench placement_bench topology_bench http_bench rpc_bench}
 
 run() { # PROGRAM FILE: its figures
   case $1 in

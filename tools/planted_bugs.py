@@ -64,8 +64,8 @@ BUGS = {
     "room-for-one-more": ("state/starts/planning.cc", "if (room >= wait_for.at_least) return true;", "if (room > wait_for.at_least) return true;"),
     "executor-before-driver": (
         "state/starts/plans.cc",
-        "slot.cls != pod.cls || slot.priority > pod.facts.priority) continue;",
-        "slot.cls != pod.cls) continue;"),
+        "!slot.Suits(pod) || slot.priority > pod.facts.priority) continue;",
+        "!slot.Suits(pod)) continue;"),
     "extras-wait": (
         "state/drivers/kube_scheduler.cc",
         "const bool open = r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod);",
@@ -165,16 +165,78 @@ BUGS = {
         "Priority(gang), 0, gang.created_ms,"),
     "terminated-count": (
         "state/gangs/eligibility.cc",
-        "const int32_t children = gang.quorum().Children();\n"
-        "  if (children >=",
-        "const int32_t children = gang.quorum().Children() + gang.count(MemberState::kFailed);\n"
-        "  if (children >="),
+        "  if (quorum.Enough()) return {};\n",
+        "  if (quorum.Children() + gang.count(MemberState::kFailed) >= gang.rules.min_member) return {};\n"),
     "gated-count": (
         "state/gangs/eligibility.cc",
-        "const int32_t children = gang.quorum().Children();\n"
-        "  if (children >=",
-        "const int32_t children = gang.quorum().Children() + gang.gated;\n"
-        "  if (children >="),
+        "  if (quorum.Enough()) return {};\n",
+        "  if (quorum.Children() + gang.gated >= gang.rules.min_member) return {};\n"),
+    # --- subgroups and domains ---
+    "subgroups-children-are-one-heap": (
+        "state/gangs/eligibility.cc",
+        "  if (quorum.Enough()) return {};\n",
+        "  if (quorum.Children() >= gang.rules.min_member) return {};\n"),
+    "any-subgroups-place": (
+        "state/starts/plans.h",
+        "return cls == pod.cls && leaf == pod.leaf; }", "return cls == pod.cls && leaf >= 0; }"),
+    "optional-subgroups-are-needed": (
+        "state/placement/tree_planner.cc",
+        "  return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);\n",
+        "  return PlaceAll(*children[from], region, others);\n"),
+    "subgroup-in-part": (
+        "state/starts/shape.cc",
+        "out.needed = gang_.quorum().LeafAt(leaf).Missing(gang_.kept.satisfied);",
+        "out.needed = std::min(1, gang_.quorum().LeafAt(leaf).Missing(gang_.kept.satisfied));"),
+    "running-members-fill-any-subgroup": (
+        "state/gangs/counts.cc",
+        "  change.active = pod.active() ? times : 0;\n", "  change.active = pod.active() ? 0 : 0;\n"),
+    "unknown-subgroup-is-the-first": (
+        "state/gangs/counts.cc",
+        "pod->gang->rules.tree.LeafNamed(pod->facts.gang.subgroup) : 0;",
+        "std::max(0, pod->gang->rules.tree.LeafNamed(pod->facts.gang.subgroup)) : 0;"),
+    "parent-counts-pods": (
+        "state/model/quorum.cc",
+        "node.leaf >= 0 ? count_of(static_cast<size_t>(node.leaf)) : satisfied[i];",
+        "node.leaf >= 0 ? count_of(static_cast<size_t>(node.leaf)) : satisfied[i] * 2;"),
+    "circle-of-subgroups": (
+        "state/model/subgroups.cc", "if (++depth <= kMaxSubgroupDepth) continue;", "if (++depth <= 0) break;"),
+    "required-is-preferred": (
+        "state/placement/tree_planner.cc",
+        "  if (!demand.topology.required.empty()) return PlaceRequired(demand, region, next);\n",
+        "  if (!demand.topology.required.empty() && PlaceRequired(demand, region, next)) return true;\n"),
+    "loosest-rack": (
+        "state/placement/tree_planner.cc",
+        "    if (a.first != b.first) return a.first < b.first;\n", "    if (a.first != b.first) return a.first > b.first;\n"),
+    "home-is-forgotten": (
+        "state/starts/shape.cc", "  out.home = homes.front();\n", "  out.home = kNoNode;\n"),
+    "extras-leave-the-domain": (
+        "state/drivers/kube_scheduler.cc",
+        "    if (node != kNoNode && !region.Has(node)) reply.guarded.push_back(name);\n",
+        "    if (node != kNoNode && !region.Has(node)) continue;\n"),
+    "slots-leave-the-domain": (
+        "state/drivers/kube_scheduler.cc",
+        "    if (!region.Has(entry.node) || !offer.Contains(", "    if (region.Has(-1) || !offer.Contains("),
+    "permit-leaves-the-domain": (
+        "state/drivers/permit.cc",
+        "pod.state == MemberState::kPending && !r_.domains->For(*gang, pod.leaf).Has(node)) {",
+        "pod.state == MemberState::kPending && !r_.domains->Kept(*gang)) {"),
+    "relabelled-nodes-keep-their-promises": (
+        "state/starts/claims.cc", " && r_.domains->Kept(gang)) continue;", ") continue;"),
+    "other-rules-same-plan": (
+        "state/machine/settling.cc", "plan->shape != ShapeOf(gang.rules)) {", "plan->shape.empty() && !plan->shape.empty()) {"),
+    "racks-of-one-name-are-one": (
+        "state/placement/topology.cc",
+        "  if (std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return own->second;\n",
+        "  return own->second;\n"),
+    "domain-rooms-go-stale": (
+        "state/placement/topology.cc",
+        "      if (domain != kNoDomain) sum.rooms[static_cast<size_t>(domain)] += more;\n",
+        "      if (domain != kNoDomain) sum.rooms[static_cast<size_t>(domain)] += 0;\n"),
+    "spread-packs": (
+        "state/placement/tree_planner.cc",
+        "turns.emplace(members + 1, std::move(name), domain);", "turns.emplace(members, std::move(name), domain);"),
+    "subgroups-are-not-kept": (
+        "state/records/declaration.cc", "    out.set_parent(subgroup.parent);\n", ""),
     "group-by-naming": (
         "state/gangs/groups.cc",
         "    if (groups.Of(other->id) == groups.Of(gang.id)) continue;\n",
@@ -187,7 +249,7 @@ BUGS = {
     "leader-not-told": ("state/machine/settling.cc", "    if (mate == &leader || (decides", "    if ((decides"),
     "strangers-count": (
         "state/gangs/eligibility.cc",
-        "  if (!gang.submitted) return gang.quorum().Missing(finishing);\n",
+        "  if (!gang.submitted || !gang.rules.tree.empty()) return gang.quorum().Missing(finishing);\n",
         "  return gang.quorum().Missing(finishing);\n"),
     "refused-in-silence": (
         "state/machine/announcements.cc",
@@ -271,8 +333,11 @@ BUGS = {
         "if (r_.plans->Of(gang) != nullptr) continue;"),
     "preempts-gangs": (
         "state/drivers/kube_scheduler.cc",
-        "    return there - entry.second < gang.rules.min_member;\n",
-        "    return there < 0;\n"),
+        "      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;\n",
+        "      return there < 0;\n"),
+    "preempts-a-subgroup": (
+        "state/drivers/kube_scheduler.cc",
+        "    for (const Pod* pod : entry.second) count(*pod, -1);\n", "    for (const Pod* pod : entry.second) count(*pod, 0);\n"),
     "preempts-beside-who-is-not-there-yet": (
         "state/drivers/kube_scheduler.cc",
         "gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);", "gang.active();"),
@@ -349,11 +414,11 @@ BUGS = {
         "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n  if (!r_.sources->complete()) return;\n"),
     "who-failed-unseen-is-no-loss": (
         "state/starts/repair.cc",
-        "  if (failed > 0 && short_of_them) NoteActiveLoss(", "  if (failed < 0 && short_of_them) NoteActiveLoss("),
+        "  if (failed > 0 && !gang.whole()) NoteActiveLoss(", "  if (failed < 0 && !gang.whole()) NoteActiveLoss("),
     "who-is-gone-has-failed": (
         "state/starts/repair.cc",
-        "  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n",
-        "  if (failed >= 0 && short_of_them && gang.active() > 0)\n"
+        "  if (failed > 0 && !gang.whole()) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n",
+        "  if (failed >= 0 && !gang.whole() && gang.active() > 0)\n"
         "    NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"),
     # --- the process ---
     "effects-are-given-up": (

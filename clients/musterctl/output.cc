@@ -101,6 +101,33 @@ void PrintGang(const v1::Gang& gang) {
   PrintGangs(one);
 }
 
+namespace {
+
+// "required rack, preferred host"; empty: nothing is asked.
+std::string Where(const v1::Topology& topology) {
+  std::vector<std::string> parts;
+  for (const auto& [word, key] : {std::pair{"required", topology.required()},
+                                  {"preferred", topology.preferred()},
+                                  {"spread over", topology.spread()}}) {
+    if (!key.empty()) parts.push_back(absl::StrCat(word, " ", key));
+  }
+  return absl::StrJoin(parts, ", ");
+}
+
+std::string Subgroup(const v1::Subgroup& subgroup) {
+  std::string out =
+      absl::StrCat(subgroup.name(), subgroup.parent().empty() ? "" : absl::StrCat(" of ", subgroup.parent()),
+                   ": minimum ", subgroup.minimum(), subgroup.leaf() ? "" : " of its subgroups");
+  if (subgroup.leaf()) {
+    absl::StrAppend(&out, ", ", subgroup.placed(), " placed, ", subgroup.waiting(), " waiting, ", subgroup.pending(),
+                    " pending");
+  }
+  if (const std::string where = Where(subgroup.topology()); !where.empty()) absl::StrAppend(&out, ", ", where);
+  return out;
+}
+
+}  // namespace
+
 void DescribeGang(const v1::Gang& gang) {
   const auto& rules = gang.rules();
   std::vector<std::vector<std::string>> head = {
@@ -116,6 +143,10 @@ void DescribeGang(const v1::Gang& gang) {
                               rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
       {"Queue:", absl::StrCat(rules.queue(), ", priority ", gang.priority(), ", put back ", gang.requeues(), " times")},
   };
+  for (const auto& subgroup : rules.subgroups()) {
+    head.push_back({"Subgroup:", Subgroup(subgroup)});
+  }
+  if (const std::string where = Where(rules.topology()); !where.empty()) head.push_back({"Domain:", where});
   if (rules.group_size() > 0) head.push_back({"Starts with:", absl::StrJoin(rules.group(), ", ")});
   if (!gang.reason().would_help().empty()) head.push_back({"To let it go:", gang.reason().would_help()});
   PrintTable(head);

@@ -83,7 +83,9 @@ void Actuator::Carry(std::vector<Effect> effects) {
 }
 
 void Actuator::UpdateStatus(const GangView& view) {
-  if (!view.has_object || view.object_dialect == GangDialect::kNative) return;  // D-6: not ours to write
+  if (!view.has_object || view.object_dialect == GangDialect::kNative || view.object_dialect == GangDialect::kKai) {
+    return;  // D-4, D-6: not ours to write
+  }
   MutexLock lock(&mutex_);
   status_.insert_or_assign(view.key, view);
   background_.Signal();

@@ -16,10 +16,11 @@ struct PodGroupApi {
   const char* version;  // nullptr: whichever the server has it in
 };
 // The native PodGroup is young: its version moves with Kubernetes' releases (D-6).
-constexpr std::array<PodGroupApi, 3> kPodGroupApis = {
+constexpr std::array<PodGroupApi, 4> kPodGroupApis = {
     {{GangDialect::kPodGroupSigs, "scheduling.sigs.k8s.io", "v1alpha1"},
      {GangDialect::kPodGroupX, "scheduling.x-k8s.io", "v1alpha1"},
-     {GangDialect::kNative, "scheduling.k8s.io", nullptr}}};
+     {GangDialect::kNative, "scheduling.k8s.io", nullptr},
+     {GangDialect::kKai, "scheduling.run.ai", "v2alpha2"}}};
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); }

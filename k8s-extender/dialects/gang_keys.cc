@@ -10,10 +10,13 @@
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/metadata.h"
+#include "k8s-extender/dialects/placement_keys.h"
 #include "state/base/text.h"
 
 namespace muster {
 namespace {
+
+constexpr char kNativeField[] = "spec.schedulingGroup.podGroupName";
 
 void Repair(GangDeclaration* out, absl::string_view key, absl::string_view value, absl::string_view expected,
             absl::string_view taken) {
@@ -114,7 +117,7 @@ void ReadShared(Keys* from, GangDeclaration* out) {
 bool ReadOwn(Keys* from, GangDeclaration* out) {
   const char* key = nullptr;
   bool any = false;
-  if (const std::string* value = from->Find({keys::kQueue}, &key)) {
+  if (const std::string* value = from->Find({keys::kQueue, keys::kKaiQueue}, &key)) {
     any = true;
     if (value->empty()) {
       Repair(out, key, *value, "a queue name", "queue default is taken");
@@ -161,6 +164,14 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
   return any;
 }
 
+// Whose keys they are, of the first two that name the pod's gang: an object's before Koordinator's.
+GangDialect DialectOf(absl::string_view key) {
+  if (key == keys::kKoordName) return GangDialect::kKoordinator;
+  if (key == keys::kXPodGroup) return GangDialect::kPodGroupX;
+  if (key == keys::kKaiPodGroup) return GangDialect::kKai;
+  return key == kNativeField ? GangDialect::kNative : GangDialect::kPodGroupSigs;
+}
+
 }  // namespace
 
 absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
@@ -181,8 +192,6 @@ struct ForeignKey {
   const char* whose;
 };
 constexpr ForeignKey kForeignKeys[] = {
-    {"pod-group-name", "KAI"},
-    {"kai.scheduler/subgroup-name", "KAI"},
     {"yunikorn.apache.org/task-group-name", "YuniKorn"},
     {"yunikorn.apache.org/task-groups", "YuniKorn"},
     {"scheduling.k8s.io/group-name", "Volcano"},
@@ -193,7 +202,8 @@ std::vector<std::string> IgnoredKeys(const Labels& annotations, const Labels& la
   std::vector<std::string> out;
   const auto has = [&](const char* key) { return annotations.contains(key) || labels.contains(key); };
   for (const auto& [minimum, name] : {std::pair{keys::kKoordMinAvailable, keys::kKoordName},
-                                      std::pair{keys::kSigsMinAvailable, keys::kSigsPodGroupName}}) {
+                                      std::pair{keys::kSigsMinAvailable, keys::kSigsPodGroupName},
+                                      std::pair{keys::kKaiSubgroup, keys::kKaiPodGroup}}) {
     if (!has(minimum)) continue;
     out.push_back(absl::StrCat(minimum, " is set and ", name, " is not: the pod is in no gang"));
   }
@@ -227,7 +237,10 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
   if (const auto found = labels.find(keys::kXPodGroup); found != labels.end()) {
     named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kXPodGroup);
   }
-  if (!native.empty()) named.emplace_back(native, "spec.schedulingGroup.podGroupName");
+  if (!native.empty()) named.emplace_back(native, kNativeField);
+  if (const auto found = annotations.find(keys::kKaiPodGroup); found != annotations.end()) {
+    named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kKaiPodGroup);
+  }
   if (named.empty()) {
     out.ignored = IgnoredKeys(annotations, labels);
     return out;
@@ -244,15 +257,12 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
   const bool koord = named[0].second == keys::kKoordName;
   const std::string* sigs_minimum = sigs ? anywhere.Find({keys::kSigsMinAvailable}, &key) : nullptr;
   if (koord) {
-    out.dialect = named.size() == 1 ? GangDialect::kKoordinator
-                  : sigs            ? GangDialect::kPodGroupSigs
-                  : native.empty()  ? GangDialect::kPodGroupX
-                                    : GangDialect::kNative;
+    out.dialect = DialectOf(named[named.size() > 1 ? 1 : 0].second);
     out.said_in = GangDialect::kKoordinator;
   } else if (sigs) {
     out.dialect = sigs_minimum != nullptr ? GangDialect::kSigsPods : GangDialect::kPodGroupSigs;
   } else {
-    out.dialect = native.empty() ? GangDialect::kPodGroupX : GangDialect::kNative;
+    out.dialect = DialectOf(named[0].second);
   }
   if (!IsSubdomain(out.name)) {
     out.problem = {ReasonCode::kUninitialised, absl::StrCat(named[0].second, ": ", Quoted(out.name),
@@ -283,8 +293,28 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     ReadShared(from, &said);
   }
   out.declares = ReadOwn(&anywhere, &said) || out.declares;
+  out.declares = ReadPlacementKeys(annotations, labels, &said) || out.declares;
+  out.subgroup = SubgroupOf(annotations, labels);
   return out;
 }
+
+namespace {
+
+// D-4: what only KAI's PodGroups have.
+void ReadKai(const Json& spec, GangDeclaration* said) {
+  const TopologyRule rule = ReadTopologyConstraint(Child(spec, "topologyConstraint"), "spec.topologyConstraint", said);
+  if (!rule.none()) said->topology = rule;
+  if (const Json& list = Child(spec, "subGroups"); list.is_array()) ReadSubgroupList(list, "spec.subGroups", said);
+  if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
+    said->queue = queue;
+    if (queue != "default") {
+      said->warnings.push_back(
+          absl::StrCat("spec.queue: ", Quoted(queue), " is not acted on: there are no queues yet"));
+    }
+  }
+}
+
+}  // namespace
 
 absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect) {
   if (!object.is_object()) return absl::InvalidArgumentError("PodGroup: expected an object");
@@ -339,6 +369,8 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   Keys from(annotations, labels);
   ReadShared(&from, &said);
   ReadOwn(&from, &said);
+  ReadPlacementKeys(annotations, labels, &said);
+  if (dialect == GangDialect::kKai) ReadKai(spec, &said);
   return out;
 }
 

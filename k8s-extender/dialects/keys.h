@@ -33,6 +33,23 @@ inline constexpr char kOnTimeout[] = "muster.dev/on-timeout";
 inline constexpr char kOnMemberFailure[] = "muster.dev/on-member-failure";
 inline constexpr char kStaleGrace[] = "muster.dev/stale-grace";
 inline constexpr char kPreemptible[] = "muster.dev/preemptible";
+// P-4, P-5: where the gang goes, its subgroups as KAI's list in JSON, and, on pods, the subgroup they are in.
+inline constexpr char kRequiredTopology[] = "muster.dev/required-topology";
+inline constexpr char kPreferredTopology[] = "muster.dev/preferred-topology";
+inline constexpr char kSpreadTopology[] = "muster.dev/spread-topology";
+inline constexpr char kSubgroups[] = "muster.dev/subgroups";
+inline constexpr char kSubgroup[] = "muster.dev/subgroup";
+
+// P-4, Kueue's: annotations of pod templates.
+inline constexpr char kKueueRequiredTopology[] = "kueue.x-k8s.io/podset-required-topology";
+inline constexpr char kKueuePreferredTopology[] = "kueue.x-k8s.io/podset-preferred-topology";
+
+// D-4, KAI. The annotation and the label by which a pod joins; its queue; where it goes.
+inline constexpr char kKaiPodGroup[] = "pod-group-name";
+inline constexpr char kKaiSubgroup[] = "kai.scheduler/subgroup-name";
+inline constexpr char kKaiQueue[] = "kai.scheduler/queue";
+inline constexpr char kKaiRequiredTopology[] = "kai.scheduler/topology-required-placement";
+inline constexpr char kKaiPreferredTopology[] = "kai.scheduler/topology-preferred-placement";
 
 // K-7, K-8.
 inline constexpr char kGate[] = "muster.dev/gang";

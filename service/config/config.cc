@@ -195,6 +195,11 @@ const std::vector<Field>& Fields() {
        ReadBool([](Config* c) -> bool& { return c->machine.cross_namespace_groups; })},
       {"gangs.onePriority", "false", "refuse pods whose priority differs from their gang's",
        ReadBool([](Config* c) -> bool& { return c->machine.one_priority; })},
+      {"topology.levels", "[]",
+       "labels of nodes of which each lies within the one before it, the widest first, like [block, rack]: a gang that "
+       "finds no rack looks for a block",
+       ReadList(0, "a list of keys of labels",
+                [](Config* c) -> std::vector<std::string>& { return c->machine.topology_levels; })},
       {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
       {"holds.limit", "20s", "the longest a bind is held",

@@ -66,6 +66,7 @@ v1::Member ToMessage(const MemberView& member) {
   out.set_state(std::string(ToString(member.state)));
   out.set_node(member.node);
   out.set_priority(member.priority);
+  out.set_subgroup(member.subgroup);
   if (!member.reason.none()) FillReason(member.reason, out.mutable_reason());
   if (member.binding.phase == BindingPhase::kNone) return out;
   v1::Binding* binding = out.mutable_binding();
@@ -75,6 +76,19 @@ v1::Member ToMessage(const MemberView& member) {
   binding->set_attempts(member.binding.attempts);
   return out;
 }
+
+namespace {
+
+template <typename Message>
+void FillTopology(const TopologyRule& rule, Message message) {
+  if (rule.none()) return;
+  v1::Topology* topology = message();
+  topology->set_required(rule.required);
+  topology->set_preferred(rule.preferred);
+  topology->set_spread(rule.spread);
+}
+
+}  // namespace
 
 v1::Gang ToMessage(const GangView& view) {
   v1::Gang out;
@@ -93,6 +107,20 @@ v1::Gang ToMessage(const GangView& view) {
   rules->set_on_member_failure(std::string(ToString(view.rules.on_member_failure)));
   WriteAmounts(view.rules.min_resources, rules->mutable_min_resources());
   for (const std::string& id : view.rules.group) rules->add_group(id);
+  FillTopology(view.rules.topology, [rules] { return rules->mutable_topology(); });
+  for (const Subgroup& each : view.rules.tree.nodes) {
+    v1::Subgroup* subgroup = rules->add_subgroups();
+    subgroup->set_name(each.name);
+    if (each.parent >= 0) subgroup->set_parent(view.rules.tree.nodes[static_cast<size_t>(each.parent)].name);
+    subgroup->set_minimum(each.minimum);
+    subgroup->set_leaf(each.leaf >= 0);
+    FillTopology(each.topology, [subgroup] { return subgroup->mutable_topology(); });
+    if (each.leaf < 0) continue;
+    const MemberCounts& counts = view.leaves[static_cast<size_t>(each.leaf)];
+    subgroup->set_pending(counts.pending);
+    subgroup->set_waiting(counts.waiting);
+    subgroup->set_placed(counts.active);
+  }
   v1::GangCounts* counts = out.mutable_counts();
   counts->set_children(view.children);
   counts->set_waiting(view.waiting);

@@ -84,7 +84,7 @@ void TakeManifests(const Facts& facts, bool gang_is_given, Violations* violation
     }
     if (out->name.empty())
       violations->Add("manifests", "name no gang; expected a PodGroup, or Pods that belong to a gang");
-    if (!out->declaration.min_member.has_value()) {
+    if (!out->declaration.min_member.has_value() && out->declaration.subgroups.empty()) {
       violations->Add("manifests", out->declaration.unreadable_minimum.empty()
                                        ? "declare no minimum; expected spec.minMember or a min-available annotation"
                                        : out->declaration.unreadable_minimum);

@@ -133,11 +133,46 @@ void ReadGangName(const v1::GangSpec& gang, const std::string& path, Violations*
   *name = gang.name();
 }
 
+namespace {
+
+TopologyRule ReadTopology(const v1::Topology& topology, const std::string& path, Violations* violations) {
+  const auto key = [&](const std::string& value, const char* field) {
+    if (!value.empty() && !IsLabelKey(value)) {
+      violations->Add(At(path, field), absl::StrCat(Quoted(value), "; expected the key of a label of nodes"));
+    }
+    return value;
+  };
+  return {key(topology.required(), "required"), key(topology.preferred(), "preferred"),
+          key(topology.spread(), "spread")};
+}
+
+void ReadSubgroups(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out) {
+  for (int i = 0; i < gang.subgroups_size() && static_cast<size_t>(i) <= kMaxSubgroups; ++i) {
+    const v1::SubgroupSpec& subgroup = gang.subgroups(i);
+    const std::string at = absl::StrCat(At(path, "subgroups"), "[", i, "]");
+    ReadName(subgroup.name(), At(at, "name"), violations);
+    SubgroupDeclaration& said = out->subgroups.emplace_back();
+    said.name = subgroup.name();
+    said.parent = subgroup.parent();
+    if (subgroup.has_min_member()) said.minimum = subgroup.min_member();
+    said.topology = ReadTopology(subgroup.topology(), At(at, "topology"), violations);
+  }
+  const SubgroupReading reading = muster::ReadSubgroups(out->subgroups, out->min_member);
+  if (!reading.problem.empty()) violations->Add(At(path, "subgroups"), reading.problem);
+}
+
+}  // namespace
+
 void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out) {
   if (gang.min_member() < 0) {
     violations->Add(At(path, "min_member"), absl::StrCat(gang.min_member(), "; expected 0 or more"));
   }
-  out->min_member = gang.min_member();
+  // With subgroups, none said means all of them.
+  if (gang.subgroups_size() == 0 || gang.min_member() > 0) out->min_member = gang.min_member();
+  ReadSubgroups(gang, path, violations, out);
+  if (const TopologyRule rule = ReadTopology(gang.topology(), At(path, "topology"), violations); !rule.none()) {
+    out->topology = rule;
+  }
   if (gang.has_total_number()) {
     if (gang.total_number() < gang.min_member()) {
       violations->Add(At(path, "total_number"),
@@ -212,6 +247,7 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   ReadShape(pod.shape(), At(path, "shape"), violations, &out->shape);
   if (!pod.gang().empty()) ReadName(pod.gang(), At(path, "gang"), violations);
   out->gang.name = pod.gang();
+  out->gang.subgroup = pod.subgroup();
   out->gang.dialect = GangDialect::kApi;
   if (pod.has_declaration()) {
     if (pod.gang().empty())
@@ -264,7 +300,8 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
       violations->Add(absl::StrCat(path, ".count"), absl::StrCat(set.count(), "; expected 1 to ", left));
       continue;
     }
-    const std::string name = set.name().empty() ? out->name : set.name();
+    const std::string fallback = set.subgroup().empty() ? out->name : absl::StrCat(out->name, "-", set.subgroup());
+    const std::string name = set.name().empty() ? fallback : set.name();
     bytes += static_cast<size_t>(set.count()) *
              (set.shape().ByteSizeLong() + request.gang().ByteSizeLong() + 2 * name.size() + id.size());
     if (bytes > kMaxMemberBytes) {
@@ -277,6 +314,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
     PodDescription pod;
     ReadName(name, absl::StrCat(path, ".name"), violations);
     pod.priority = set.priority();
+    pod.gang.subgroup = set.subgroup();
     ReadShape(set.shape(), absl::StrCat(path, ".shape"), violations, &pod.shape);
     if (!violations->none()) return;  // none of them is made
     for (int32_t member = 0; member < set.count(); ++member) {

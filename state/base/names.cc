@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_split.h"
 
 namespace muster {
@@ -15,6 +16,15 @@ bool IsSubdomain(absl::string_view name) {
     if (!std::all_of(label.begin(), label.end(), [&](char c) { return alnum(c) || c == '-'; })) return false;
   }
   return true;
+}
+
+bool IsLabelKey(absl::string_view key) {
+  const size_t slash = key.find('/');
+  if (slash != absl::string_view::npos && !IsSubdomain(key.substr(0, slash))) return false;
+  const absl::string_view name = slash == absl::string_view::npos ? key : key.substr(slash + 1);
+  const auto alnum = [](char c) { return absl::ascii_isalnum(static_cast<unsigned char>(c)); };
+  if (name.empty() || name.size() > 63 || !alnum(name.front()) || !alnum(name.back())) return false;
+  return std::all_of(name.begin(), name.end(), [&](char c) { return alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 }  // namespace muster

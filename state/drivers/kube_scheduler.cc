@@ -95,6 +95,25 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   return reply;
 }
 
+// A member beyond the minimum: where any pod could go, but not out of the domains that its gang requires (P-4).
+FilterReply KubeScheduler::FilterExtra(const Pod& pod, const NodeOffer& offer) const {
+  FilterReply reply = FilterFree(pod, offer);
+  const Gang& gang = *pod.gang;
+  if (!gang.rules.domains) return reply;
+  const Region region = r_.domains->For(gang, pod.leaf);
+  for (const std::string& name : offer.names()) {
+    const NodeId node = r_.cluster->FindNode(name);
+    if (node != kNoNode && !region.Has(node)) reply.guarded.push_back(name);
+  }
+  std::sort(reply.guarded.begin(), reply.guarded.end());
+  reply.guarded.erase(std::unique(reply.guarded.begin(), reply.guarded.end()), reply.guarded.end());
+  if (!reply.guarded.empty()) {
+    reply.reason = {ReasonCode::kGuarded,
+                    "the node is outside the domain of its gang, or its free capacity is promised to another"};
+  }
+  return reply;
+}
+
 FilterReply KubeScheduler::RefuseMember(const Pod& pod, Reason reason) {
   r_.calls->SetParked(pod, true);
   if (reason.text.rfind("gang ", 0) != 0) reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
@@ -133,7 +152,7 @@ FilterReply KubeScheduler::FilterMember(const Pod& pod, const NodeOffer& offer, 
     if (reply.kind == FilterReply::Kind::kOneNode || !reply.reason.none()) return reply;
   }
   if (r_.eligibility->PassesOneByOne(gang)) {
-    FilterReply reply = FilterFree(pod, offer);
+    FilterReply reply = FilterExtra(pod, offer);
     r_.calls->SetParked(pod, !reply.guarded.empty());
     if (!reply.guarded.empty()) r_.calls->NoteGuarded(pod);
     return reply;
@@ -170,7 +189,7 @@ int32_t KubeScheduler::ChooseSlot(const Pod& pod, const NodeOffer& offer) {
   if (r_.plans->SlotIndex(pod) < 0 && !r_.plans->HasPlaceFor(pod)) return -1;
   NodeId last = kNoNode;  // slots of one node stand together: ask once per node
   for (size_t i = 0; i < slots.size(); ++i) {
-    if (slots[i].state != SlotState::kFree || slots[i].cls != pod.cls || slots[i].node == last) continue;
+    if (slots[i].state != SlotState::kFree || !slots[i].Suits(pod) || slots[i].node == last) continue;
     last = slots[i].node;
     if (!offered(slots[i])) continue;
     r_.claims->FreeSlot(pod);
@@ -183,13 +202,14 @@ int32_t KubeScheduler::MoveSlot(const Pod& pod, const NodeOffer& offer) {
   const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
   int32_t from = r_.plans->SlotIndex(pod);
   for (size_t i = 0; from < 0 && i < slots.size(); ++i) {
-    if (slots[i].state == SlotState::kFree && slots[i].cls == pod.cls) from = static_cast<int32_t>(i);
+    if (slots[i].state == SlotState::kFree && slots[i].Suits(pod)) from = static_cast<int32_t>(i);
   }
   if (from < 0) return -1;
   const Slot& slot = slots[static_cast<size_t>(from)];
   if (slot.state == SlotState::kHeld || slot.state == SlotState::kCommitted) return -1;
+  const Region region = r_.domains->For(*pod.gang, slot.leaf, from);
   for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {
-    if (!offer.Contains(r_.cluster->node(entry.node).facts.name)) continue;
+    if (!region.Has(entry.node) || !offer.Contains(r_.cluster->node(entry.node).facts.name)) continue;
     r_.plans->Move(*pod.gang, from, entry.node);
     return from;
   }
@@ -211,7 +231,7 @@ void KubeScheduler::NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* st
   if (r_.plans->NoteAbsence(gang) < kAbsencesForProof) return;
   std::vector<NodeId> nodes;
   for (const Slot& slot : plan.slots) {
-    if (slot.cls == pod.cls && (slot.pod == nullptr || slot.pod == &pod)) nodes.push_back(slot.node);
+    if (slot.Suits(pod) && (slot.pod == nullptr || slot.pod == &pod)) nodes.push_back(slot.node);
   }
   const int64_t until_ms = now_ms + settings_.learned_refusal_ms;
   for (const NodeId node : nodes) r_.cluster->Exclude(pod.cls, node, until_ms);
@@ -238,19 +258,31 @@ PreemptReply KubeScheduler::OnPreempt(const Preempt& question) const {
 
 // True when taking these pods away would leave a gang with less than its minimum.
 bool KubeScheduler::BreaksGang(const std::vector<std::string>& victims) const {
-  absl::btree_map<const Gang*, int32_t> lost;
+  absl::btree_map<const Gang*, std::vector<const Pod*>> lost;
   for (const std::string& uid : victims) {
     const Pod* pod = r_.gangs->FindPod(uid);
     if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 1) continue;
     if (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted) return true;
     // Also of one that is not there yet: kube-scheduler assumes it, its bind call is on the way.
-    lost[pod->gang] += pod->state == MemberState::kBound || pod->state == MemberState::kRunning ? 1 : 0;
+    std::vector<const Pod*>& of_gang = lost[pod->gang];
+    if (pod->state == MemberState::kBound || pod->state == MemberState::kRunning) of_gang.push_back(pod);
   }
   return std::any_of(lost.begin(), lost.end(), [](const auto& entry) {
     // A member that is being bound is not there yet, and may never be.
     const Gang& gang = *entry.first;
-    const int32_t there = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
-    return there - entry.second < gang.rules.min_member;
+    if (gang.rules.tree.empty()) {
+      const int32_t there = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
+      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;
+    }
+    std::vector<int32_t> there(static_cast<size_t>(gang.rules.tree.leaves), 0);
+    const auto count = [&there](const Pod& pod, int32_t times) {
+      if (pod.leaf >= 0) there[static_cast<size_t>(pod.leaf)] += times;
+    };
+    for (const MemberState state : {MemberState::kBound, MemberState::kRunning}) {
+      for (const Pod* pod : gang.in(state)) count(*pod, 1);
+    }
+    for (const Pod* pod : entry.second) count(*pod, -1);
+    return !gang.quorum().Stands(there);
   });
 }
 
@@ -306,6 +338,12 @@ void KubeScheduler::OnBind(const Bind& call, Step* step) {
     return step->EndHold(
         call.token, false,
         {ReasonCode::kWithdrawn, absl::StrCat("gang ", pod->gang->key, " has no plan for this pod now: ", why.text)});
+  }
+  if (pod->gang != nullptr && !r_.domains->For(*pod->gang, pod->leaf).Has(node)) {
+    r_.calls->SetParked(*pod, true);
+    return step->EndHold(
+        call.token, false,
+        {ReasonCode::kWithdrawn, absl::StrCat("node ", call.node, " is outside the domain of gang ", pod->gang->key)});
   }
   r_.bindings->BindLone(*pod, node, call.token, step);
 }

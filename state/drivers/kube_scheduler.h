@@ -32,6 +32,7 @@ struct KubeRooms {
   Barrier* barrier;
   Claims* claims;
   Bindings* bindings;
+  const Domains* domains;
 };
 
 class KubeScheduler {
@@ -54,6 +55,7 @@ class KubeScheduler {
  private:
   [[nodiscard]] bool Guarded(const Pod& pod, NodeId node) const;
   [[nodiscard]] FilterReply FilterFree(const Pod& pod, const NodeOffer& offer) const;
+  [[nodiscard]] FilterReply FilterExtra(const Pod& pod, const NodeOffer& offer) const;
   [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, Step* step);
   [[nodiscard]] Reason CannotAsk(const Pod& pod, Step* step);
   [[nodiscard]] FilterReply RefuseMember(const Pod& pod, Reason reason);

@@ -58,6 +58,10 @@ Reason Verbs::CannotPermit(const Pod& pod, NodeId node, const std::string& name)
     return {ReasonCode::kNoRoom,
             absl::StrCat("node ", name, " cannot take pod ", pod.facts.name, ": ", ObstaclePhrase(obstacle))};
   }
+  if (gang != nullptr && pod.state == MemberState::kPending && !r_.domains->For(*gang, pod.leaf).Has(node)) {
+    return {ReasonCode::kNoRoom,
+            absl::StrCat("node ", name, " is outside the domain that gang ", gang->key, " requires")};
+  }
   return {};
 }
 
@@ -140,7 +144,7 @@ PermitReply Verbs::PermitSlot(const Pod& pod, NodeId node, const Permit& questio
                    absl::StrCat("the pod's place is on node ", r_.cluster->node(own->node).facts.name, " now")});
   }
   if (r_.plans->SlotIndex(pod) < 0) {
-    const int32_t open = Plans::FindFree(*r_.plans->Of(gang), pod.cls, node);
+    const int32_t open = Plans::FindFree(*r_.plans->Of(gang), pod, node);
     if (open < 0 || !r_.plans->HasPlaceFor(pod)) {
       return Reject(
           {ReasonCode::kSlotsTaken, absl::StrCat("the gang is placed as a whole and has no place for the pod on node ",

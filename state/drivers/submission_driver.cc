@@ -62,7 +62,10 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
   if (gang != nullptr && (gang->children() > 0 || !gang->objects.empty())) {
     return absl::AlreadyExistsError(absl::StrCat("gang ", key, " exists already; choose another name"));
   }
-  const int32_t minimum = command.declaration.min_member.value_or(0);
+  const std::vector<SubgroupDeclaration>& subgroups = command.declaration.subgroups;
+  const SubgroupReading tree = ReadSubgroups(subgroups, command.declaration.min_member);
+  if (!tree.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("subgroups: ", tree.problem));
+  const int64_t minimum = subgroups.empty() ? command.declaration.min_member.value_or(0) : tree.tree.Least();
   if (minimum < 1 || static_cast<size_t>(minimum) > command.pods.size()) {
     return absl::InvalidArgumentError(absl::StrCat("min_member: ", minimum, " of ", command.pods.size(),
                                                    " pods; expected 1 to ", command.pods.size()));
@@ -78,6 +81,10 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
     }
     if (!uids.insert(pod.uid).second) {
       return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));
+    }
+    if (!subgroups.empty() && tree.tree.LeafNamed(pod.gang.subgroup) < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup,
+                                                     "\" is none of the gang's, or has children"));
     }
     if (r_.gangs->FindPod(pod.uid) != nullptr) {
       return absl::AlreadyExistsError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is known already"));
@@ -99,7 +106,9 @@ std::vector<PodDescription> SubmissionDriver::Pods(const SubmitGang& command, in
     pod.phase = PodPhase::kPending;
     pod.our_gate = pod.other_gates = pod.deleting = false;
     pod.created_ms = now_ms;
+    std::string subgroup = std::move(pod.gang.subgroup);
     pod.gang = GangMembership();
+    pod.gang.subgroup = std::move(subgroup);
     pod.gang.name = command.name;
     pod.gang.dialect = GangDialect::kApi;
     pod.gang.declares = true;

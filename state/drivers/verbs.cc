@@ -140,6 +140,9 @@ Reason Verbs::Refusal(NodeId node, const Pod& pod) const {
   if (const Obstacle obstacle = r_.cluster->FindObstacle(node, pod.cls); obstacle != Obstacle::kNone) {
     return {ReasonCode::kNoRoom, std::string(ObstaclePhrase(obstacle))};
   }
+  if (pod.gang != nullptr && !r_.domains->For(*pod.gang, pod.leaf).Has(node)) {
+    return {ReasonCode::kNoRoom, "it is outside the domain that the gang requires"};
+  }
   if (r_.cluster->Room(node, pod.cls, 1) > 0) return {};
   const Node& at = r_.cluster->node(node);
   const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
@@ -167,7 +170,9 @@ NodesReply Verbs::FindNodes(const Pod& pod, const std::vector<std::string>& offe
 NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
   NodesReply reply;
   if (offered.empty()) {
+    const Region region = pod.gang == nullptr ? Region() : r_.domains->For(*pod.gang, pod.leaf);
     for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {
+      if (!region.Has(entry.node)) continue;
       reply.nodes.push_back({r_.cluster->node(entry.node).facts.name, -entry.negative_score});
     }
   }

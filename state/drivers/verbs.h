@@ -27,6 +27,7 @@ struct VerbRooms {
   WaitClock* clock;
   Claims* claims;
   Bindings* bindings;
+  const Domains* domains;
 };
 
 class Verbs {

@@ -109,7 +109,10 @@ void Gangs::ReadRules(const Gang& read) {
   const GangDeclaration* annotations = gang.annotations.has_value() ? &*gang.annotations : nullptr;
   const bool by_object = object != nullptr && (annotations == nullptr || !annotations->min_member.has_value());
   const GangDialect dialect = by_object ? gang.objects.begin()->first : gang.declared_as;
-  gang.rules = ResolveRules(annotations, object, dialect, settings_.defaults);
+  GangRules rules = ResolveRules(annotations, object, dialect, settings_.defaults);
+  SubgroupTree tree = std::exchange(rules.tree, std::exchange(gang.rules.tree, {}));
+  gang.rules = std::move(rules);  // with the tree that its members are counted by
+  SetTree(std::move(tree), &gang);
   if (annotations != nullptr && object != nullptr) {
     const std::string differs = Contradiction(*object, *annotations);
     if (!differs.empty()) Warn(&gang, absl::StrCat("the pods' annotations override the PodGroup: ", differs));

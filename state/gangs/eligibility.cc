@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "state/base/checked.h"
 #include "state/base/text.h"
 
@@ -17,6 +18,16 @@ Reason UnableReason(const Pod& pod) {
   if (pod.stranger) {
     return {ReasonCode::kConflict,
             absl::StrCat("gang ", pod.gang->key, " was submitted as a whole, without pod ", pod.facts.name)};
+  }
+  if (pod.leaf < 0) {
+    const std::string& named = pod.facts.gang.subgroup;
+    std::vector<absl::string_view> leaves;
+    for (const Subgroup& each : pod.gang->rules.tree.nodes) {
+      if (each.leaf >= 0) leaves.push_back(each.name);
+    }
+    return {ReasonCode::kUninitialised,
+            absl::StrCat("pod ", pod.facts.name, named.empty() ? " names no subgroup" : " names subgroup ", named,
+                         "; its gang's members are in one of ", absl::StrJoin(leaves, ", "))};
   }
   return {ReasonCode::kInvalidRequest, absl::StrCat("pod ", pod.facts.name, ": ", pod.facts.invalid)};
 }
@@ -35,7 +46,7 @@ Reason Eligibility::PodReason(const Pod& pod) const {
 
 int32_t Eligibility::Missing(const Gang& gang) const {
   const bool finishing = gang.kept.satisfied;
-  if (!gang.submitted) return gang.quorum().Missing(finishing);
+  if (!gang.submitted || !gang.rules.tree.empty()) return gang.quorum().Missing(finishing);
   // Who only names a submitted gang takes nobody's place in it.
   int32_t active = 0;
   for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
@@ -45,6 +56,11 @@ int32_t Eligibility::Missing(const Gang& gang) const {
   }
   const MemberCounts counts{.active = active, .succeeded = gang.count(MemberState::kSucceeded)};
   return Quorum(gang.rules.min_member, gang.rules.match_policy, counts).Missing(finishing);
+}
+
+bool Eligibility::ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const {
+  if (gang.rules.tree.empty()) return places == Missing(gang);
+  return gang.quorum().ServedBy(gang.kept.satisfied, by_leaf);
 }
 
 bool Eligibility::PassesOneByOne(const Gang& gang) const {
@@ -87,9 +103,11 @@ QueueKey Eligibility::KeyOf(const Gang& gang) const {
 }
 
 Reason Eligibility::ChildrenReason(const Gang& gang) const {
-  const int32_t children = gang.quorum().Children();
-  if (children >= gang.rules.min_member) return {};
-  std::string text = absl::StrCat(children, " of ", gang.rules.min_member, " pods exist");
+  const Quorum quorum = gang.quorum();
+  if (quorum.Enough()) return {};
+  std::string text = gang.rules.tree.empty()
+                         ? absl::StrCat(quorum.Children(), " of ", gang.rules.min_member, " pods exist")
+                         : quorum.LacksChildren();
   if (gang.gated > 0) absl::StrAppend(&text, " (", gang.gated, " more held by another scheduling gate)");
   return {ReasonCode::kNotEnoughPods, std::move(text)};
 }
@@ -110,6 +128,7 @@ absl::string_view MinimumKey(const Gang& gang) {
 
 Reason Eligibility::UninitialisedReason(const Gang& gang) {
   if (!gang.unreadable.empty()) return {ReasonCode::kUninitialised, gang.unreadable};
+  if (!gang.rules.tree_problem.empty()) return {ReasonCode::kUninitialised, gang.rules.tree_problem};
   const MemberSet& pending = gang.in(MemberState::kPending);
   if (gang.objects.empty() && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
     return (*pending.begin())->facts.gang.problem;  // the pods' own words cannot be used
@@ -187,7 +206,10 @@ Reason Eligibility::PlanReason(const Gang& gang, int64_t now_ms) const {
 Reason Eligibility::MembersReason(const Gang& gang) const {
   const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
   const int32_t plannable = gang.count(MemberState::kWaiting) + gangs_->PlannableMembers(gang);
-  if (plannable >= missing) return {};
+  if (plannable >= missing &&
+      (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.kept.satisfied))) {
+    return {};
+  }
   Reason culprit;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     if (gangs_->Plannable(*pod)) continue;

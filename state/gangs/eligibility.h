@@ -42,6 +42,8 @@ class Eligibility {
   // --- counts ---
   // How many places the minimum still needs (G-11).
   [[nodiscard]] int32_t Missing(const Gang& gang) const;
+  // So many places more are what the minimum needs: exactly, or, with subgroups, `by_leaf` makes enough of them.
+  [[nodiscard]] bool ServedBy(const Gang& gang, int32_t places, const std::vector<int32_t>& by_leaf) const;
   // The gang's minimum needs no places: its members are scheduled one by one (G-8).
   [[nodiscard]] bool PassesOneByOne(const Gang& gang) const;
   // D-11: the declared one, else the highest member's.

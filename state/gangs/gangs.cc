@@ -108,8 +108,9 @@ const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
   std::vector<const Pod*> stuck;
   const auto add = [&](const Pod& pod) {
     std::vector<Candidates>& runs = changed.runs;
-    if (runs.empty() || runs.back().cls != pod.cls || runs.back().priority != pod.facts.priority) {
-      runs.push_back({pod.cls, pod.facts.priority, 0});
+    if (runs.empty() || runs.back().cls != pod.cls || runs.back().priority != pod.facts.priority ||
+        runs.back().leaf != pod.leaf) {
+      runs.push_back({pod.cls, pod.facts.priority, 0, pod.leaf});
     }
     ++runs.back().pods;
   };
@@ -220,47 +221,6 @@ void Gangs::JudgeStranger(const Pod& pod) {
   Pod& judged = Mut(pod);
   judged.stranger = pod.gang != nullptr && pod.gang->submitted && !pod.submitted;
   Judge(&judged);
-}
-
-// What the pod's own facts say about planning it; see Plannable.
-void Gangs::Judge(Pod* pod) const {
-  pod->served = Serves(*pod);
-  pod->able = pod->facts.gang.problem.none() && !pod->stranger && pod->cls != kNoClass;
-}
-
-// Puts the pod into the set of its state, and counts it. REQUIRES: Judge since its facts changed.
-void Gangs::EnterSet(Pod* pod) {
-  Gang& gang = Mut(*pod->gang);
-  gang.members[static_cast<size_t>(pod->state)].insert(pod);
-  gang.runs_current = false;
-  if (gang.first != nullptr && CreatedBefore(*pod, *gang.first)) gang.first = pod;
-  const bool pending = pod->state == MemberState::kPending;
-  const bool gated = pending && pod->facts.other_gates;
-  pod->counted_gated = gated;
-  pod->counted_plannable = pending && !gated && pod->served && pod->able;
-  pod->counted_by_callers = (pending || pod->state == MemberState::kWaiting) && !pod->served;
-  const bool has_turns = (pending && !gated) || pod->state == MemberState::kWaiting;
-  pod->counted_turn = has_turns && pod->round == gang.kept.cycle ? gang.kept.cycle : 0;
-  gang.of_sigs_pods += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
-  gang.naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
-  gang.gated += pod->counted_gated ? 1 : 0;
-  gang.turned += pod->counted_turn > 0 ? 1 : 0;
-  gang.plannable += pod->counted_plannable ? 1 : 0;
-  gang.by_callers += pod->counted_by_callers ? 1 : 0;
-}
-
-// REQUIRES: its facts are as they were at EnterSet.
-void Gangs::LeaveSet(Pod* pod) {
-  Gang& gang = Mut(*pod->gang);
-  gang.members[static_cast<size_t>(pod->state)].erase(pod);
-  gang.runs_current = false;
-  if (gang.first == pod) gang.first = nullptr;
-  gang.of_sigs_pods -= pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
-  gang.naming_object -= pod->facts.gang.declares_gang() ? 0 : 1;
-  gang.gated -= pod->counted_gated ? 1 : 0;
-  gang.turned -= pod->counted_turn == gang.kept.cycle ? 1 : 0;
-  gang.plannable -= pod->counted_plannable ? 1 : 0;
-  gang.by_callers -= pod->counted_by_callers ? 1 : 0;
 }
 
 Gangs::Interned Gangs::Intern(absl::string_view name_space, absl::string_view name, int64_t created_ms,

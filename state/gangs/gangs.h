@@ -179,6 +179,8 @@ class Gangs {
   void EnterSet(Pod* pod);
   void LeaveSet(Pod* pod);
   void Judge(Pod* pod) const;
+  static void CountLeaf(const Pod& pod, int32_t times, Gang* gang);
+  void SetTree(SubgroupTree tree, Gang* gang);
   void Warn(Gang* gang, std::string text);
 
   GangsSettings settings_;

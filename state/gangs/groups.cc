@@ -174,12 +174,14 @@ const Gang& Eligibility::LeaderOf(const Gang& gang) const {
 }
 
 Reason Eligibility::BarrierReason(const Gang& gang) const {
-  const int32_t present = gang.quorum().Present();
-  std::string text = absl::StrCat(present, " of ", gang.rules.min_member, " members wait");
-  if (!gang.rules.group.empty() && present >= gang.rules.min_member) {
+  const bool met = gang.quorum().Met();
+  std::string text = gang.rules.tree.empty() || met
+                         ? absl::StrCat(gang.quorum().Present(), " of ", gang.rules.min_member, " members wait")
+                         : gang.quorum().LacksPresent();
+  if (!gang.rules.group.empty() && met) {
     for (const Gang* mate : Unplaced(gang)) {
       const int32_t here = mate->quorum().Present();
-      if (mate == &gang || here >= mate->rules.min_member) continue;
+      if (mate == &gang || mate->quorum().Met()) continue;
       absl::StrAppend(&text, "; gang ", mate->key, " of its group: ", here, " of ", mate->rules.min_member);
       break;
     }

@@ -55,6 +55,7 @@ struct Pod {
   bool stuck = false;      // came when called, and its scheduler found no node for it: others go first (K-5)
   bool submitted = false;  // came with a whole gang that is not confirmed yet: placed by us (S-1)
   bool stranger = false;   // names a submitted gang that it did not come with
+  int32_t leaf = 0;        // of its gang's subgroups, the one it belongs to; -1: it names none of them (P-5)
 
   int64_t round = 0;           // G-2: the last cycle in which it had its turn
   int64_t passed_ms = kNever;  // when it passed PreFilter, if nothing was heard of it since (G-2)
@@ -62,6 +63,7 @@ struct Pod {
   bool counted_gated = false;
   bool counted_plannable = false;
   bool counted_by_callers = false;
+  int32_t counted_leaf = -1;  // whose counts it is in; -1: nobody's
 
   PodDescription facts;
 
@@ -78,8 +80,8 @@ struct Pod {
   static constexpr size_t kNotRecorded = 1;
   static constexpr auto Recorded() {
     return std::tuple(&Pod::id, &Pod::cls, &Pod::state, &Pod::served, &Pod::able, &Pod::stuck, &Pod::submitted,
-                      &Pod::stranger, &Pod::round, &Pod::passed_ms, &Pod::counted_turn, &Pod::counted_gated,
-                      &Pod::counted_plannable, &Pod::counted_by_callers, &Pod::facts);
+                      &Pod::stranger, &Pod::leaf, &Pod::round, &Pod::passed_ms, &Pod::counted_turn, &Pod::counted_gated,
+                      &Pod::counted_plannable, &Pod::counted_by_callers, &Pod::counted_leaf, &Pod::facts);
   }
 };
 
@@ -143,6 +145,7 @@ struct Gang {
   int32_t by_callers = 0;     // of the pending and waiting members: placed pod by pod by a scheduler of their own
   int32_t turned = 0;         // of the pending and waiting members: had their turn in this cycle
   std::array<MemberSet, kMemberStates> members;
+  std::vector<MemberCounts> leaves;  // with subgroups: the members by leaf, strangers left out
 
   // Its life.
   int64_t retry_at_ms = 0;   // back-off
@@ -184,10 +187,18 @@ struct Gang {
   [[nodiscard]] bool once_satisfied() const {
     return kept.satisfied && rules.match_policy == MatchPolicy::kOnceSatisfied;
   }
+  // Who has a node, and who succeeded, makes the minimum.
+  [[nodiscard]] bool whole() const {
+    if (rules.tree.empty()) return active() + count(MemberState::kSucceeded) >= rules.min_member;
+    std::vector<int32_t> there;
+    for (const MemberCounts& leaf : leaves) there.push_back(leaf.active + leaf.succeeded);
+    return quorum().Stands(there);
+  }
   [[nodiscard]] Quorum quorum() const {
-    return {rules.min_member, rules.match_policy,
-            MemberCounts{count(MemberState::kPending), gated, count(MemberState::kWaiting), active(),
-                         count(MemberState::kSucceeded)}};
+    const MemberCounts counts{count(MemberState::kPending),   gated,    count(MemberState::kWaiting), active(),
+                              count(MemberState::kSucceeded), plannable};
+    if (rules.tree.empty()) return {rules.min_member, rules.match_policy, counts};
+    return {&rules.tree, &leaves, rules.min_member, rules.match_policy, counts};
   }
 
   // What a recording keeps (state/recording/members.h): all but what is looked up again.
@@ -196,10 +207,10 @@ struct Gang {
     return std::tuple(&Gang::id, &Gang::key, &Gang::name_space, &Gang::name, &Gang::created_ms, &Gang::annotations,
                       &Gang::declared_by, &Gang::declared_as, &Gang::unreadable, &Gang::warnings, &Gang::objects,
                       &Gang::rules, &Gang::of_sigs_pods, &Gang::naming_object, &Gang::gated, &Gang::plannable,
-                      &Gang::by_callers, &Gang::turned, &Gang::members, &Gang::retry_at_ms, &Gang::submitted,
-                      &Gang::left_half, &Gang::cycles_used, &Gang::recorded, &Gang::touched, &Gang::changed,
-                      &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason, &Gang::reason_since_ms,
-                      &Gang::notify_at_ms, &Gang::group_news);
+                      &Gang::by_callers, &Gang::turned, &Gang::members, &Gang::leaves, &Gang::retry_at_ms,
+                      &Gang::submitted, &Gang::left_half, &Gang::cycles_used, &Gang::recorded, &Gang::touched,
+                      &Gang::changed, &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason,
+                      &Gang::reason_since_ms, &Gang::notify_at_ms, &Gang::group_news);
   }
 };
 

@@ -66,6 +66,14 @@ void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
   hasher->Add(said.queue.value_or(""));
   if (said.min_resources.has_value()) AddResources(*said.min_resources, hasher);
   AddNames(said.groups, hasher);
+  hasher->Add(ToString(said.topology.value_or(TopologyRule())));
+  for (const SubgroupDeclaration& each : said.subgroups) {
+    hasher->Add(each.name);
+    hasher->Add(each.parent);
+    add(each.minimum);
+    add(each.min_groups);
+    hasher->Add(ToString(each.topology));
+  }
   AddNames(said.warnings, hasher);
 }
 
@@ -108,6 +116,7 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   hasher->Add(facts.gang.declares);
   AddDeclaration(facts.gang.declaration, hasher);
   AddReason(facts.gang.problem, hasher);
+  hasher->Add(facts.gang.subgroup);
   hasher->Add(facts.node_name);
   hasher->Add(facts.nominated_node);
   hasher->Add(static_cast<int>(facts.phase));
@@ -158,6 +167,7 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
   }
   hasher->Add(plan.committed);
   hasher->Add(plan.uses_holds);
+  hasher->Add(plan.shape);
   AddNames(plan.mates, hasher);
   hasher->Add(plan.size());
   for (const Slot& slot : plan.slots) {
@@ -165,6 +175,7 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
     hasher->Add(cluster.pod_class(slot.cls).key);
     hasher->Add(static_cast<int>(slot.state));
     hasher->Add(slot.priority);
+    hasher->Add(slot.leaf);
     hasher->Add(slot.pod == nullptr ? absl::string_view() : absl::string_view(slot.pod->facts.uid));
   }
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/hash.h"
 #include "state/machine/machine.h"
+#include "state/machine/shape_invariants.h"
 
 namespace muster {
 namespace {
@@ -200,7 +201,7 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
       gated += is_gated ? 1 : 0;
       by_callers += (pending || pod->state == MemberState::kWaiting) && !gangs.Serves(*pod) ? 1 : 0;
       plannable += pending && !is_gated && gangs.Serves(*pod) && pod->facts.gang.problem.none() && !pod->stranger &&
-                           pod->cls != kNoClass
+                           pod->cls != kNoClass && NamesLeaf(*pod)
                        ? 1
                        : 0;
       const bool has_turns = (pending && !is_gated) || pod->state == MemberState::kWaiting;
@@ -221,7 +222,8 @@ absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
 }
 
 // Returns how many of the plan's slots are held.
-absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plans& plans, int32_t missing) {
+absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plans& plans,
+                                  const Eligibility& eligibility) {
   int32_t held = 0;
   int32_t open = 0;
   for (size_t i = 0; i < plan.slots.size(); ++i) {
@@ -250,8 +252,8 @@ absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plan
   if (bound != plan.bound) return Broken(absl::StrCat(gang.key, " counts ", plan.bound, " bound, has ", bound));
   if (held != plan.held) return Broken(absl::StrCat(gang.key, " counts ", plan.held, " held slots, has ", held));
   if (plan.committed) return held;
-  if (plan.size() != missing) {
-    return Broken(absl::StrCat(gang.key, " has ", plan.size(), " slots and misses ", missing));
+  if (!eligibility.ServedBy(gang, plan.size(), Plans::ByLeaf(gang, plan))) {
+    return Broken(absl::StrCat(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang)));
   }
   // No partial gang is committed: a plan is committed as a whole or has no committed slot.
   if (open != plan.size()) return Broken(absl::StrCat(gang.key, " has committed slots in an uncommitted plan"));
@@ -300,8 +302,10 @@ absl::Status Machine::CheckInvariants() const {
     if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
     if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
     const Plan* plan = plans_.Of(gang);
+    if (std::string wrong = WrongShape(gang, plan, cluster_, topology_.levels()); !wrong.empty())
+      status = Broken(wrong);
     if (plan == nullptr || !status.ok()) return;
-    const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, plans_, eligibility_.Missing(gang));
+    const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, plans_, eligibility_);
     status = held.status();
     if (!status.ok()) return;
     holds += *held;

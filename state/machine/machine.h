@@ -158,6 +158,7 @@ class Machine {
   // The rooms, in the order in which they may know each other.
   Cluster cluster_;
   ClassIndex index_;
+  Topology topology_;
   Ledger ledger_;
   Gangs gangs_;
   Eligibility eligibility_;
@@ -168,6 +169,7 @@ class Machine {
   Deadlines gang_deadlines_;
   Deadlines pod_deadlines_;
   Plans plans_;
+  Domains domains_;
   Calls calls_;
   Barrier barrier_;
   Nominations nominations_;

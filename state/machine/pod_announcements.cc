@@ -42,6 +42,7 @@ struct Announcements::Change {
   bool nomination = false;
   bool unschedulable = false;
   bool called = false;
+  bool subgroup = false;
 
   Change(const PodDescription& before, const PodDescription& now)
       : gang(before.gang.name != now.gang.name),
@@ -51,7 +52,8 @@ struct Announcements::Change {
         priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
         unschedulable(before.unschedulable != now.unschedulable),
-        called(before.called != now.called) {}
+        called(before.called != now.called),
+        subgroup(before.gang.subgroup != now.gang.subgroup) {}
 };
 
 absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, Step* step) {
@@ -133,7 +135,7 @@ void Announcements::LeaveGang(const Pod& pod) {
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
   const Change change(pod.facts, facts);
   const bool was_gated = pod.facts.our_gate;
-  if (change.shape || change.gang || change.priority) {
+  if (change.shape || change.gang || change.priority || change.subgroup) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
     r_.claims->FreeSlot(pod);
   }
@@ -196,7 +198,7 @@ void Announcements::ChangeGang(const Pod& pod, const Change& change, Step* step)
   if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(*gang, true);
   r_.gangs->Touch(*gang);
   if (change.declaration) Redeclare(*gang);
-  if (change.shape || change.priority) r_.claims->NoteMemberLoss(*gang, step);
+  if (change.shape || change.priority || change.subgroup) r_.claims->NoteMemberLoss(*gang, step);
 }
 
 void Announcements::FollowState(const Pod& pod, Step* step) {

@@ -85,8 +85,11 @@ void Settling::SettleSatisfied(const Gang& gang) {
 void Settling::SettlePlan(const Gang& gang, Step* step) {
   if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {
     Reason gate = r_.eligibility->PlanReason(gang, step->now_ms());
-    if (gate.none() && r_.eligibility->Missing(gang) != plan->size()) {
+    if (gate.none() && !r_.eligibility->ServedBy(gang, plan->size(), Plans::ByLeaf(gang, *plan))) {
       gate = Reason{ReasonCode::kWithdrawn, "the number of missing members changed"};
+    }
+    if (gate.none() && plan->shape != ShapeOf(gang.rules)) {
+      gate = Reason{ReasonCode::kWithdrawn, "its subgroups or domains changed"};
     }
     if (gate.none() && PlannedWithOthers(gang)) {
       gate = Reason{ReasonCode::kWithdrawn, "the gangs that must start together changed"};
@@ -232,14 +235,17 @@ GroupNews Settling::NewsForGroup(const Gang& gang, int64_t now_ms) const {
   const auto code = static_cast<int64_t>(structure.code);
   GroupNews news;
   news.said = hash({1, r_.gangs->groups().SerialOf(gang.id)}).value();
-  news.decides = hash({code, children >= gang.rules.min_member, plannable + waiting >= missing, plannable > 0,
-                       gang.by_callers > 0, gang.retry_at_ms > now_ms, r_.eligibility->PassesOneByOne(gang),
-                       gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0, gang.half_bound(),
-                       gang.kept.satisfied, gang.once_satisfied() || gang.quorum().Met()})
-                     .value();
+  const bool placeable =
+      gang.rules.tree.empty() ? plannable + waiting >= missing : gang.quorum().Placeable(gang.kept.satisfied);
+  news.decides =
+      hash({code, gang.quorum().Enough(), placeable, plannable > 0, gang.by_callers > 0, gang.retry_at_ms > now_ms,
+            r_.eligibility->PassesOneByOne(gang), gang.submitted, plan == nullptr ? 0 : plan->id, waiting > 0,
+            gang.half_bound(), gang.kept.satisfied, gang.once_satisfied() || gang.quorum().Met()})
+          .value();
   StateHasher explains = hash({gang.rules.min_member, children, gang.gated, missing, plannable, waiting,
                                r_.eligibility->Priority(gang), gang.created_ms, gang.kept.requeues});
   explains.Add(structure.text);
+  if (!gang.rules.tree.empty() && !gang.quorum().Enough()) explains.Add(gang.quorum().LacksChildren());
   explains.Add(r_.backlog->why(gang.id).text);
   explains.Add(r_.planning->Needs(gang));
   explains.Add(held_up_by_);

@@ -24,7 +24,7 @@ GangPhase PhaseOf(const Gang& gang, bool has_plan) {
     if (gang.active() + succeeded >= min) return GangPhase::kScheduled;
     if (gang.kept.satisfied) return GangPhase::kUnknown;
   }
-  const bool enough = gang.rules.min_member >= 0 && gang.quorum().Children() >= min;
+  const bool enough = gang.rules.min_member >= 0 && gang.quorum().Enough();
   return enough ? GangPhase::kPreScheduling : GangPhase::kPending;
 }
 
@@ -126,6 +126,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.would_help =
       gang.reason.code == ReasonCode::kGroupDisagrees ? r_.eligibility->GroupHint(gang) : HintFor(gang.reason.code);
   view.warnings = gang.warnings;
+  view.leaves = gang.leaves;
   MembersRead read;
   if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);
   return view;
@@ -217,6 +218,7 @@ MemberView Reader::ViewMember(const Pod& pod) const {
   const NodeId going_to = r_.barrier->Of(pod).node;
   if (member.node.empty() && held && going_to != kNoNode) member.node = r_.cluster->node(going_to).facts.name;
   member.priority = pod.facts.priority;
+  member.subgroup = pod.facts.gang.subgroup;
   member.reason = WhyMemberWaits(pod);
   member.binding = r_.bindings->Of(pod);
   return member;

@@ -36,6 +36,7 @@ inline constexpr size_t kGangPhases = 8;
 
 struct MemberView {
   std::string uid;
+  std::string subgroup;  // that it names
   std::string name;
   MemberState state = MemberState::kPending;
   std::string node;  // where it is, or will be if its slot is known
@@ -89,7 +90,8 @@ struct GangView {
   std::string would_help;    // what would let it go
   std::vector<std::string> warnings;
   std::vector<MemberView> members;
-  HoldersView holders;  // only where somebody asked for an explanation
+  std::vector<MemberCounts> leaves;  // of rules.tree
+  HoldersView holders;               // only where somebody asked for an explanation
 };
 
 // How far the reading of a gang's members came (Reader::ViewMembers): behind the last one that was read, who need not

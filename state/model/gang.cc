@@ -1,6 +1,7 @@
 #include "state/model/gang.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -47,6 +48,8 @@ absl::string_view ToString(GangDialect dialect) {
       return "PodGroup scheduling.sigs.k8s.io/v1alpha1";
     case GangDialect::kApi:
       return "gRPC API";
+    case GangDialect::kKai:
+      return "PodGroup scheduling.run.ai/v2alpha2";
     case GangDialect::kPodGroupX:
       return "PodGroup scheduling.x-k8s.io/v1alpha1";
   }
@@ -127,7 +130,30 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   Assign(Pick(annotations, object, &D::on_member_failure), &rules.on_member_failure);
   Assign(Pick(annotations, object, &D::stale_grace_ms), &rules.stale_grace_ms);
   Assign(Pick(annotations, object, &D::preemptible), &rules.preemptible);
+  Assign(Pick(annotations, object, &D::topology), &rules.topology);
+  for (const D* said : {annotations, object}) {
+    if (said == nullptr || said->subgroups.empty()) continue;
+    const bool counted = rules.min_member >= 0;
+    SubgroupReading reading = ReadSubgroups(said->subgroups, counted ? std::optional(rules.min_member) : std::nullopt);
+    rules.tree = std::move(reading.tree);
+    rules.tree_problem = std::move(reading.problem);
+    rules.min_member = rules.tree_problem.empty() ? static_cast<int32_t>(rules.tree.Least()) : -1;
+    rules.total_number = std::max(rules.total_number, rules.min_member);
+    break;
+  }
+  rules.domains = !rules.topology.required.empty() ||
+                  std::any_of(rules.tree.nodes.begin(), rules.tree.nodes.end(),
+                              [](const Subgroup& each) { return !each.topology.required.empty(); });
   return rules;
+}
+
+std::string ShapeOf(const GangRules& rules) {
+  if (!rules.shaped()) return "";
+  std::string out = absl::StrCat(ToString(rules.topology), "/", rules.tree.minimum);
+  for (const Subgroup& node : rules.tree.nodes) {
+    absl::StrAppend(&out, "(", node.name, ",", node.parent, ",", node.minimum, ",", ToString(node.topology), ")");
+  }
+  return out;
 }
 
 std::string Contradiction(const GangDeclaration& first, const GangDeclaration& later) {
@@ -152,6 +178,8 @@ std::string Contradiction(const GangDeclaration& first, const GangDeclaration& l
   const auto yes_or_no = [](bool value) { return value ? "true" : "false"; };
   Compare("stale grace (ms)", first.stale_grace_ms, later.stale_grace_ms, same, &out);
   Compare("preemptible", first.preemptible, later.preemptible, yes_or_no, &out);
+  Compare(
+      "topology", first.topology, later.topology, [](const TopologyRule& rule) { return ToString(rule); }, &out);
   return out;
 }
 

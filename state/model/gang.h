@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/resources.h"
+#include "state/model/subgroups.h"
 
 namespace muster {
 
@@ -35,6 +36,7 @@ enum class GangDialect : uint8_t {
   kPodGroupX,     // D-3: PodGroup scheduling.x-k8s.io/v1alpha1
   kNative,        // D-6: PodGroup scheduling.k8s.io, read only
   kApi,           // the gRPC API: a gang created there, or the pods of a submitted one (S-1)
+  kKai,           // D-4: PodGroup scheduling.run.ai/v2alpha2, read only
 };
 [[nodiscard]] absl::string_view ToString(GangDialect dialect);
 
@@ -55,6 +57,8 @@ struct GangDeclaration {
   std::optional<int64_t> stale_grace_ms;  // negative: never stale
   std::optional<bool> preemptible;
   std::vector<std::string> groups;  // "namespace/name" of every gang of its group (D-10); empty: the gang alone
+  std::optional<TopologyRule> topology;
+  std::vector<SubgroupDeclaration> subgroups;  // P-5; then min_member counts those at the top
   std::vector<std::string> warnings;
 
   friend bool operator==(const GangDeclaration&, const GangDeclaration&) = default;
@@ -66,6 +70,7 @@ struct GangMembership {
   GangDialect dialect = GangDialect::kKoordinator;
   std::optional<GangDialect> said_in;  // whose keys declare it, where the gang is another dialect's besides
   bool declares = false;  // the pod itself declares the gang (D-1), rather than referring to an object (D-3)
+  std::string subgroup;   // which of the gang's it belongs to (P-5); empty: none is named
   GangDeclaration declaration;
   Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
   // Keys of a pod in no gang that were meant to put it into one and do not, a sentence each, for its owner.
@@ -92,7 +97,7 @@ struct GangObject {
 
 // A gang's rules with every default filled in.
 struct GangRules {
-  int32_t min_member = 0;
+  int32_t min_member = 0;  // with subgroups: the fewest members with which it can start
   int32_t total_number = 0;
   int64_t wait_time_ms = 0;
   GangMode mode = GangMode::kStrict;
@@ -105,6 +110,13 @@ struct GangRules {
   OnMemberFailure on_member_failure = OnMemberFailure::kKeep;
   int64_t stale_grace_ms = -1;
   bool preemptible = true;
+  TopologyRule topology;
+  SubgroupTree tree;         // empty: the gang has no subgroups
+  std::string tree_problem;  // what is wrong with them; min_member is -1 then
+  bool domains = false;      // it, or a subgroup, requires a domain
+
+  // Placed as a tree, or by domains.
+  [[nodiscard]] bool shaped() const { return !tree.empty() || !topology.none(); }
 };
 
 // Defaults that the operator may configure (D-8).
@@ -115,6 +127,9 @@ struct GangDefaults {
 
 // The largest number of gangs in one group that a declaration may name.
 inline constexpr size_t kMaxGroupGangs = 256;
+
+// Its domains and subgroups as text: equal for equal ones; empty: there are none.
+[[nodiscard]] std::string ShapeOf(const GangRules& rules);
 
 // `annotations` over `object`, field by field (D-9), over the defaults of the dialect that the gang is declared in
 // (G-6, D-13). Either may be nullptr. The result's min_member is -1 when neither gives a readable minimum.

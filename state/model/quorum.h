@@ -1,4 +1,5 @@
-// How far a gang is from its minimum (SPEC G-1, G-5, G-11). A plain gang is a tree of one minimum.
+// How far a gang is from its minimum, or from the minimums of its subgroups (SPEC G-1, G-5, G-11, P-5). A plain gang is
+// a tree of one minimum.
 //
 // A value: made from counts, asked, thrown away. Knows nothing of nodes.
 #ifndef MUSTER_STATE_MODEL_QUORUM_H_
@@ -6,7 +7,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "state/model/gang.h"
 
 namespace muster {
@@ -18,6 +22,9 @@ struct MemberCounts {
   int32_t waiting = 0;
   int32_t active = 0;
   int32_t succeeded = 0;
+  int32_t plannable = 0;  // of the pending ones: those that Muster may place
+
+  MemberCounts& operator+=(const MemberCounts& more);
 };
 
 class Quorum {
@@ -25,6 +32,10 @@ class Quorum {
   // `minimum` -1: not declared.
   Quorum(int32_t minimum, MatchPolicy policy, const MemberCounts& counts)
       : minimum_(minimum), policy_(policy), counts_(counts) {}
+  // With subgroups: `leaves` are the members by leaf, `counts` all of them. Both outlive this.
+  Quorum(const SubgroupTree* tree, const std::vector<MemberCounts>* leaves, int32_t minimum, MatchPolicy policy,
+         const MemberCounts& counts)
+      : minimum_(minimum), policy_(policy), counts_(counts), tree_(tree), leaves_(leaves) {}
 
   // G-1: the children that count towards having enough of them.
   [[nodiscard]] int32_t Children() const {
@@ -44,15 +55,48 @@ class Quorum {
     return counts_.waiting;
   }
   // The quorum is there.
-  [[nodiscard]] bool Met() const { return minimum_ >= 0 && Present() >= minimum_; }
+  [[nodiscard]] bool Met() const {
+    if (tree_ != nullptr) return Satisfied([this](size_t leaf) { return LeafAt(leaf).Present(); });
+    return minimum_ >= 0 && Present() >= minimum_;
+  }
+  // G-1: enough children for every minimum.
+  [[nodiscard]] bool Enough() const {
+    if (tree_ != nullptr) return Satisfied([this](size_t leaf) { return LeafAt(leaf).Children(); });
+    return Children() >= minimum_;
+  }
+  // It would be there if everybody were who waits, has a node or may be placed, as far as Missing counts them.
+  [[nodiscard]] bool Placeable(bool finishing) const;
+  // It would be there with so many members more, by leaf, than Missing counts.
+  [[nodiscard]] bool ServedBy(bool finishing, const std::vector<int32_t>& more) const;
+  // So many members have a node or are over, by leaf, and one leaf loses some: what is left still meets the minimum.
+  [[nodiscard]] bool Stands(const std::vector<int32_t>& there) const {
+    return tree_ != nullptr && Satisfied([&](size_t leaf) { return there[leaf]; });
+  }
   // G-11: how many places the minimum still needs. `finishing`: the gang was satisfied before; only-waiting counts
   // nobody who has started, except to finish a start that was interrupted (K-13).
   [[nodiscard]] int32_t Missing(bool finishing) const {
+    if (tree_ != nullptr) return MissingOfTree(finishing);
     const bool anew = policy_ == MatchPolicy::kOnlyWaiting && finishing;
     return std::max(0, minimum_ - (anew ? 0 : counts_.active + Succeeded()));
   }
 
+  // Of one leaf. REQUIRES: there are subgroups.
+  [[nodiscard]] Quorum LeafAt(size_t leaf) const { return {minimums()[leaf], policy_, (*leaves_)[leaf]}; }
+  // Which subgroups are short of members to choose from: "1 of 2 subgroups ready; decode: 1 of 3 pods exist". REQUIRES:
+  // not Enough.
+  [[nodiscard]] std::string LacksChildren() const;
+  // The same of those who wait. REQUIRES: not Met.
+  [[nodiscard]] std::string LacksPresent() const;
+
  private:
+  using CountOf = absl::FunctionRef<int32_t(size_t)>;
+  // Whether the gang is, where so many members of each leaf count.
+  [[nodiscard]] bool Satisfied(CountOf count_of) const;
+  // By node, whether each is.
+  [[nodiscard]] std::vector<uint8_t> SatisfiedNodes(CountOf count_of) const;
+  [[nodiscard]] std::string Lacks(CountOf count_of, const char* what) const;
+  [[nodiscard]] int32_t MissingOfTree(bool finishing) const;
+  [[nodiscard]] std::vector<int32_t> minimums() const;
   [[nodiscard]] int32_t Succeeded() const {
     return policy_ == MatchPolicy::kWaitingRunningSucceed ? counts_.succeeded : 0;
   }
@@ -60,6 +104,8 @@ class Quorum {
   int32_t minimum_;
   MatchPolicy policy_;
   MemberCounts counts_;
+  const SubgroupTree* tree_ = nullptr;
+  const std::vector<MemberCounts>* leaves_ = nullptr;
 };
 
 }  // namespace muster

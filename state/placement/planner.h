@@ -7,9 +7,11 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/types/span.h"
 #include "state/placement/class_index.h"
 #include "state/placement/cluster.h"
+#include "state/placement/region.h"
 #include "state/placement/statement.h"
 
 namespace muster {
@@ -19,6 +21,7 @@ struct Candidates {
   ClassId cls = kNoClass;
   int32_t priority = 0;
   int32_t pods = 0;
+  int32_t leaf = 0;  // which subgroup's they are
 };
 
 struct PlacementResult {
@@ -26,19 +29,23 @@ struct PlacementResult {
   int32_t placed_pods = 0;      // how many fitted before it was given up
   int32_t lowest_priority = 0;  // placed: of the pods it was placed for
   ClassId lacking = kNoClass;   // not placed: the first class for which there was no room
-  std::string explanation;      // not placed: why no node takes one more pod of it (ExplainNoRoom)
+  std::string explanation;      // not placed, anywhere: why no node takes one more pod of it (ExplainNoRoom)
 };
 
 // Reserves room for `needed` pods out of `candidates` on `statement`, best node for each pod in turn. A candidate
 // without room may be stood in for by a later one of the same priority, never of a lower one: a driver comes before its
 // executors. Not placed: `statement` is as it was.
 [[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
-                                        const Cluster& cluster, Statement* statement);
+                                        const Cluster& cluster, Statement* statement, const Region& region = {});
+// The same, where `place_run` reserves room for up to so many pods of a class and returns how many.
+[[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed,
+                                        absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Statement* statement);
 
 // What one gang asks for: `needed` pods out of `candidates`. REQUIRES: candidates of higher priority come first.
 struct Demand {
   std::vector<Candidates> candidates;
   int32_t needed = 0;
+  int32_t part = 0;  // what the statement calls it
 };
 
 struct GroupPlacement {
@@ -68,10 +75,11 @@ inline constexpr int32_t kDefaultTries = 64;
 // them, other candidates of equal priority, other nodes (P-6: "within the planner's budget"). One try is the work of
 // one greedy pass; all later ones together are bounded by a constant besides. Not placed: `statement` is as it was.
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
-                                           const Cluster& cluster, Statement* statement);
+                                           const Cluster& cluster, Statement* statement, const Region& region = {});
 
-// Reserves up to `wanted` pods of `cls`, each on its best node; returns how many.
-int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement);
+// Reserves up to `wanted` pods of `cls`, each on its best node of the region; returns how many.
+int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
+                 const Region& region = {});
 
 }  // namespace muster
 

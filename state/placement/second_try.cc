@@ -119,6 +119,7 @@ bool SecondTry::MeasureRoom() {
     const int64_t plenty = int64_t{item.pods} * kPlenty;
     for (const ClassIndex::Entry& entry : index_->Best(item.cls)) {
       if (item.room >= plenty) break;
+      if (!region_.Has(entry.node)) continue;
       item.room += cluster_.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
     }
     if (item.choice == kMandatory && item.room < item.pods) return false;
@@ -135,6 +136,7 @@ void SecondTry::ListNodes() {
   lists_.assign(items_.size(), std::vector<uint8_t>(static_cast<size_t>(cluster_.node_limit()), 0));
   for (size_t i = 0; i < items_.size(); ++i) {
     for (const ClassIndex::Entry& entry : index_->Best(items_[i].cls)) {
+      if (!region_.Has(entry.node)) continue;
       listed_[i].push_back(entry.node);
       lists_[i][static_cast<size_t>(entry.node)] = 1;
     }
@@ -169,7 +171,7 @@ bool SecondTry::PlaceInOrder(const std::vector<size_t>& order) {
     int32_t* const left = item.choice == kMandatory ? nullptr : &open[static_cast<size_t>(item.choice)];
     const int32_t wanted = left == nullptr ? item.pods : std::min(item.pods, *left);
     const size_t begin = statement_->Mark();
-    const int32_t placed = wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_);
+    const int32_t placed = wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_, region_);
     for (size_t i = begin; i < statement_->Mark(); ++i) {
       const Statement::Operation& operation = statement_->operations()[i];
       places_.push_back({operation.node, order[at], operation.pods});
@@ -321,7 +323,9 @@ void SecondTry::Adopt(GroupPlacement* out) {
     }
     return wanted;
   };
-  for (const Parts& parts : parts_) {
+  for (size_t i = 0; i < parts_.size(); ++i) {
+    const Parts& parts = parts_[i];
+    statement_->BeginPart(demands_[i].part);
     for (const Share& share : parts.mandatory) MUSTER_CHECK(take(share.item, share.pods) == 0);
     for (const size_t item : parts.choice) static_cast<void>(take(item, items_[item].pods));
     out->parts.push_back({statement_->Mark(), parts.lowest_priority});

@@ -20,8 +20,13 @@ namespace muster {
 class SecondTry {
  public:
   SecondTry(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index, const Cluster& cluster,
-            Statement* statement)
-      : demands_(demands), max_tries_(max_tries), index_(index), cluster_(cluster), statement_(statement) {}
+            Statement* statement, const Region& region)
+      : demands_(demands),
+        max_tries_(max_tries),
+        index_(index),
+        cluster_(cluster),
+        statement_(statement),
+        region_(region) {}
 
   // Sets `placed`, `parts`, `tries` and `out_of_tries`; the rest of `out` is what the greedy pass found.
   // REQUIRES: the greedy pass failed and was rolled back; called once.
@@ -89,6 +94,7 @@ class SecondTry {
   ClassIndex* const index_;
   const Cluster& cluster_;
   Statement* const statement_;
+  const Region& region_;
 
   std::vector<Item> items_;
   std::vector<int32_t> needed_;  // by choice

@@ -17,6 +17,7 @@ class Statement {
     NodeId node;
     ClassId cls;
     int32_t pods;
+    int32_t part;  // of what is placed: as BeginPart said
   };
   using Checkpoint = size_t;
 
@@ -28,8 +29,10 @@ class Statement {
   // Reserves room for `pods` pods of `cls` on `node`. REQUIRES: they fit.
   void Allocate(NodeId node, ClassId cls, int32_t pods) {
     cluster_->Charge(node, cls, ChargeKind::kReserved, pods);
-    operations_.push_back({node, cls, pods});
+    operations_.push_back({node, cls, pods, part_});
   }
+  // What is allocated from now on is for this part of what is placed.
+  void BeginPart(int32_t part) { part_ = part; }
   [[nodiscard]] Checkpoint Mark() const { return operations_.size(); }
   void Rollback(Checkpoint mark) {
     while (operations_.size() > mark) {
@@ -49,6 +52,7 @@ class Statement {
  private:
   Cluster* cluster_;
   std::vector<Operation> operations_;
+  int32_t part_ = 0;
 };
 
 }  // namespace muster

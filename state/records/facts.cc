@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "proto/muster/store/v1/records.pb.h"
+#include "state/records/declaration.h"
 
 namespace muster {
 namespace {
@@ -54,37 +55,15 @@ void Put(const Reason& from, kept::Reason* to) {
   to->set_text(from.text);
 }
 
-void Put(const GangDeclaration& from, kept::Declaration* to) {
-  if (from.min_member.has_value()) to->set_min_member(*from.min_member);
-  to->set_unreadable_minimum(from.unreadable_minimum);
-  if (from.total_number.has_value()) to->set_total_number(*from.total_number);
-  if (from.wait_time_ms.has_value()) to->set_wait_time_ms(*from.wait_time_ms);
-  if (from.mode.has_value()) to->set_mode(static_cast<int>(*from.mode));
-  if (from.match_policy.has_value()) to->set_match_policy(static_cast<int>(*from.match_policy));
-  if (from.min_resources.has_value()) {
-    for (const auto& [name, amount] : *from.min_resources) {
-      (*to->mutable_min_resources()->mutable_amounts())[name] = amount;
-    }
-    static_cast<void>(to->mutable_min_resources());  // also when it names none
-  }
-  if (from.priority.has_value()) to->set_priority(*from.priority);
-  if (from.queue.has_value()) to->set_queue(*from.queue);
-  if (from.on_timeout.has_value()) to->set_on_timeout(static_cast<int>(*from.on_timeout));
-  if (from.on_member_failure.has_value()) to->set_on_member_failure(static_cast<int>(*from.on_member_failure));
-  if (from.stale_grace_ms.has_value()) to->set_stale_grace_ms(*from.stale_grace_ms);
-  if (from.preemptible.has_value()) to->set_preemptible(*from.preemptible);
-  for (const std::string& group : from.groups) to->add_groups(group);
-  for (const std::string& warning : from.warnings) to->add_warnings(warning);
-}
-
 void Put(const GangMembership& from, kept::Membership* to) {
   to->set_name(from.name);
   to->set_dialect(static_cast<int>(from.dialect));
   if (from.said_in.has_value()) to->set_said_in(static_cast<int>(*from.said_in));
   to->set_declares(from.declares);
-  Put(from.declaration, to->mutable_declaration());
+  PutDeclaration(from.declaration, to->mutable_declaration());
   if (!from.problem.none()) Put(from.problem, to->mutable_problem());
   for (const std::string& ignored : from.ignored) to->add_ignored(ignored);
+  to->set_subgroup(from.subgroup);
 }
 
 void Put(const std::vector<SelectorRequirement>& from,
@@ -130,35 +109,16 @@ Enum As(int32_t number) {
 
 Reason Get(const kept::Reason& from) { return {As<ReasonCode>(from.code()), from.text()}; }
 
-GangDeclaration Get(const kept::Declaration& from) {
-  GangDeclaration to;
-  if (from.has_min_member()) to.min_member = from.min_member();
-  to.unreadable_minimum = from.unreadable_minimum();
-  if (from.has_total_number()) to.total_number = from.total_number();
-  if (from.has_wait_time_ms()) to.wait_time_ms = from.wait_time_ms();
-  if (from.has_mode()) to.mode = As<GangMode>(from.mode());
-  if (from.has_match_policy()) to.match_policy = As<MatchPolicy>(from.match_policy());
-  if (from.has_min_resources()) to.min_resources = AmountsOf(from.min_resources().amounts());
-  if (from.has_priority()) to.priority = from.priority();
-  if (from.has_queue()) to.queue = from.queue();
-  if (from.has_on_timeout()) to.on_timeout = As<OnTimeout>(from.on_timeout());
-  if (from.has_on_member_failure()) to.on_member_failure = As<OnMemberFailure>(from.on_member_failure());
-  if (from.has_stale_grace_ms()) to.stale_grace_ms = from.stale_grace_ms();
-  if (from.has_preemptible()) to.preemptible = from.preemptible();
-  to.groups.assign(from.groups().begin(), from.groups().end());
-  to.warnings.assign(from.warnings().begin(), from.warnings().end());
-  return to;
-}
-
 GangMembership Get(const kept::Membership& from) {
   GangMembership to;
   to.name = from.name();
   to.dialect = As<GangDialect>(from.dialect());
   if (from.has_said_in()) to.said_in = As<GangDialect>(from.said_in());
   to.declares = from.declares();
-  to.declaration = Get(from.declaration());
+  to.declaration = GetDeclaration(from.declaration());
   if (from.has_problem()) to.problem = Get(from.problem());
   to.ignored.assign(from.ignored().begin(), from.ignored().end());
+  to.subgroup = from.subgroup();
   return to;
 }
 
@@ -285,7 +245,7 @@ kept::PodGroupRecord Written(const GangObject& object) {
   record.set_name(object.name);
   record.set_uid(object.uid);
   record.set_created_ms(object.created_ms);
-  Put(object.declaration, record.mutable_declaration());
+  PutDeclaration(object.declaration, record.mutable_declaration());
   return record;
 }
 
@@ -357,7 +317,7 @@ absl::Status KeptFacts::Read(const Record& record, bool* known) {
     return parse(kept::PodGroupRecord(), [&](const auto& group) {
       (record.kind == kCreated ? created : objects)
           .push_back({As<GangDialect>(group.dialect()), group.namespace_(), group.name(), group.uid(),
-                      group.created_ms(), Get(group.declaration())});
+                      group.created_ms(), GetDeclaration(group.declaration())});
     });
   }
   if (record.kind == kAnnouncer) {

@@ -72,10 +72,11 @@ void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) 
 // K-4: what must hold at the moment of the commit.
 Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
   if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) return gate;
+  if (!r_.domains->Kept(gang)) return {ReasonCode::kWithdrawn, "its places are not in one domain any more"};
   for (const Slot& slot : r_.plans->Of(gang)->slots) {
     if (slot.pod == nullptr) return {ReasonCode::kBarrier, "not every member has come"};
     const Pod& pod = *slot.pod;
-    if (pod.facts.deleting || pod.cls != slot.cls) {
+    if (pod.facts.deleting || !slot.Suits(pod)) {
       return {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " changed")};
     }
     if (r_.barrier->Of(pod).answer_by_ms - now_ms < kCommitSpareMs) {

@@ -49,6 +49,7 @@ struct BindingRooms {
   Claims* claims;
   Repair* repair;
   Deadlines* deadlines;  // of pods
+  const Domains* domains;
 };
 
 class Bindings {

@@ -145,8 +145,8 @@ bool Claims::OthersCanTake(const Gang& gang, const Plan& plan) const {
 const Gang* Claims::LastOnNode(NodeId node, bool exceeded) const {
   const Gang* last = nullptr;
   for (const Ledger::Promise& promise : r_.ledger->PromisedOn(node)) {
-    if (!exceeded && r_.cluster->Carries(node, promise.cls)) continue;
     const Gang& gang = r_.gangs->gang(promise.claim);
+    if (!exceeded && r_.cluster->Carries(node, promise.cls) && r_.domains->Kept(gang)) continue;
     if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(gang)) last = &gang;
   }
   return last;

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "state/queueing/backlog.h"
 #include "state/starts/barrier.h"
+#include "state/starts/domains.h"
 #include "state/starts/nominations.h"
 #include "state/starts/submissions.h"
 #include "state/starts/wait_clock.h"
@@ -32,6 +33,7 @@ struct ClaimRooms {
   Nominations* nominations;
   WaitClock* clock;
   Submissions* submissions;
+  const Domains* domains;
 };
 
 class Claims {

@@ -8,11 +8,13 @@
 #include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "state/base/check.h"
 #include "state/base/checked.h"
 #include "state/placement/planner.h"
+#include "state/starts/shape.h"
 
 namespace muster {
 namespace {
@@ -106,8 +108,10 @@ bool Planning::MayFit(const WaitFor& wait_for) const {
 std::string Planning::Needs(const Gang& gang) const {
   std::string out = absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",
                                  FormatResources(gang.rules.min_resources));
+  if (gang.rules.shaped()) AddShape(gang, *r_.cluster, *r_.ledger, &out);
   for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
     absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
+    if (run.leaf != 0) absl::StrAppend(&out, ",", run.leaf);
   }
   return out;
 }
@@ -145,60 +149,105 @@ bool Planning::Try(const Gang& gang, Step* step) {
 // Places all that the gangs' minimums miss and adopts the plans, or keeps nothing and says why.
 Reason Planning::Place(const Group& gangs, Step* step) {
   r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
-  std::vector<Demand> demands;
-  for (const Gang* each : gangs) {
-    demands.push_back({r_.gangs->CandidateRuns(*each), r_.eligibility->Missing(*each)});
-  }
   // P-6: who was given up before is looked at longer.
   const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
   Statement statement(r_.cluster);
-  const GroupPlacement placement =
-      PlaceTogether(demands, settings_.tries << doublings, r_.index, *r_.cluster, &statement);
-  stats_.tries += placement.tries;
+  const bool shaped = absl::c_any_of(gangs, [](const Gang* each) { return each->rules.shaped(); });
+  const int32_t tries = settings_.tries << doublings;
+  const Placed placed = shaped ? PlaceTrees(gangs, tries, &statement) : PlaceRoom(gangs, tries, &statement);
+  stats_.tries += placed.tries;
   Reason reason;
-  if (placement.placed) {
+  if (placed.placed) {
     ++stats_.placed;
     given_up_.Reset(gangs.front()->id);
-    AdoptPlans(gangs, placement, &statement, step);
+    static_cast<void>(statement.Commit());
+    AdoptPlans(gangs, placed, step);
   } else {
-    reason = NoPlace(gangs, placement, step->now_ms());
+    reason = NoPlace(gangs, placed, step->now_ms());
   }
   r_.nominations->Charge();
   return reason;
 }
 
+// Wherever there is room.
+Planning::Placed Planning::PlaceRoom(const Group& gangs, int32_t tries, Statement* statement) const {
+  std::vector<Demand> demands;
+  for (const Gang* each : gangs) {
+    demands.push_back({r_.gangs->CandidateRuns(*each), r_.eligibility->Missing(*each)});
+  }
+  const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
+  Placed out{placement.placed, placement.tries, placement.out_of_tries, "", {}};
+  if (!placement.placed) {
+    const Gang& failed = *gangs[placement.failed_demand];
+    const std::string whose =
+        gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
+    out.why =
+        absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members", whose,
+                     placement.out_of_tries ? "" : "; ", placement.out_of_tries ? "" : placement.explanation);
+    return out;
+  }
+  auto begin = statement->operations().begin();
+  for (const GroupPlacement::Part& part : placement.parts) {
+    const auto end = statement->operations().begin() + static_cast<std::ptrdiff_t>(part.end);
+    out.parts.push_back({{begin, end}, part.lowest_priority});
+    begin = end;
+  }
+  return out;
+}
+
+// By domains and subgroups (P-4, P-5).
+Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const {
+  TreeDemand root;
+  std::vector<std::pair<size_t, int32_t>> parts;  // gang and leaf
+  for (size_t i = 0; i < gangs.size(); ++i) {
+    const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
+    const int32_t missing = r_.eligibility->Missing(*gangs[i]);
+    root.children.push_back(DemandOf(*gangs[i], name, missing, r_.gangs->CandidateRuns(*gangs[i]), *r_.ledger));
+    NumberParts(i, &root.children.back(), &parts);
+  }
+  root.needed = static_cast<int32_t>(root.children.size());
+  if (gangs.size() == 1) root = TreeDemand(std::move(root.children.front()));
+  TreePlacement placement = TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement).Place(root);
+  Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}};
+  if (!placement.placed) return out;
+  out.parts.resize(gangs.size());
+  for (const auto& [part, lowest] : placement.lowest_priorities) {
+    Placed::Part& of_gang = out.parts[parts[static_cast<size_t>(part)].first];
+    of_gang.lowest_priority = of_gang.operations.empty() ? lowest : std::min(of_gang.lowest_priority, lowest);
+    for (const Statement::Operation& operation : statement->operations()) {
+      if (operation.part != part) continue;
+      of_gang.operations.push_back(operation);
+      of_gang.operations.back().part = parts[static_cast<size_t>(part)].second;
+    }
+  }
+  return out;
+}
+
 // Why the gangs were not placed: it is proven that there is no room, or the planner gave up for now.
-Reason Planning::NoPlace(const Group& gangs, const GroupPlacement& placement, int64_t now_ms) {
-  const Gang& failed = *gangs[placement.failed_demand];
-  const std::string whose =
-      gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-  const std::string tried =
-      absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members", whose);
+Reason Planning::NoPlace(const Group& gangs, const Placed& placed, int64_t now_ms) {
   GivenUp& given_up = given_up_[gangs.front()->id];
-  if (!placement.out_of_tries) {
+  if (!placed.out_of_tries) {
     given_up = GivenUp();
-    return {ReasonCode::kNoRoom, absl::StrCat(tried, "; ", placement.explanation)};
+    return {ReasonCode::kNoRoom, placed.why};
   }
   ++stats_.given_up;
   given_up.retry_at_ms = now_ms + std::min(kLongestRetryMs, kFirstRetryMs << std::min(given_up.times, 10));
   ++given_up.times;
-  return {ReasonCode::kNoPlaceFound, absl::StrCat("no place found in ", placement.tries, " tries, the first had ",
-                                                  tried, "; it is tried again by itself, longer each time")};
+  const bool counted = absl::StartsWith(placed.why, "room for ");
+  return {ReasonCode::kNoPlaceFound,
+          absl::StrCat("no place found in ", placed.tries, " tries, the first ", counted ? "had " : "found that ",
+                       placed.why, "; it is tried again by itself, longer each time")};
 }
 
-void Planning::AdoptPlans(const Group& gangs, const GroupPlacement& placement, Statement* statement, Step* step) {
-  for (const Statement::Operation& operation : statement->operations()) {
-    // Verify what was planned before it becomes a promise.
-    MUSTER_CHECK(r_.cluster->Carries(operation.node, operation.cls));
-  }
-  const std::vector<Statement::Operation> operations = statement->Commit();
+void Planning::AdoptPlans(const Group& gangs, const Placed& placed, Step* step) {
   const int64_t id = r_.plans->NewId(step);
-  size_t begin = 0;
   for (size_t i = 0; i < gangs.size(); ++i) {
-    const GroupPlacement::Part& part = placement.parts[i];
-    r_.claims->Adopt(*gangs[i], id, absl::MakeConstSpan(operations).subspan(begin, part.end - begin),
-                     part.lowest_priority, step);
-    begin = part.end;
+    const Placed::Part& part = placed.parts[i];
+    for (const Statement::Operation& operation : part.operations) {
+      // Verify what was planned before it becomes a promise.
+      MUSTER_CHECK(r_.cluster->Carries(operation.node, operation.cls));
+    }
+    r_.claims->Adopt(*gangs[i], id, part.operations, part.lowest_priority, step);
     std::vector<std::string> mates;
     for (const Gang* mate : gangs) {
       if (mate != gangs[i]) mates.push_back(mate->key);

@@ -11,13 +11,16 @@
 
 #include "state/gangs/sources.h"
 #include "state/placement/class_index.h"
+#include "state/placement/tree_planner.h"
 #include "state/starts/claims.h"
 
 namespace muster {
 
 struct PlanningRooms {
   Cluster* cluster;
+  const Ledger* ledger;
   ClassIndex* index;
+  Topology* topology;
   Gangs* gangs;
   const Eligibility* eligibility;
   const Sources* sources;
@@ -83,8 +86,22 @@ class Planning {
     int32_t times = 0;
     int64_t retry_at_ms = kNever;
   };
-  [[nodiscard]] Reason NoPlace(const Group& gangs, const GroupPlacement& placement, int64_t now_ms);
-  void AdoptPlans(const Group& gangs, const GroupPlacement& placement, Statement* statement, Step* step);
+  // What became of a try to place gangs, and the reservations of each.
+  struct Placed {
+    bool placed = false;
+    int32_t tries = 0;
+    bool out_of_tries = false;
+    std::string why;  // not placed
+    struct Part {
+      std::vector<Statement::Operation> operations;  // whose parts are leaves
+      int32_t lowest_priority = 0;
+    };
+    std::vector<Part> parts;  // by gang
+  };
+  [[nodiscard]] Placed PlaceRoom(const Group& gangs, int32_t tries, Statement* statement) const;
+  [[nodiscard]] Placed PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const;
+  [[nodiscard]] Reason NoPlace(const Group& gangs, const Placed& placed, int64_t now_ms);
+  void AdoptPlans(const Group& gangs, const Placed& placed, Step* step);
 
   const PlanningRooms r_;
   const PlanningSettings settings_;

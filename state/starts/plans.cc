@@ -18,14 +18,14 @@ class Priorities {
  public:
   explicit Priorities(const std::vector<Candidates>& candidates) {
     for (const Candidates& run : candidates) {
-      std::vector<Left>& of_class = left_[run.cls];
+      std::vector<Left>& of_class = left_[{run.cls, run.leaf}];
       if (of_class.empty() || of_class.back().priority != run.priority) of_class.push_back({run.priority, 0});
       of_class.back().pods += run.pods;
     }
     for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());  // the highest is taken first
   }
-  int32_t Next(ClassId cls) {
-    std::vector<Left>& of_class = left_[cls];
+  int32_t Next(ClassId cls, int32_t leaf) {
+    std::vector<Left>& of_class = left_[{cls, leaf}];
     MUSTER_CHECK(!of_class.empty());  // the planner places no more than there are
     const int32_t priority = of_class.back().priority;
     if (--of_class.back().pods == 0) of_class.pop_back();
@@ -37,7 +37,7 @@ class Priorities {
     int32_t priority;
     int32_t pods;
   };
-  absl::btree_map<ClassId, std::vector<Left>> left_;
+  absl::btree_map<std::pair<ClassId, int32_t>, std::vector<Left>> left_;
 };
 
 }  // namespace
@@ -45,7 +45,7 @@ class Priorities {
 FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
   for (size_t i = plan.slots.size(); i-- > 0;) {
     if (plan.slots[i].state != SlotState::kFree) continue;
-    by_class_[plan.slots[i].cls].push_back(static_cast<int32_t>(i));
+    by_class_[{plan.slots[i].cls, plan.slots[i].leaf}].push_back(static_cast<int32_t>(i));
     ++left_;
   }
   for (auto& [cls, indexes] : by_class_) {
@@ -57,7 +57,7 @@ FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
 }
 
 int32_t FreePlaces::Take(const Pod& pod) {
-  const auto found = by_class_.find(pod.cls);
+  const auto found = by_class_.find({pod.cls, pod.leaf});
   if (found == by_class_.end()) return -1;
   std::vector<int32_t>& indexes = found->second;
   // What asks for more than this pod has asks for more than all who follow.
@@ -76,7 +76,7 @@ int32_t Plans::PlaceFor(const Pod& pod) const {
   int32_t best = -1;
   for (size_t i = 0; i < slots.size(); ++i) {
     const Slot& slot = slots[i];
-    if (slot.state != SlotState::kFree || slot.cls != pod.cls || slot.priority > pod.facts.priority) continue;
+    if (slot.state != SlotState::kFree || !slot.Suits(pod) || slot.priority > pod.facts.priority) continue;
     if (best >= 0 && slots[static_cast<size_t>(best)].priority >= slot.priority) continue;
     best = static_cast<int32_t>(i);
     if (slot.priority == pod.facts.priority) break;
@@ -100,9 +100,18 @@ Group Plans::MatesOf(const Gang& gang) const {
   return out;
 }
 
-int32_t Plans::FindFree(const Plan& plan, ClassId cls, NodeId node) {
+std::vector<int32_t> Plans::ByLeaf(const Gang& gang, const Plan& plan) {
+  std::vector<int32_t> out(static_cast<size_t>(gang.rules.tree.leaves), 0);
+  for (const Slot& slot : plan.slots) {
+    // The tree may be another one by now.
+    if (static_cast<size_t>(slot.leaf) < out.size()) ++out[static_cast<size_t>(slot.leaf)];
+  }
+  return out;
+}
+
+int32_t Plans::FindFree(const Plan& plan, const Pod& pod, NodeId node) {
   const auto open = std::find_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
-    return slot.state == SlotState::kFree && slot.cls == cls && slot.node == node;
+    return slot.state == SlotState::kFree && slot.Suits(pod) && slot.node == node;
   });
   return open == plan.slots.end() ? -1 : static_cast<int32_t>(open - plan.slots.begin());
 }
@@ -119,6 +128,7 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
   plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms;
   plan->lowest_priority = lowest_priority;
   plan->uses_holds = uses_holds;
+  plan->shape = ShapeOf(gang.rules);
   Priorities priorities(candidates);
   size_t pods = 0;
   for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
@@ -126,7 +136,11 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
   for (const Statement::Operation& operation : operations) {
     ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
     for (int32_t i = 0; i < operation.pods; ++i) {
-      plan->slots.push_back({operation.cls, operation.node, priorities.Next(operation.cls)});
+      Slot& slot = plan->slots.emplace_back();
+      slot.cls = operation.cls;
+      slot.node = operation.node;
+      slot.leaf = operation.part;
+      slot.priority = priorities.Next(operation.cls, operation.part);
     }
   }
   if (uses_holds) promised_holds_ += plan->size();

@@ -31,6 +31,10 @@ struct Slot {
   int32_t priority = 0;  // D-11: of the member that it was planned for; one of lower priority does not take it
   SlotState state = SlotState::kFree;
   const Pod* pod = nullptr;
+  int32_t leaf = 0;  // the subgroup that it was planned for (P-5)
+
+  // It is for pods like this one.
+  [[nodiscard]] bool Suits(const Pod& pod) const { return cls == pod.cls && leaf == pod.leaf; }
 };
 
 struct Plan {
@@ -50,6 +54,7 @@ struct Plan {
   int64_t doubt_ms = kNever;       // when members that are doubted and have not come are taken for unplaceable (K-5)
   int64_t soon_ms = kNever;        // when members that were not offered their node are called again
   int32_t soon_calls = 0;          // how often that was done
+  std::string shape;               // the gang's domains and subgroups that it was made for (P-4, P-5)
 
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
 };
@@ -66,7 +71,8 @@ class FreePlaces {
 
  private:
   const Plan* plan_;
-  absl::btree_map<ClassId, std::vector<int32_t>> by_class_;  // indexes, the lowest priority first
+  using Kind = std::pair<ClassId, int32_t>;               // and leaf
+  absl::btree_map<Kind, std::vector<int32_t>> by_class_;  // indexes, the lowest priority first
   size_t left_ = 0;
 };
 
@@ -85,8 +91,10 @@ class Plans {
   [[nodiscard]] Group MatesOf(const Gang& gang) const;
   // Some free slot of its gang's plan is the pod's to take.
   [[nodiscard]] bool HasPlaceFor(const Pod& pod) const { return PlaceFor(pod) >= 0; }
-  // The first free slot of the class on the node; -1: none.
-  [[nodiscard]] static int32_t FindFree(const Plan& plan, ClassId cls, NodeId node);
+  // The first free slot for pods like this one on the node; -1: none.
+  [[nodiscard]] static int32_t FindFree(const Plan& plan, const Pod& pod, NodeId node);
+  // Its slots by leaf. REQUIRES: the gang has subgroups.
+  [[nodiscard]] static std::vector<int32_t> ByLeaf(const Gang& gang, const Plan& plan);
   // Held binds that plans may need at once (K-4).
   [[nodiscard]] int32_t promised_holds() const { return promised_holds_; }
 
@@ -98,7 +106,7 @@ class Plans {
   void ContinueAt(int64_t next) { next_id_ = reserved_ = next; }
 
   // --- a plan's life ---
-  // Takes over what a statement reserved.
+  // Takes over what a statement reserved; its parts are leaves.
   void Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
             const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds);
   void SetMates(const Gang& gang, std::vector<std::string> mates) { Mut(gang).mates = std::move(mates); }

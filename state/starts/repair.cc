@@ -45,8 +45,7 @@ void Repair::GoOn(const Gang& gang, Step* step) {
   if (gang.kept.evicting) return EvictMembers(gang, kEvictedAnew, step);
   // A member that is only gone may have ended long before.
   const int failed = gang.count(MemberState::kFailed);
-  const bool short_of_them = gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member;
-  if (failed > 0 && short_of_them) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);
+  if (failed > 0 && !gang.whole()) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);
 }
 
 void Repair::EndEviction(const Gang& gang) {
@@ -69,7 +68,7 @@ void Repair::End(const Gang& gang, Step* step) {
   const std::string why = gang.root_cause.empty() ? "the members that were being bound are gone" : gang.root_cause;
   const Plan* plan = plans_->Of(gang);
   if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
-  const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
+  const bool whole = gang.whole();
   if (!whole) claims_->Requeue(gang, step->now_ms());  // a start that is always refused must not win every round
   if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.kept.evicting && !whole &&
       gang.active() > 0) {

@@ -16,7 +16,7 @@ Reason NobodyWaits(const Gang& gang) {
   if (gang.active() == 0 && succeeded >= gang.rules.min_member) {
     return {ReasonCode::kSatisfied, absl::StrCat("it is over: ", succeeded, " members succeeded")};
   }
-  const bool runs = gang.kept.satisfied && gang.active() + succeeded >= gang.rules.min_member;
+  const bool runs = gang.kept.satisfied && gang.whole();
   return runs && gang.active() > 0 ? Reason{ReasonCode::kSatisfied, "the minimum is placed"} : Reason();
 }
 

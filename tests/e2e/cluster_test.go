@@ -251,7 +251,7 @@ func (c *cluster) startControlPlane() error {
 			return fmt.Errorf("applying deploy/%s: %w", file, err)
 		}
 	}
-	return nil
+	return c.apply(filepath.Join(c.root, "tests/e2e/crds/podgroups.scheduling.run.ai.yaml"))
 }
 
 // apply creates every object of a YAML file of deploy/.

@@ -113,10 +113,12 @@ func (w *world) clear() {
 		pod := pods.Items[i]
 		_ = w.client.CoreV1().Pods(pod.Namespace).Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &now})
 	})
-	groups, err := w.dyn.Resource(podGroups).List(ctx, metav1.ListOptions{})
-	w.must(err)
-	for _, group := range groups.Items {
-		_ = w.dyn.Resource(podGroups).Namespace(group.GetNamespace()).Delete(ctx, group.GetName(), metav1.DeleteOptions{})
+	for _, kind := range []schema.GroupVersionResource{podGroups, kaiPodGroups} {
+		groups, err := w.dyn.Resource(kind).List(ctx, metav1.ListOptions{})
+		w.must(err)
+		for _, group := range groups.Items {
+			_ = w.dyn.Resource(kind).Namespace(group.GetNamespace()).Delete(ctx, group.GetName(), metav1.DeleteOptions{})
+		}
 	}
 	nodes, err := w.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	w.must(err)
@@ -149,6 +151,12 @@ func (w *world) nodes(n int, cpu string) { w.nodesFrom(0, n, cpu) }
 // nodesFrom makes `count` nodes, numbered from `first`.
 func (w *world) nodesFrom(first, count int, cpu string) {
 	w.t.Helper()
+	w.nodesWith(first, count, cpu, nil)
+}
+
+// nodesWith makes nodes that carry these labels too.
+func (w *world) nodesWith(first, count int, cpu string, more map[string]string) {
+	w.t.Helper()
 	each(count, func(i int) {
 		amounts := corev1.ResourceList{
 			corev1.ResourceCPU:    resource.MustParse(cpu),
@@ -156,8 +164,12 @@ func (w *world) nodesFrom(first, count int, cpu string) {
 			corev1.ResourcePods:   resource.MustParse("110"),
 		}
 		name := fmt.Sprintf("node-%04d", first+i)
+		labels := map[string]string{"kubernetes.io/hostname": name}
+		for key, value := range more {
+			labels[key] = value
+		}
 		node := &corev1.Node{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"kubernetes.io/hostname": name}},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels},
 			Status:     corev1.NodeStatus{Capacity: amounts, Allocatable: amounts},
 		}
 		if _, err := w.client.CoreV1().Nodes().Create(context.Background(), node, metav1.CreateOptions{}); err != nil {

@@ -82,6 +82,9 @@ func (w *watcher) gangOf(pod *corev1.Pod) (string, int) {
 		name = pod.Labels[sigLabel]
 	}
 	if name == "" {
+		name = pod.Annotations["pod-group-name"]
+	}
+	if name == "" {
 		return "", 0
 	}
 	key := pod.Namespace + "/" + name

@@ -161,7 +161,7 @@ TEST_F(BindingsTest, ABindingIsTriedAgainWithBackOff) {
 TEST_F(BindingsTest, ManyRetriesDoNotOverflowTheDelay) {
   BindingSettings patient{kHoldMs, 10'000'000};
   Bindings bindings({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
-                     &claims_, &repair_, &pod_deadlines_},
+                     &claims_, &repair_, &pod_deadlines_, &domains_},
                     patient);
   const Pod& pod = PutLone("a", 1);
   bindings.BindLone(pod, cluster_.FindNode("n"), 9, At(kT0));

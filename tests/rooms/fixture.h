@@ -29,7 +29,8 @@ class RoomsTest : public testing::Test {
  protected:
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
       : calls_(&gangs_, &cluster_, nominate),
-        planning_({&cluster_, &index_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &nominations_, &claims_},
+        planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
+                   &nominations_, &claims_},
                   {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
@@ -129,7 +130,7 @@ class RoomsTest : public testing::Test {
   // The pod takes the free slot of its class on the node.
   void Take(const std::string& uid, const std::string& node) {
     const Pod& pod = PodAt(uid);
-    plans_.Offer(pod, Plans::FindFree(*plans_.Of(*pod.gang), pod.cls, cluster_.FindNode(node)));
+    plans_.Offer(pod, Plans::FindFree(*plans_.Of(*pod.gang), pod, cluster_.FindNode(node)));
   }
   // It takes its slot and comes to the barrier with a held bind.
   void Come(const std::string& uid, const std::string& node, HoldToken token) {
@@ -164,6 +165,7 @@ class RoomsTest : public testing::Test {
 
   Cluster cluster_;
   ClassIndex index_{&cluster_};
+  Topology topology_{&cluster_, {}};
   Ledger ledger_{&cluster_};
   Gangs gangs_{GangsSettings{GangDefaults(), {"default-scheduler"}, false}};
   Eligibility eligibility_{&gangs_, true};
@@ -172,6 +174,7 @@ class RoomsTest : public testing::Test {
   Deadlines gang_deadlines_;
   Deadlines pod_deadlines_;
   Plans plans_{&gangs_, &ledger_};
+  Domains domains_{&topology_, &ledger_, &plans_};
   Calls calls_;
   Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
   Nominations nominations_{&gangs_, &cluster_, &ledger_};
@@ -179,10 +182,10 @@ class RoomsTest : public testing::Test {
   Submissions submissions_{&gangs_, &gang_deadlines_};
   WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &sources_};
   Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-                  &clock_, &submissions_}};
+                  &clock_, &submissions_, &domains_}};
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
   Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
-                      &claims_, &repair_, &pod_deadlines_},
+                      &claims_, &repair_, &pod_deadlines_, &domains_},
                      {kHoldMs, kAnswerMs, kBindWithinMs}};
   Planning planning_;
   Outcome out_;

@@ -30,7 +30,8 @@ TEST_F(PlanningTest, NothingIsPlannedBeforeEverythingIsRead) {
   PutGang("g", 1);
   Queue("g");
   Sources unread;
-  Planning early({&cluster_, &index_, &gangs_, &eligibility_, &unread, &backlog_, &plans_, &nominations_, &claims_},
+  Planning early({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &unread, &backlog_, &plans_,
+                  &nominations_, &claims_},
                  {9, 64});
   EXPECT_FALSE(early.Due());
   early.Round(64, &*step_);
@@ -117,7 +118,8 @@ TEST_F(PlanningTest, GivingUpIsCounted) {
     Put(Facts(absl::StrCat("g-", ++at), cpu, "g", 6));
   }
   Queue("g");
-  Planning hasty({&cluster_, &index_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_, &nominations_, &claims_},
+  Planning hasty({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
+                  &nominations_, &claims_},
                  {100, 2});
   hasty.Round(64, &*step_);
   EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;

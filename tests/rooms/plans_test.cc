@@ -45,18 +45,18 @@ TEST_F(PlansTest, TakesOverWhatAStatementReserved) {
   EXPECT_EQ(plans_.promised_holds(), 3);
   EXPECT_EQ(ReservedOn("m"), 1);
   EXPECT_EQ(ReservedOn("n"), 2);
-  const ClassId cls = PodAt("g-1").cls;
-  EXPECT_EQ(Plans::FindFree(plan, cls, m_), 0);
-  EXPECT_EQ(Plans::FindFree(plan, cls, n_), 1);
-  EXPECT_EQ(Plans::FindFree(plan, cls + 1, m_), -1);
+  const Pod& pod = PodAt("g-1");
+  EXPECT_EQ(Plans::FindFree(plan, pod, m_), 0);
+  EXPECT_EQ(Plans::FindFree(plan, pod, n_), 1);
+  EXPECT_EQ(Plans::FindFree(plan, PutLone("larger", 2), m_), -1);
   Take("g-1", "n");
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-1")), 1);
   EXPECT_EQ(plans_.SlotOf(PodAt("g-1"))->node, n_);
   EXPECT_EQ(plans_.SlotOf(PodAt("g-1"))->state, SlotState::kOffered);
   EXPECT_EQ(plans_.SlotOf(PodAt("g-2")), nullptr);
-  EXPECT_EQ(Plans::FindFree(plan, cls, n_), 2);
+  EXPECT_EQ(Plans::FindFree(plan, pod, n_), 2);
   Take("g-2", "n");
-  EXPECT_EQ(Plans::FindFree(plan, cls, n_), -1);
+  EXPECT_EQ(Plans::FindFree(plan, pod, n_), -1);
 }
 
 // P-11: of the places that it may take a pod takes the dearest, and leaves the others to those that may take no other.

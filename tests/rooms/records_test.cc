@@ -197,6 +197,8 @@ GangDeclaration FullDeclaration() {
   said.preemptible = false;
   said.groups = {"d/a", "d/b"};
   said.warnings = {"w"};
+  said.topology = TopologyRule{"block", "rack", "zone"};
+  said.subgroups = {{"s", "", 1, std::nullopt, {"rack", "", ""}}, {"t", "s", std::nullopt, 2, {}}};
   return said;
 }
 
@@ -223,8 +225,8 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
       {{{"a", SelectorOperator::kGt, {"1"}}}, {{"metadata.name", SelectorOperator::kNotIn, {"n", "m"}}}}, {}};
   pod.shape.tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
   pod.shape.host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
-  pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods, true, FullDeclaration(), {ReasonCode::kConflict, "two"},
-              {"i"}};
+  pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true,
+              "sg", FullDeclaration(), {ReasonCode::kConflict, "two"}, {"i"}};
   pod.node_name = "n";
   pod.nominated_node = "m";
   pod.phase = PodPhase::kFailed;

@@ -69,7 +69,7 @@ NOT_RECORDED = {
     "NodeOffer": {"set_"},    # found again
     "Calls": {"nominate_"},   # a setting
     # Rooms without a state of their own, and caches.
-    "Machine": {"index_", "eligibility_", "facts_", "reasons_", "claims_", "verbs_", "submission_driver_",
+    "Machine": {"index_", "topology_", "domains_", "eligibility_", "facts_", "reasons_", "claims_", "verbs_", "submission_driver_",
                 "announcements_", "reader_"},
 }
 MAX_LINES = 500

@@ -20,6 +20,7 @@ std::string Error(const absl::Status& status) { return absl::StrCat("error: ", s
 std::string Text(const Json& object, const char* key) { return StringOrEmpty(Child(object, "metadata"), key); }
 
 GangDialect DialectOf(const Json& manifest) {
+  if (StringOrEmpty(manifest, "apiVersion") == "scheduling.run.ai/v2alpha2") return GangDialect::kKai;
   return StringOrEmpty(manifest, "apiVersion") == "scheduling.x-k8s.io/v1alpha1" ? GangDialect::kPodGroupX
                                                                                  : GangDialect::kPodGroupSigs;
 }

@@ -32,6 +32,21 @@ std::string TimeText(int64_t ms) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixMillis(ms), absl::UTCTimeZone());
 }
 
+// "workers:min=2:parent=decode:required=rack" -> an entry of KAI's spec.subGroups.
+Json Subgroup(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  Json out = {{"name", parts[0]}};
+  for (size_t i = 1; i < parts.size(); ++i) {
+    const auto [key, value] = Split(parts[i]);
+    if (key == "min") out["minMember"] = std::stoi(value);
+    if (key == "groups") out["minSubGroup"] = std::stoi(value);
+    if (key == "parent") out["parent"] = value;
+    if (key == "required") out["topologyConstraint"]["requiredTopologyLevel"] = value;
+    if (key == "preferred") out["topologyConstraint"]["preferredTopologyLevel"] = value;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string ScenarioLanguage::Run(const std::string& line) {
@@ -98,6 +113,11 @@ std::string ScenarioLanguage::PodGroup(const Words& words) {
     const auto [key, value] = Split(words[i]);
     if (key == "ns") object["metadata"]["namespace"] = value;
     if (words[i] == "x") object["apiVersion"] = "scheduling.x-k8s.io/v1alpha1";
+    if (words[i] == "kai") object["apiVersion"] = "scheduling.run.ai/v2alpha2";
+    if (key == "subgroup") object["spec"]["subGroups"].push_back(Subgroup(value));
+    if (key == "required") object["metadata"]["annotations"][keys::kRequiredTopology] = value;
+    if (key == "preferred") object["metadata"]["annotations"][keys::kPreferredTopology] = value;
+    if (key == "spread") object["metadata"]["annotations"][keys::kSpreadTopology] = value;
     if (key == "min") object["spec"]["minMember"] = std::stoi(value);
     if (key == "timeout") object["spec"]["scheduleTimeoutSeconds"] = std::stoi(value);
     if (absl::StartsWith(key, "res:")) object["spec"]["minResources"][Prefixed("res:", key)] = value;
@@ -128,6 +148,8 @@ std::string ScenarioLanguage::Pod(const Words& words) {
     if (IsResource(key)) requests[ResourceName(key)] = value;
     if (key == "ns") meta["namespace"] = value;
     if (key == "gang") meta["labels"]["pod-group.scheduling.sigs.k8s.io"] = value;
+    if (key == "kai") meta["annotations"][keys::kKaiPodGroup] = value;
+    if (key == "subgroup") meta["labels"][keys::kKaiSubgroup] = value;
     if (key == "priority") spec["priority"] = std::stoi(value);
     if (key == "node") spec["nodeName"] = value;
     if (key == "nominated") object["status"]["nominatedNodeName"] = value;

@@ -2,8 +2,11 @@
 //
 //   node NAME RES=QTY... [label:K=V] [taint:K=V:Effect] [cordoned]   announce a node (pods=110 unless given)
 //   remove-node NAME
-//   podgroup NAME [ns=NAMESPACE] [x] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
-//   pod NAME [ns=NAMESPACE] [gang=G] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate] [other-gate] [deleting]
+//   podgroup NAME [ns=NAMESPACE] [x|kai] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
+//            [required=LABEL] [preferred=LABEL] [spread=LABEL]
+//            [subgroup=NAME[:min=N][:groups=N][:parent=NAME][:required=LABEL][:preferred=LABEL]]
+//   pod NAME [ns=NAMESPACE] [gang=G] [kai=G] [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate]
+//   [other-gate] [deleting]
 //            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]
 //            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity]
 //            [tolerate:K=V:Effect]

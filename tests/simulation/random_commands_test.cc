@@ -27,6 +27,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   const int only = FromEnv("MUSTER_SEED", 0);
   const int steps = FromEnv("MUSTER_STEPS", kSteps);
   int64_t commits = 0;
+  int64_t in_domains = 0;
   int64_t groups = 0;
   int64_t rolled_back = 0;
   int64_t confirmed = 0;
@@ -43,12 +44,14 @@ TEST(RandomCommands, KeepEveryInvariant) {
       }
     }
     commits += world.commits();
+    in_domains += world.in_domains();
     groups += world.groups_started();
     confirmed += world.confirmed();
     restarts += world.restarts();
     rolled_back += world.rounds_without_plan();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
+  EXPECT_GT(in_domains, only > 0 ? -1 : steps / 100) << "hardly any gang was ever bound to a domain";
   EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
   EXPECT_GT(restarts, only > 0 ? -1 : steps / 1000) << "hardly any restart";

@@ -78,6 +78,7 @@ MachineSettings RandomWorld::Settings() {
   MachineSettings settings;
   settings.max_holds = 24;
   settings.gang.wait_time_ms = 20'000;
+  settings.topology_levels = {"zone", "rack"};
   return settings;
 }
 
@@ -86,6 +87,7 @@ NodeDescription RandomWorld::RandomNode(int i) {
   node.name = NodeName(i);
   node.unschedulable = Roll(10) == 0;
   node.labels = {{"zone", absl::StrCat("z", Roll(2))}};
+  if (Roll(6) > 0) node.labels["rack"] = absl::StrCat("r", Roll(2));
   if (Roll(8) == 0) node.taints.push_back({"dedicated", "x", TaintEffect::kNoSchedule});
   node.allocatable = {
       {"cpu", 1000 * (1 + Roll(8))}, {"memory", 1 << 30}, {"pods", 3 + Roll(8)}, {"nvidia.com/gpu", Roll(5)}};
@@ -115,9 +117,11 @@ void RandomWorld::AddPod() {
     if (gang == 4) pod.gang.declaration.on_timeout = OnTimeout::kRequeue;
     if (gang == 3) pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
     if (gang == 2) pod.gang.declaration.match_policy = static_cast<MatchPolicy>(Roll(4));
+    if (gang == 1) pod.gang.declaration.topology = TopologyRule{"rack", "", ""};
   } else if (gang < 8) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.dialect = GangDialect::kPodGroupSigs;
+    if (Roll(10) > 0) pod.gang.subgroup = absl::StrCat("s", Roll(3));
   }
   if (gang == 0) pod.scheduler_name = "mine";
   if (gang == 8 && Roll(3) == 0) {  // an ordinary gang in a group of submitted ones
@@ -197,6 +201,7 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       if (!pod->node_name.empty() && Roll(4) == 0) pod->node_name = NodeName(Roll(7));  // reported otherwise before
       break;
     case 12:
+      if (Roll(4) == 0) pod->gang.subgroup = absl::StrCat("s", Roll(4));
       if (Roll(4) == 0) pod->invalid = pod->invalid.empty() ? "requests: cpu: cannot be read" : "";
       break;
     default:
@@ -204,6 +209,33 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       break;
   }
 }
+
+// Subgroups "s0" to "s2", two of them below a third at times, and the domains that they go into.
+void RandomWorld::AddShape(GangDeclaration* said) {
+  const auto some_rule = [this]() -> TopologyRule {
+    switch (Roll(6)) {
+      case 0:
+        return {"rack", "", ""};
+      case 1:
+        return {"zone", "rack", ""};
+      case 2:
+        return {"", "rack", ""};
+      case 3:
+        return {"", "", "zone"};
+      default:
+        return {};
+    }
+  };
+  if (Roll(2) == 0) said->topology = some_rule();
+  if (Roll(2) == 0) return;
+  const bool deep = Roll(3) == 0;
+  if (deep) said->subgroups.push_back({"top", "", 1 + Roll(2), {}, some_rule()});
+  for (int i = 0; i < 3; ++i) {
+    said->subgroups.push_back({absl::StrCat("s", i), deep && i < 2 ? "top" : "", 1 + Roll(2), {}, some_rule()});
+  }
+  said->min_member = 1 + Roll(Roll(8) == 0 ? 4 : 2);  // too many of them, now and then
+}
+
 void RandomWorld::ChangeGangObject() {
   GangObject object;
   object.name_space = "d";
@@ -213,6 +245,7 @@ void RandomWorld::ChangeGangObject() {
   if (Roll(2) == 0) object.declaration.wait_time_ms = 5'000;
   if (object.name != "g7" && Roll(20) != 0) object.declaration.groups = {"d/g5", "d/g6"};
   if (Roll(30) == 0) object.declaration.groups = {"d/g6", "d/g7"};
+  AddShape(&object.declaration);
   if (Roll(10) == 0) {
     objects_.erase(object.name);
     Apply(RemoveGangObject{object.dialect, "d", object.name});

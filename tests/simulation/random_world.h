@@ -45,6 +45,8 @@ class RandomWorld {
   [[nodiscard]] int restarts() const { return restarts_; }
   [[nodiscard]] int rounds_without_plan() const { return rounds_without_plan_; }
   [[nodiscard]] int groups_started() const { return groups_started_; }
+  // Bindings of gangs that require a domain.
+  [[nodiscard]] int64_t in_domains() const { return in_domains_; }
   [[nodiscard]] int commits() const { return commits_; }
   [[nodiscard]] int confirmed() const { return confirmed_; }
 
@@ -111,6 +113,9 @@ class RandomWorld {
 
   Outcome Apply(const Command& command);
   // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
+  [[nodiscard]] static bool Whole(const Gang& gang, const std::vector<MemberState>& states);
+  void CheckDomains(const Outcome& outcome);
+  void AddShape(GangDeclaration* said);
   void CheckWholeGang(const std::string& uid);
   void NoteWholeGangs();
   // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
@@ -125,6 +130,7 @@ class RandomWorld {
   int next_submission_ = 0;
   int64_t facts_version_ = 0;
   int confirmed_ = 0;
+  int64_t in_domains_ = 0;
   int commits_ = 0;
   int groups_started_ = 0;
   int rounds_without_plan_ = 0;

@@ -115,6 +115,7 @@ void RandomWorld::SubmitSome() {
   submit.declaration.min_member = 1 + Roll(4);
   if (Roll(3) == 0) submit.declaration.groups = {"d/w0", "d/w1"};
   submit.ttl_ms = 500 + Roll(20'000);
+  if (Roll(3) == 0) submit.declaration.topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
   for (int i = 0; i < *submit.declaration.min_member + Roll(2); ++i) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.uid = absl::StrCat("u", next_uid_++);

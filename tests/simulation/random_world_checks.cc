@@ -89,7 +89,8 @@ std::string RandomWorld::FactsDiffer() const {
         const Pod* its = other.FindPod(pod->facts.uid);
         if (its == nullptr || its->facts.node_name != pod->facts.node_name || its->submitted != pod->submitted ||
             its->facts.shape.Key() != pod->facts.shape.Key() || its->facts.priority != pod->facts.priority ||
-            its->facts.phase != pod->facts.phase || !(its->facts.gang.declaration == pod->facts.gang.declaration)) {
+            its->facts.phase != pod->facts.phase || its->facts.gang.subgroup != pod->facts.gang.subgroup ||
+            !(its->facts.gang.declaration == pod->facts.gang.declaration)) {
           differs = absl::StrCat("pod ", pod->facts.uid, " is lost, or another");
         }
       }
@@ -153,11 +154,62 @@ Outcome RandomWorld::Apply(const Command& command) {
       if (pods_.count(evict->pod.uid) > 0) evictions_.insert(evict->pod.uid);
     }
   }
+  CheckDomains(outcome);
   NoteWholeGangs();
   CheckWholeGroups();
   if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
     violation_ = std::string(ok.message());
   return outcome;
+}
+
+// Those who succeeded count too. Subgroups are counted by the names that pods give.
+bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states) {
+  std::map<std::string, int32_t> there;  // members of a leaf, or satisfied children
+  int32_t all = 0;
+  const auto count = [&](MemberState state) {
+    for (const Pod* pod : gang.in(state)) {
+      ++all;
+      ++there[pod->facts.gang.subgroup];
+    }
+  };
+  for (const MemberState state : states) count(state);
+  count(MemberState::kSucceeded);
+  const std::vector<Subgroup>& nodes = gang.rules.tree.nodes;
+  if (nodes.empty()) return all >= gang.rules.min_member;
+  int32_t top = 0;
+  std::map<std::string, int32_t> children;
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const int32_t has = nodes[i].leaf >= 0 ? there[nodes[i].name] : children[nodes[i].name];
+    if (has < nodes[i].minimum) continue;
+    if (nodes[i].parent < 0) {
+      ++top;
+    } else {
+      ++children[nodes[static_cast<size_t>(nodes[i].parent)].name];
+    }
+  }
+  return top >= gang.rules.tree.minimum;
+}
+
+// P-4: who starts together starts in the domain that the gang requires.
+void RandomWorld::CheckDomains(const Outcome& outcome) {
+  if (!machine_->sources().complete()) return;           // what was begun before a restart goes on where it was
+  std::map<std::string, std::set<std::string>> domains;  // by gang
+  for (const Effect& effect : outcome.effects) {
+    const auto* bind = std::get_if<BindPod>(&effect);
+    const Pod* pod = bind == nullptr ? nullptr : machine_->FindPod(bind->pod.uid);
+    if (pod == nullptr || pod->gang == nullptr || machine_->bindings().Of(*pod).attempts > 1) continue;
+    const std::string& key = pod->gang->rules.topology.required;
+    if (key.empty()) continue;
+    const Labels& labels = machine_->cluster().node(machine_->cluster().FindNode(bind->node)).facts.labels;
+    const auto label = labels.find(key);
+    const std::string value = label == labels.end() ? "(none)" : label->second;
+    std::set<std::string>& of_gang = domains[pod->gang->key];
+    of_gang.insert(key == "zone" ? value : absl::StrCat(labels.at("zone"), "/", value));
+    ++in_domains_;
+    if (of_gang.size() > 1 || value == "(none)") {
+      violation_ = absl::StrCat("P-4: gang ", pod->gang->key, " is bound outside one domain of ", key);
+    }
+  }
 }
 
 void RandomWorld::CheckWholeGang(const std::string& uid) {
@@ -166,12 +218,12 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
   if (machine_->bindings().Of(*pod).attempts > 1)
     return;  // decided earlier, sent again; its gang's minimum may have grown since
   const Gang& gang = *pod->gang;
-  const bool whole = gang.active() + gang.count(MemberState::kSucceeded) >= gang.rules.min_member;
+  const bool whole = Whole(gang, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
   if (!whole && started_.count(gang.key) == 0 && whole_.count(gang.key) == 0 && violation_.empty()) {
     violation_ = absl::StrCat("K-13: pod ", uid, " is bound alone although its gang ", gang.key,
                               ", which was never whole, has ", gang.active(), " of ", gang.rules.min_member);
   }
-  if (!gang.kept.satisfied && gang.active() + gang.count(MemberState::kSucceeded) < gang.rules.min_member) {
+  if (!gang.kept.satisfied && !whole) {
     violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
                               gang.rules.min_member);
   }
@@ -179,16 +231,14 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
 
 void RandomWorld::NoteWholeGangs() {
   machine_->ForEachGang([this](const Gang& gang) {
-    const int32_t over = gang.count(MemberState::kSucceeded);
     const bool idle = gang.active() == 0 && gang.count(MemberState::kWaiting) == 0;
     if (idle && machine_->plans().Of(gang) == nullptr && machine_->sources().complete()) {
       started_.erase(gang.key);
       whole_.erase(gang.key);
     }
     if (gang.rules.min_member < 0 || gang.active() == 0) return;
-    if (gang.active() + over >= gang.rules.min_member) started_.insert(gang.key);
-    const int32_t bound = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
-    if (bound + over >= gang.rules.min_member) whole_.insert(gang.key);
+    if (Whole(gang, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning})) started_.insert(gang.key);
+    if (Whole(gang, {MemberState::kBound, MemberState::kRunning})) whole_.insert(gang.key);
   });
 }
 
@@ -205,8 +255,8 @@ void RandomWorld::CheckWholeGroups() {
     }
     for (const std::string& id : gang.rules.group) {
       const Gang* mate = machine_->FindGang(id);
-      const int32_t placed = mate->active() + mate->count(MemberState::kSucceeded);
-      if (mate->kept.satisfied || placed >= mate->rules.min_member) continue;
+      const bool placed = Whole(*mate, {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning});
+      if (mate->kept.satisfied || placed) continue;
       violation_ = absl::StrCat("gang ", gang.key, " is satisfied although gang ", id, " of its group is not");
     }
     if (!gang.rules.group.empty()) ++groups_started_;

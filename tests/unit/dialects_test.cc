@@ -53,14 +53,72 @@ TEST(Dialects, KeysThatNobodyActsOn) {
   };
   EXPECT_TRUE(ignored({}, {{"app", "x"}}).empty());
   for (const char* key :
-       {"pod-group-name", "kai.scheduler/subgroup-name", "yunikorn.apache.org/task-group-name",
-        "yunikorn.apache.org/task-groups", "scheduling.k8s.io/group-name",
-        "gang.scheduling.koordinator.sh/min-available", "pod-group.scheduling.sigs.k8s.io/min-available"}) {
+       {"kai.scheduler/subgroup-name", "yunikorn.apache.org/task-group-name", "yunikorn.apache.org/task-groups",
+        "scheduling.k8s.io/group-name", "gang.scheduling.koordinator.sh/min-available",
+        "pod-group.scheduling.sigs.k8s.io/min-available"}) {
     ASSERT_EQ(ignored({{key, "3"}}, {}).size(), 1U) << key;
     EXPECT_EQ(ignored({{key, "3"}}, {})[0].rfind(key, 0), 0U) << key;
     EXPECT_EQ(ignored({}, {{key, "3"}}).size(), 1U) << key;
   }
   EXPECT_TRUE(ignored({{"gang.scheduling.koordinator.sh/name", "g"}, {"pod-group-name", "g"}}, {}).empty());
+}
+
+// D-4: KAI's PodGroup and its pods.
+TEST(Dialects, Kai) {
+  const GangMembership pod =
+      ParseMembership({{"pod-group-name", "g"}}, {{"kai.scheduler/subgroup-name", "decode"}}, "");
+  EXPECT_EQ(pod.name, "g");
+  EXPECT_EQ(pod.dialect, GangDialect::kKai);
+  EXPECT_EQ(pod.subgroup, "decode");
+  EXPECT_FALSE(pod.declares_gang());
+  EXPECT_EQ(
+      ParseMembership({{"gang.scheduling.koordinator.sh/name", "g"}, {"pod-group-name", "h"}}, {}, "").problem.code,
+      ReasonCode::kConflict);
+  const auto group = ParsePodGroup(Parse(R"({"metadata":{"name":"g","namespace":"ns"},"spec":{"minMember":1,
+      "queue":"team","topologyConstraint":{"topology":"t","requiredTopologyLevel":"example.com/block"},
+      "subGroups":[{"name":"decode","minSubGroup":1},
+                   {"name":"d0","parent":"decode","minMember":2,"topologyConstraint":{"preferredTopologyLevel":"rack"}},
+                   {"name":"prefill"}]}})"),
+                                   GangDialect::kKai);
+  ASSERT_TRUE(group.ok()) << group.status();
+  const GangDeclaration& said = group->declaration;
+  EXPECT_EQ(said.min_member, 1);
+  EXPECT_EQ(said.queue, "team");
+  ASSERT_EQ(said.warnings.size(), 1U) << "there are no queues yet";
+  EXPECT_EQ(said.topology, (TopologyRule{"example.com/block", "", ""}));
+  ASSERT_EQ(said.subgroups.size(), 3U);
+  EXPECT_EQ(said.subgroups[0], (SubgroupDeclaration{"decode", "", std::nullopt, 1, {}}));
+  EXPECT_EQ(said.subgroups[1], (SubgroupDeclaration{"d0", "decode", 2, std::nullopt, {"", "rack", ""}}));
+  EXPECT_EQ(said.subgroups[2], (SubgroupDeclaration{"prefill", "", std::nullopt, std::nullopt, {}}));
+  const GangRules rules = ResolveRules(nullptr, &said, GangDialect::kKai, {});
+  EXPECT_EQ(rules.min_member, 1) << "one of the two at the top: prefill, of one member";
+  EXPECT_EQ(rules.tree.leaves, 2);
+  EXPECT_TRUE(rules.domains);
+  EXPECT_EQ(rules.on_timeout, OnTimeout::kRequeue);
+}
+
+// P-4: where a gang goes, by whoever's key; ours first.
+TEST(Dialects, TopologyKeys) {
+  const auto rule = [](const Labels& annotations) {
+    Labels all = annotations;
+    all.emplace("gang.scheduling.koordinator.sh/name", "g");
+    return ParseMembership(all, {}, "").declaration.topology.value_or(TopologyRule());
+  };
+  EXPECT_EQ(rule({{"muster.dev/required-topology", "rack"}}), (TopologyRule{"rack", "", ""}));
+  EXPECT_EQ(rule({{"muster.dev/spread-topology", "zone"}}), (TopologyRule{"", "", "zone"}));
+  EXPECT_EQ(rule({{"kueue.x-k8s.io/podset-required-topology", "example.com/block"},
+                  {"kueue.x-k8s.io/podset-preferred-topology", "rack"}}),
+            (TopologyRule{"example.com/block", "rack", ""}));
+  EXPECT_EQ(
+      rule({{"kai.scheduler/topology-required-placement", "a"}, {"kai.scheduler/topology-preferred-placement", "b"}}),
+      (TopologyRule{"a", "b", ""}));
+  EXPECT_EQ(rule({{"muster.dev/required-topology", "rack"}, {"kueue.x-k8s.io/podset-required-topology", "block"}}),
+            (TopologyRule{"rack", "", ""}));
+  EXPECT_TRUE(rule({{"muster.dev/required-topology", "no label/at all"}}).none());
+  EXPECT_FALSE(IsLabelKey(""));
+  EXPECT_FALSE(IsLabelKey("a/b/c"));
+  EXPECT_FALSE(IsLabelKey("/rack"));
+  EXPECT_TRUE(IsLabelKey("topology.kubernetes.io/zone"));
 }
 
 // SPEC D-12: integers and lists where strings are due.

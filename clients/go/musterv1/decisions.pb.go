@@ -1050,12 +1050,14 @@ func (*PostBindResponse) Descriptor() ([]byte, []int) {
 // Equal members of a gang, named <name>-0, <name>-1, ...
 type MemberSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Empty: the gang's name.
+	// Empty: the gang's name, with the subgroup's.
 	Name  string    `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Count int32     `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
 	Shape *PodShape `protobuf:"bytes,3,opt,name=shape,proto3" json:"shape,omitempty"`
 	// Higher first: a driver before its executors.
-	Priority      int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
+	// Of the gang's subgroups, the one they are in (SPEC P-5).
+	Subgroup      string `protobuf:"bytes,5,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1116,6 +1118,13 @@ func (x *MemberSet) GetPriority() int32 {
 		return x.Priority
 	}
 	return 0
+}
+
+func (x *MemberSet) GetSubgroup() string {
+	if x != nil {
+		return x.Subgroup
+	}
+	return ""
 }
 
 type SubmitGangRequest struct {
@@ -2246,12 +2255,13 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x17\n" +
 	"\apod_uid\x18\x02 \x01(\tR\x06podUid\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"\x12\n" +
-	"\x10PostBindResponse\"|\n" +
+	"\x10PostBindResponse\"\x98\x01\n" +
 	"\tMemberSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12)\n" +
 	"\x05shape\x18\x03 \x01(\v2\x13.muster.v1.PodShapeR\x05shape\x12\x1a\n" +
-	"\bpriority\x18\x04 \x01(\x05R\bpriority\"\xe9\x01\n" +
+	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x1a\n" +
+	"\bsubgroup\x18\x05 \x01(\tR\bsubgroup\"\xe9\x01\n" +
 	"\x11SubmitGangRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12'\n" +

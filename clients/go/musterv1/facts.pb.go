@@ -511,8 +511,10 @@ type PodFacts struct {
 	// Empty: it has no node.
 	NodeName string `protobuf:"bytes,10,opt,name=node_name,json=nodeName,proto3" json:"node_name,omitempty"`
 	// Pending (default), Running, Succeeded or Failed.
-	Phase         string `protobuf:"bytes,11,opt,name=phase,proto3" json:"phase,omitempty"`
-	Deleting      bool   `protobuf:"varint,12,opt,name=deleting,proto3" json:"deleting,omitempty"`
+	Phase    string `protobuf:"bytes,11,opt,name=phase,proto3" json:"phase,omitempty"`
+	Deleting bool   `protobuf:"varint,12,opt,name=deleting,proto3" json:"deleting,omitempty"`
+	// Of the gang's subgroups, the one it is in (SPEC P-5).
+	Subgroup      string `protobuf:"bytes,13,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -629,6 +631,13 @@ func (x *PodFacts) GetDeleting() bool {
 		return x.Deleting
 	}
 	return false
+}
+
+func (x *PodFacts) GetSubgroup() string {
+	if x != nil {
+		return x.Subgroup
+	}
+	return ""
 }
 
 // A part of a snapshot. `source` and `version` are those of the first part.
@@ -996,7 +1005,7 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\bHostPort\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\x05R\x04port\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\x17\n" +
-	"\ahost_ip\x18\x03 \x01(\tR\x06hostIp\"\xfe\x02\n" +
+	"\ahost_ip\x18\x03 \x01(\tR\x06hostIp\"\x9a\x03\n" +
 	"\bPodFacts\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1010,7 +1019,8 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\tnode_name\x18\n" +
 	" \x01(\tR\bnodeName\x12\x14\n" +
 	"\x05phase\x18\v \x01(\tR\x05phase\x12\x1a\n" +
-	"\bdeleting\x18\f \x01(\bR\bdeleting\"\xc7\x01\n" +
+	"\bdeleting\x18\f \x01(\bR\bdeleting\x12\x1a\n" +
+	"\bsubgroup\x18\r \x01(\tR\bsubgroup\"\xc7\x01\n" +
 	"\fSnapshotPart\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12*\n" +

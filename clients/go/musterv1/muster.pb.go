@@ -199,7 +199,10 @@ type GangRules struct {
 	OnMemberFailure string            `protobuf:"bytes,8,opt,name=on_member_failure,json=onMemberFailure,proto3" json:"on_member_failure,omitempty"`
 	MinResources    map[string]string `protobuf:"bytes,9,rep,name=min_resources,json=minResources,proto3" json:"min_resources,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// "namespace/name" of every gang that starts together with this one, itself included (SPEC D-10); empty: it stands alone.
-	Group         []string `protobuf:"bytes,10,rep,name=group,proto3" json:"group,omitempty"`
+	Group    []string  `protobuf:"bytes,10,rep,name=group,proto3" json:"group,omitempty"`
+	Topology *Topology `protobuf:"bytes,11,opt,name=topology,proto3" json:"topology,omitempty"`
+	// Parents before their children.
+	Subgroups     []*Subgroup `protobuf:"bytes,12,rep,name=subgroups,proto3" json:"subgroups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -304,6 +307,124 @@ func (x *GangRules) GetGroup() []string {
 	return nil
 }
 
+func (x *GangRules) GetTopology() *Topology {
+	if x != nil {
+		return x.Topology
+	}
+	return nil
+}
+
+func (x *GangRules) GetSubgroups() []*Subgroup {
+	if x != nil {
+		return x.Subgroups
+	}
+	return nil
+}
+
+// How a subgroup stands (SPEC P-5).
+type Subgroup struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Parent string                 `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Of members, or, with children, of children.
+	Minimum int32 `protobuf:"varint,3,opt,name=minimum,proto3" json:"minimum,omitempty"`
+	// It has no children: pods name it.
+	Leaf     bool      `protobuf:"varint,4,opt,name=leaf,proto3" json:"leaf,omitempty"`
+	Topology *Topology `protobuf:"bytes,5,opt,name=topology,proto3" json:"topology,omitempty"`
+	// Of a leaf: members that have no node, that wait at the barrier, that have a node.
+	Pending       int32 `protobuf:"varint,6,opt,name=pending,proto3" json:"pending,omitempty"`
+	Waiting       int32 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Placed        int32 `protobuf:"varint,8,opt,name=placed,proto3" json:"placed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Subgroup) Reset() {
+	*x = Subgroup{}
+	mi := &file_muster_v1_muster_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Subgroup) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Subgroup) ProtoMessage() {}
+
+func (x *Subgroup) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Subgroup.ProtoReflect.Descriptor instead.
+func (*Subgroup) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Subgroup) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Subgroup) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Subgroup) GetMinimum() int32 {
+	if x != nil {
+		return x.Minimum
+	}
+	return 0
+}
+
+func (x *Subgroup) GetLeaf() bool {
+	if x != nil {
+		return x.Leaf
+	}
+	return false
+}
+
+func (x *Subgroup) GetTopology() *Topology {
+	if x != nil {
+		return x.Topology
+	}
+	return nil
+}
+
+func (x *Subgroup) GetPending() int32 {
+	if x != nil {
+		return x.Pending
+	}
+	return 0
+}
+
+func (x *Subgroup) GetWaiting() int32 {
+	if x != nil {
+		return x.Waiting
+	}
+	return 0
+}
+
+func (x *Subgroup) GetPlaced() int32 {
+	if x != nil {
+		return x.Placed
+	}
+	return 0
+}
+
 // Counts of members, each the size of a set.
 type GangCounts struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -323,7 +444,7 @@ type GangCounts struct {
 
 func (x *GangCounts) Reset() {
 	*x = GangCounts{}
-	mi := &file_muster_v1_muster_proto_msgTypes[2]
+	mi := &file_muster_v1_muster_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -335,7 +456,7 @@ func (x *GangCounts) String() string {
 func (*GangCounts) ProtoMessage() {}
 
 func (x *GangCounts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[2]
+	mi := &file_muster_v1_muster_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -348,7 +469,7 @@ func (x *GangCounts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangCounts.ProtoReflect.Descriptor instead.
 func (*GangCounts) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{2}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *GangCounts) GetChildren() int32 {
@@ -429,7 +550,7 @@ type Reason struct {
 
 func (x *Reason) Reset() {
 	*x = Reason{}
-	mi := &file_muster_v1_muster_proto_msgTypes[3]
+	mi := &file_muster_v1_muster_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -441,7 +562,7 @@ func (x *Reason) String() string {
 func (*Reason) ProtoMessage() {}
 
 func (x *Reason) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[3]
+	mi := &file_muster_v1_muster_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -454,7 +575,7 @@ func (x *Reason) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reason.ProtoReflect.Descriptor instead.
 func (*Reason) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{3}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Reason) GetCode() string {
@@ -492,17 +613,19 @@ type Member struct {
 	// Pending, Waiting, Binding, Bound, Running, Succeeded, Failed or Leaving.
 	State string `protobuf:"bytes,3,opt,name=state,proto3" json:"state,omitempty"`
 	// Where the pod is, or where its place is reserved.
-	Node          string   `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
-	Priority      int32    `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
-	Reason        *Reason  `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
-	Binding       *Binding `protobuf:"bytes,7,opt,name=binding,proto3" json:"binding,omitempty"`
+	Node     string   `protobuf:"bytes,4,opt,name=node,proto3" json:"node,omitempty"`
+	Priority int32    `protobuf:"varint,5,opt,name=priority,proto3" json:"priority,omitempty"`
+	Reason   *Reason  `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	Binding  *Binding `protobuf:"bytes,7,opt,name=binding,proto3" json:"binding,omitempty"`
+	// Empty: it names none.
+	Subgroup      string `protobuf:"bytes,8,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Member) Reset() {
 	*x = Member{}
-	mi := &file_muster_v1_muster_proto_msgTypes[4]
+	mi := &file_muster_v1_muster_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -514,7 +637,7 @@ func (x *Member) String() string {
 func (*Member) ProtoMessage() {}
 
 func (x *Member) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[4]
+	mi := &file_muster_v1_muster_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -527,7 +650,7 @@ func (x *Member) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Member.ProtoReflect.Descriptor instead.
 func (*Member) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{4}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Member) GetUid() string {
@@ -579,6 +702,13 @@ func (x *Member) GetBinding() *Binding {
 	return nil
 }
 
+func (x *Member) GetSubgroup() string {
+	if x != nil {
+		return x.Subgroup
+	}
+	return ""
+}
+
 // What became of a pod's binding (SPEC G-14).
 type Binding struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -593,7 +723,7 @@ type Binding struct {
 
 func (x *Binding) Reset() {
 	*x = Binding{}
-	mi := &file_muster_v1_muster_proto_msgTypes[5]
+	mi := &file_muster_v1_muster_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -605,7 +735,7 @@ func (x *Binding) String() string {
 func (*Binding) ProtoMessage() {}
 
 func (x *Binding) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[5]
+	mi := &file_muster_v1_muster_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -618,7 +748,7 @@ func (x *Binding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Binding.ProtoReflect.Descriptor instead.
 func (*Binding) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{5}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Binding) GetPhase() string {
@@ -673,7 +803,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_muster_v1_muster_proto_msgTypes[6]
+	mi := &file_muster_v1_muster_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -685,7 +815,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[6]
+	mi := &file_muster_v1_muster_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -698,7 +828,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{6}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Node) GetName() string {
@@ -788,14 +918,18 @@ type GangSpec struct {
 	// Default: its highest member's.
 	Priority *int32 `protobuf:"varint,11,opt,name=priority,proto3,oneof" json:"priority,omitempty"`
 	// "namespace/name" of every gang that starts together with it, itself included (SPEC D-10).
-	Group         []string `protobuf:"bytes,12,rep,name=group,proto3" json:"group,omitempty"`
+	Group []string `protobuf:"bytes,12,rep,name=group,proto3" json:"group,omitempty"`
+	// A tree of subgroups (SPEC P-5). With subgroups min_member counts those at the top; 0: all of them.
+	Subgroups []*SubgroupSpec `protobuf:"bytes,13,rep,name=subgroups,proto3" json:"subgroups,omitempty"`
+	// Where all of the gang goes (SPEC P-4).
+	Topology      *Topology `protobuf:"bytes,14,opt,name=topology,proto3" json:"topology,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *GangSpec) Reset() {
 	*x = GangSpec{}
-	mi := &file_muster_v1_muster_proto_msgTypes[7]
+	mi := &file_muster_v1_muster_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -807,7 +941,7 @@ func (x *GangSpec) String() string {
 func (*GangSpec) ProtoMessage() {}
 
 func (x *GangSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[7]
+	mi := &file_muster_v1_muster_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -820,7 +954,7 @@ func (x *GangSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangSpec.ProtoReflect.Descriptor instead.
 func (*GangSpec) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{7}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *GangSpec) GetNamespace() string {
@@ -907,6 +1041,156 @@ func (x *GangSpec) GetGroup() []string {
 	return nil
 }
 
+func (x *GangSpec) GetSubgroups() []*SubgroupSpec {
+	if x != nil {
+		return x.Subgroups
+	}
+	return nil
+}
+
+func (x *GangSpec) GetTopology() *Topology {
+	if x != nil {
+		return x.Topology
+	}
+	return nil
+}
+
+// Where members go with regard to each other. A domain is all nodes with one value of a label, as a rack or a block; each
+// field is the key of a label. Empty: nothing is asked.
+type Topology struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All in one domain, or nothing starts.
+	Required string `protobuf:"bytes,1,opt,name=required,proto3" json:"required,omitempty"`
+	// In one domain if one holds them, else in as few as it takes.
+	Preferred string `protobuf:"bytes,2,opt,name=preferred,proto3" json:"preferred,omitempty"`
+	// As evenly over the domains as room allows.
+	Spread        string `protobuf:"bytes,3,opt,name=spread,proto3" json:"spread,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Topology) Reset() {
+	*x = Topology{}
+	mi := &file_muster_v1_muster_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Topology) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Topology) ProtoMessage() {}
+
+func (x *Topology) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Topology.ProtoReflect.Descriptor instead.
+func (*Topology) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Topology) GetRequired() string {
+	if x != nil {
+		return x.Required
+	}
+	return ""
+}
+
+func (x *Topology) GetPreferred() string {
+	if x != nil {
+		return x.Preferred
+	}
+	return ""
+}
+
+func (x *Topology) GetSpread() string {
+	if x != nil {
+		return x.Spread
+	}
+	return ""
+}
+
+// A named part of a gang.
+type SubgroupSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty: it is at the top.
+	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Of members, or, with children, of children that are satisfied. Absent: 1 member, or all children.
+	MinMember     *int32    `protobuf:"varint,3,opt,name=min_member,json=minMember,proto3,oneof" json:"min_member,omitempty"`
+	Topology      *Topology `protobuf:"bytes,4,opt,name=topology,proto3" json:"topology,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SubgroupSpec) Reset() {
+	*x = SubgroupSpec{}
+	mi := &file_muster_v1_muster_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SubgroupSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SubgroupSpec) ProtoMessage() {}
+
+func (x *SubgroupSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SubgroupSpec.ProtoReflect.Descriptor instead.
+func (*SubgroupSpec) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *SubgroupSpec) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *SubgroupSpec) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *SubgroupSpec) GetMinMember() int32 {
+	if x != nil && x.MinMember != nil {
+		return *x.MinMember
+	}
+	return 0
+}
+
+func (x *SubgroupSpec) GetTopology() *Topology {
+	if x != nil {
+		return x.Topology
+	}
+	return nil
+}
+
 type CreateGangRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -917,7 +1201,7 @@ type CreateGangRequest struct {
 
 func (x *CreateGangRequest) Reset() {
 	*x = CreateGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[8]
+	mi := &file_muster_v1_muster_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1213,7 @@ func (x *CreateGangRequest) String() string {
 func (*CreateGangRequest) ProtoMessage() {}
 
 func (x *CreateGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[8]
+	mi := &file_muster_v1_muster_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1226,7 @@ func (x *CreateGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGangRequest.ProtoReflect.Descriptor instead.
 func (*CreateGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{8}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *CreateGangRequest) GetRequestId() string {
@@ -969,7 +1253,7 @@ type UpdateGangRequest struct {
 
 func (x *UpdateGangRequest) Reset() {
 	*x = UpdateGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[9]
+	mi := &file_muster_v1_muster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1265,7 @@ func (x *UpdateGangRequest) String() string {
 func (*UpdateGangRequest) ProtoMessage() {}
 
 func (x *UpdateGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[9]
+	mi := &file_muster_v1_muster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1278,7 @@ func (x *UpdateGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateGangRequest.ProtoReflect.Descriptor instead.
 func (*UpdateGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{9}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateGangRequest) GetRequestId() string {
@@ -1022,7 +1306,7 @@ type DeleteGangRequest struct {
 
 func (x *DeleteGangRequest) Reset() {
 	*x = DeleteGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[10]
+	mi := &file_muster_v1_muster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1034,7 +1318,7 @@ func (x *DeleteGangRequest) String() string {
 func (*DeleteGangRequest) ProtoMessage() {}
 
 func (x *DeleteGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[10]
+	mi := &file_muster_v1_muster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1047,7 +1331,7 @@ func (x *DeleteGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGangRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{10}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DeleteGangRequest) GetRequestId() string {
@@ -1079,7 +1363,7 @@ type DeleteGangResponse struct {
 
 func (x *DeleteGangResponse) Reset() {
 	*x = DeleteGangResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[11]
+	mi := &file_muster_v1_muster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1091,7 +1375,7 @@ func (x *DeleteGangResponse) String() string {
 func (*DeleteGangResponse) ProtoMessage() {}
 
 func (x *DeleteGangResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[11]
+	mi := &file_muster_v1_muster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1104,7 +1388,7 @@ func (x *DeleteGangResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGangResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGangResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{14}
 }
 
 type GetGangRequest struct {
@@ -1117,7 +1401,7 @@ type GetGangRequest struct {
 
 func (x *GetGangRequest) Reset() {
 	*x = GetGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[12]
+	mi := &file_muster_v1_muster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1413,7 @@ func (x *GetGangRequest) String() string {
 func (*GetGangRequest) ProtoMessage() {}
 
 func (x *GetGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[12]
+	mi := &file_muster_v1_muster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1426,7 @@ func (x *GetGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGangRequest.ProtoReflect.Descriptor instead.
 func (*GetGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *GetGangRequest) GetNamespace() string {
@@ -1169,7 +1453,7 @@ type ListGangsRequest struct {
 
 func (x *ListGangsRequest) Reset() {
 	*x = ListGangsRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[13]
+	mi := &file_muster_v1_muster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1465,7 @@ func (x *ListGangsRequest) String() string {
 func (*ListGangsRequest) ProtoMessage() {}
 
 func (x *ListGangsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[13]
+	mi := &file_muster_v1_muster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1478,7 @@ func (x *ListGangsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGangsRequest.ProtoReflect.Descriptor instead.
 func (*ListGangsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{13}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ListGangsRequest) GetNamespace() string {
@@ -1213,7 +1497,7 @@ type ListGangsResponse struct {
 
 func (x *ListGangsResponse) Reset() {
 	*x = ListGangsResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[14]
+	mi := &file_muster_v1_muster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1225,7 +1509,7 @@ func (x *ListGangsResponse) String() string {
 func (*ListGangsResponse) ProtoMessage() {}
 
 func (x *ListGangsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[14]
+	mi := &file_muster_v1_muster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1238,7 +1522,7 @@ func (x *ListGangsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGangsResponse.ProtoReflect.Descriptor instead.
 func (*ListGangsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{14}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListGangsResponse) GetGangs() []*Gang {
@@ -1257,7 +1541,7 @@ type WatchGangsRequest struct {
 
 func (x *WatchGangsRequest) Reset() {
 	*x = WatchGangsRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[15]
+	mi := &file_muster_v1_muster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1269,7 +1553,7 @@ func (x *WatchGangsRequest) String() string {
 func (*WatchGangsRequest) ProtoMessage() {}
 
 func (x *WatchGangsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[15]
+	mi := &file_muster_v1_muster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1282,7 +1566,7 @@ func (x *WatchGangsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchGangsRequest.ProtoReflect.Descriptor instead.
 func (*WatchGangsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{15}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *WatchGangsRequest) GetNamespace() string {
@@ -1309,7 +1593,7 @@ type GangEvent struct {
 
 func (x *GangEvent) Reset() {
 	*x = GangEvent{}
-	mi := &file_muster_v1_muster_proto_msgTypes[16]
+	mi := &file_muster_v1_muster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1321,7 +1605,7 @@ func (x *GangEvent) String() string {
 func (*GangEvent) ProtoMessage() {}
 
 func (x *GangEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[16]
+	mi := &file_muster_v1_muster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1334,7 +1618,7 @@ func (x *GangEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangEvent.ProtoReflect.Descriptor instead.
 func (*GangEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{16}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *GangEvent) GetEvent() isGangEvent_Event {
@@ -1419,7 +1703,7 @@ type ExplainGangRequest struct {
 
 func (x *ExplainGangRequest) Reset() {
 	*x = ExplainGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[17]
+	mi := &file_muster_v1_muster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1431,7 +1715,7 @@ func (x *ExplainGangRequest) String() string {
 func (*ExplainGangRequest) ProtoMessage() {}
 
 func (x *ExplainGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[17]
+	mi := &file_muster_v1_muster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1444,7 +1728,7 @@ func (x *ExplainGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGangRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{17}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *ExplainGangRequest) GetNamespace() string {
@@ -1472,7 +1756,7 @@ type ExplainGangResponse struct {
 
 func (x *ExplainGangResponse) Reset() {
 	*x = ExplainGangResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[18]
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1484,7 +1768,7 @@ func (x *ExplainGangResponse) String() string {
 func (*ExplainGangResponse) ProtoMessage() {}
 
 func (x *ExplainGangResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[18]
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1497,7 +1781,7 @@ func (x *ExplainGangResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGangResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGangResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{18}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExplainGangResponse) GetText() string {
@@ -1527,7 +1811,7 @@ type ExplainPodRequest struct {
 
 func (x *ExplainPodRequest) Reset() {
 	*x = ExplainPodRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1539,7 +1823,7 @@ func (x *ExplainPodRequest) String() string {
 func (*ExplainPodRequest) ProtoMessage() {}
 
 func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1552,7 +1836,7 @@ func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainPodRequest.ProtoReflect.Descriptor instead.
 func (*ExplainPodRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{19}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExplainPodRequest) GetNamespace() string {
@@ -1591,7 +1875,7 @@ type ExplainPodResponse struct {
 
 func (x *ExplainPodResponse) Reset() {
 	*x = ExplainPodResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +1887,7 @@ func (x *ExplainPodResponse) String() string {
 func (*ExplainPodResponse) ProtoMessage() {}
 
 func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +1900,7 @@ func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainPodResponse.ProtoReflect.Descriptor instead.
 func (*ExplainPodResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{20}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExplainPodResponse) GetText() string {
@@ -1656,7 +1940,7 @@ type GetNodeRequest struct {
 
 func (x *GetNodeRequest) Reset() {
 	*x = GetNodeRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1952,7 @@ func (x *GetNodeRequest) String() string {
 func (*GetNodeRequest) ProtoMessage() {}
 
 func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1965,7 @@ func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *GetNodeRequest) GetName() string {
@@ -1699,7 +1983,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1711,7 +1995,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1724,7 +2008,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
 }
 
 type ListNodesResponse struct {
@@ -1736,7 +2020,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1748,7 +2032,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1761,7 +2045,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -1779,7 +2063,7 @@ type WatchNodesRequest struct {
 
 func (x *WatchNodesRequest) Reset() {
 	*x = WatchNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[24]
+	mi := &file_muster_v1_muster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1791,7 +2075,7 @@ func (x *WatchNodesRequest) String() string {
 func (*WatchNodesRequest) ProtoMessage() {}
 
 func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[24]
+	mi := &file_muster_v1_muster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1804,7 +2088,7 @@ func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchNodesRequest.ProtoReflect.Descriptor instead.
 func (*WatchNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{27}
 }
 
 type NodeEvent struct {
@@ -1822,7 +2106,7 @@ type NodeEvent struct {
 
 func (x *NodeEvent) Reset() {
 	*x = NodeEvent{}
-	mi := &file_muster_v1_muster_proto_msgTypes[25]
+	mi := &file_muster_v1_muster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1834,7 +2118,7 @@ func (x *NodeEvent) String() string {
 func (*NodeEvent) ProtoMessage() {}
 
 func (x *NodeEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[25]
+	mi := &file_muster_v1_muster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1847,7 +2131,7 @@ func (x *NodeEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeEvent.ProtoReflect.Descriptor instead.
 func (*NodeEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *NodeEvent) GetEvent() isNodeEvent_Event {
@@ -1941,7 +2225,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x0fcreated_unix_ms\x18\v \x01(\x03R\rcreatedUnixMs\x12)\n" +
 	"\x06reason\x18\f \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\x1a\n" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x12+\n" +
-	"\amembers\x18\x0e \x03(\v2\x11.muster.v1.MemberR\amembers\"\xab\x03\n" +
+	"\amembers\x18\x0e \x03(\v2\x11.muster.v1.MemberR\amembers\"\x8f\x04\n" +
 	"\tGangRules\x12\x1d\n" +
 	"\n" +
 	"min_member\x18\x01 \x01(\x05R\tminMember\x12!\n" +
@@ -1956,10 +2240,21 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x11on_member_failure\x18\b \x01(\tR\x0fonMemberFailure\x12K\n" +
 	"\rmin_resources\x18\t \x03(\v2&.muster.v1.GangRules.MinResourcesEntryR\fminResources\x12\x14\n" +
 	"\x05group\x18\n" +
-	" \x03(\tR\x05group\x1a?\n" +
+	" \x03(\tR\x05group\x12/\n" +
+	"\btopology\x18\v \x01(\v2\x13.muster.v1.TopologyR\btopology\x121\n" +
+	"\tsubgroups\x18\f \x03(\v2\x13.muster.v1.SubgroupR\tsubgroups\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf0\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +
+	"\bSubgroup\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x18\n" +
+	"\aminimum\x18\x03 \x01(\x05R\aminimum\x12\x12\n" +
+	"\x04leaf\x18\x04 \x01(\bR\x04leaf\x12/\n" +
+	"\btopology\x18\x05 \x01(\v2\x13.muster.v1.TopologyR\btopology\x12\x18\n" +
+	"\apending\x18\x06 \x01(\x05R\apending\x12\x18\n" +
+	"\awaiting\x18\a \x01(\x05R\awaiting\x12\x16\n" +
+	"\x06placed\x18\b \x01(\x05R\x06placed\"\xf0\x01\n" +
 	"\n" +
 	"GangCounts\x12\x1a\n" +
 	"\bchildren\x18\x01 \x01(\x05R\bchildren\x12\x18\n" +
@@ -1976,7 +2271,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\"\n" +
 	"\rsince_unix_ms\x18\x03 \x01(\x03R\vsinceUnixMs\x12\x1d\n" +
 	"\n" +
-	"would_help\x18\x04 \x01(\tR\twouldHelp\"\xcd\x01\n" +
+	"would_help\x18\x04 \x01(\tR\twouldHelp\"\xe9\x01\n" +
 	"\x06Member\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
@@ -1984,7 +2279,8 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x04node\x18\x04 \x01(\tR\x04node\x12\x1a\n" +
 	"\bpriority\x18\x05 \x01(\x05R\bpriority\x12)\n" +
 	"\x06reason\x18\x06 \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12,\n" +
-	"\abinding\x18\a \x01(\v2\x12.muster.v1.BindingR\abinding\"g\n" +
+	"\abinding\x18\a \x01(\v2\x12.muster.v1.BindingR\abinding\x12\x1a\n" +
+	"\bsubgroup\x18\b \x01(\tR\bsubgroup\"g\n" +
 	"\aBinding\x12\x14\n" +
 	"\x05phase\x18\x01 \x01(\tR\x05phase\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x16\n" +
@@ -2011,7 +2307,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tFreeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x89\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf1\x04\n" +
 	"\bGangSpec\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -2028,12 +2324,25 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\rmin_resources\x18\n" +
 	" \x03(\v2%.muster.v1.GangSpec.MinResourcesEntryR\fminResources\x12\x1f\n" +
 	"\bpriority\x18\v \x01(\x05H\x01R\bpriority\x88\x01\x01\x12\x14\n" +
-	"\x05group\x18\f \x03(\tR\x05group\x1a?\n" +
+	"\x05group\x18\f \x03(\tR\x05group\x125\n" +
+	"\tsubgroups\x18\r \x03(\v2\x17.muster.v1.SubgroupSpecR\tsubgroups\x12/\n" +
+	"\btopology\x18\x0e \x01(\v2\x13.muster.v1.TopologyR\btopology\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0f\n" +
 	"\r_total_numberB\v\n" +
-	"\t_priority\"[\n" +
+	"\t_priority\"\\\n" +
+	"\bTopology\x12\x1a\n" +
+	"\brequired\x18\x01 \x01(\tR\brequired\x12\x1c\n" +
+	"\tpreferred\x18\x02 \x01(\tR\tpreferred\x12\x16\n" +
+	"\x06spread\x18\x03 \x01(\tR\x06spread\"\x9e\x01\n" +
+	"\fSubgroupSpec\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\"\n" +
+	"\n" +
+	"min_member\x18\x03 \x01(\x05H\x00R\tminMember\x88\x01\x01\x12/\n" +
+	"\btopology\x18\x04 \x01(\v2\x13.muster.v1.TopologyR\btopologyB\r\n" +
+	"\v_min_member\"[\n" +
 	"\x11CreateGangRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12'\n" +
@@ -2122,90 +2431,99 @@ func file_muster_v1_muster_proto_rawDescGZIP() []byte {
 	return file_muster_v1_muster_proto_rawDescData
 }
 
-var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_muster_v1_muster_proto_goTypes = []any{
 	(*Gang)(nil),                // 0: muster.v1.Gang
 	(*GangRules)(nil),           // 1: muster.v1.GangRules
-	(*GangCounts)(nil),          // 2: muster.v1.GangCounts
-	(*Reason)(nil),              // 3: muster.v1.Reason
-	(*Member)(nil),              // 4: muster.v1.Member
-	(*Binding)(nil),             // 5: muster.v1.Binding
-	(*Node)(nil),                // 6: muster.v1.Node
-	(*GangSpec)(nil),            // 7: muster.v1.GangSpec
-	(*CreateGangRequest)(nil),   // 8: muster.v1.CreateGangRequest
-	(*UpdateGangRequest)(nil),   // 9: muster.v1.UpdateGangRequest
-	(*DeleteGangRequest)(nil),   // 10: muster.v1.DeleteGangRequest
-	(*DeleteGangResponse)(nil),  // 11: muster.v1.DeleteGangResponse
-	(*GetGangRequest)(nil),      // 12: muster.v1.GetGangRequest
-	(*ListGangsRequest)(nil),    // 13: muster.v1.ListGangsRequest
-	(*ListGangsResponse)(nil),   // 14: muster.v1.ListGangsResponse
-	(*WatchGangsRequest)(nil),   // 15: muster.v1.WatchGangsRequest
-	(*GangEvent)(nil),           // 16: muster.v1.GangEvent
-	(*ExplainGangRequest)(nil),  // 17: muster.v1.ExplainGangRequest
-	(*ExplainGangResponse)(nil), // 18: muster.v1.ExplainGangResponse
-	(*ExplainPodRequest)(nil),   // 19: muster.v1.ExplainPodRequest
-	(*ExplainPodResponse)(nil),  // 20: muster.v1.ExplainPodResponse
-	(*GetNodeRequest)(nil),      // 21: muster.v1.GetNodeRequest
-	(*ListNodesRequest)(nil),    // 22: muster.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),   // 23: muster.v1.ListNodesResponse
-	(*WatchNodesRequest)(nil),   // 24: muster.v1.WatchNodesRequest
-	(*NodeEvent)(nil),           // 25: muster.v1.NodeEvent
-	nil,                         // 26: muster.v1.GangRules.MinResourcesEntry
-	nil,                         // 27: muster.v1.Node.AllocatableEntry
-	nil,                         // 28: muster.v1.Node.UsedEntry
-	nil,                         // 29: muster.v1.Node.ReservedEntry
-	nil,                         // 30: muster.v1.Node.FreeEntry
-	nil,                         // 31: muster.v1.GangSpec.MinResourcesEntry
+	(*Subgroup)(nil),            // 2: muster.v1.Subgroup
+	(*GangCounts)(nil),          // 3: muster.v1.GangCounts
+	(*Reason)(nil),              // 4: muster.v1.Reason
+	(*Member)(nil),              // 5: muster.v1.Member
+	(*Binding)(nil),             // 6: muster.v1.Binding
+	(*Node)(nil),                // 7: muster.v1.Node
+	(*GangSpec)(nil),            // 8: muster.v1.GangSpec
+	(*Topology)(nil),            // 9: muster.v1.Topology
+	(*SubgroupSpec)(nil),        // 10: muster.v1.SubgroupSpec
+	(*CreateGangRequest)(nil),   // 11: muster.v1.CreateGangRequest
+	(*UpdateGangRequest)(nil),   // 12: muster.v1.UpdateGangRequest
+	(*DeleteGangRequest)(nil),   // 13: muster.v1.DeleteGangRequest
+	(*DeleteGangResponse)(nil),  // 14: muster.v1.DeleteGangResponse
+	(*GetGangRequest)(nil),      // 15: muster.v1.GetGangRequest
+	(*ListGangsRequest)(nil),    // 16: muster.v1.ListGangsRequest
+	(*ListGangsResponse)(nil),   // 17: muster.v1.ListGangsResponse
+	(*WatchGangsRequest)(nil),   // 18: muster.v1.WatchGangsRequest
+	(*GangEvent)(nil),           // 19: muster.v1.GangEvent
+	(*ExplainGangRequest)(nil),  // 20: muster.v1.ExplainGangRequest
+	(*ExplainGangResponse)(nil), // 21: muster.v1.ExplainGangResponse
+	(*ExplainPodRequest)(nil),   // 22: muster.v1.ExplainPodRequest
+	(*ExplainPodResponse)(nil),  // 23: muster.v1.ExplainPodResponse
+	(*GetNodeRequest)(nil),      // 24: muster.v1.GetNodeRequest
+	(*ListNodesRequest)(nil),    // 25: muster.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),   // 26: muster.v1.ListNodesResponse
+	(*WatchNodesRequest)(nil),   // 27: muster.v1.WatchNodesRequest
+	(*NodeEvent)(nil),           // 28: muster.v1.NodeEvent
+	nil,                         // 29: muster.v1.GangRules.MinResourcesEntry
+	nil,                         // 30: muster.v1.Node.AllocatableEntry
+	nil,                         // 31: muster.v1.Node.UsedEntry
+	nil,                         // 32: muster.v1.Node.ReservedEntry
+	nil,                         // 33: muster.v1.Node.FreeEntry
+	nil,                         // 34: muster.v1.GangSpec.MinResourcesEntry
 }
 var file_muster_v1_muster_proto_depIdxs = []int32{
 	1,  // 0: muster.v1.Gang.rules:type_name -> muster.v1.GangRules
-	2,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
-	3,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
-	4,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
-	26, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
-	3,  // 5: muster.v1.Member.reason:type_name -> muster.v1.Reason
-	5,  // 6: muster.v1.Member.binding:type_name -> muster.v1.Binding
-	27, // 7: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
-	28, // 8: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
-	29, // 9: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
-	30, // 10: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
-	31, // 11: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
-	7,  // 12: muster.v1.CreateGangRequest.gang:type_name -> muster.v1.GangSpec
-	7,  // 13: muster.v1.UpdateGangRequest.gang:type_name -> muster.v1.GangSpec
-	0,  // 14: muster.v1.ListGangsResponse.gangs:type_name -> muster.v1.Gang
-	0,  // 15: muster.v1.GangEvent.upserted:type_name -> muster.v1.Gang
-	0,  // 16: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
-	4,  // 17: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
-	0,  // 18: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
-	6,  // 19: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
-	6,  // 20: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
-	8,  // 21: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
-	9,  // 22: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
-	10, // 23: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
-	12, // 24: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
-	13, // 25: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
-	15, // 26: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
-	17, // 27: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
-	19, // 28: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
-	21, // 29: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
-	22, // 30: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
-	24, // 31: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
-	0,  // 32: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
-	0,  // 33: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
-	11, // 34: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
-	0,  // 35: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
-	14, // 36: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
-	16, // 37: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
-	18, // 38: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
-	20, // 39: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
-	6,  // 40: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
-	23, // 41: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
-	25, // 42: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
-	32, // [32:43] is the sub-list for method output_type
-	21, // [21:32] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	3,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
+	4,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
+	5,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
+	29, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
+	9,  // 5: muster.v1.GangRules.topology:type_name -> muster.v1.Topology
+	2,  // 6: muster.v1.GangRules.subgroups:type_name -> muster.v1.Subgroup
+	9,  // 7: muster.v1.Subgroup.topology:type_name -> muster.v1.Topology
+	4,  // 8: muster.v1.Member.reason:type_name -> muster.v1.Reason
+	6,  // 9: muster.v1.Member.binding:type_name -> muster.v1.Binding
+	30, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
+	31, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
+	32, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
+	33, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
+	34, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
+	10, // 15: muster.v1.GangSpec.subgroups:type_name -> muster.v1.SubgroupSpec
+	9,  // 16: muster.v1.GangSpec.topology:type_name -> muster.v1.Topology
+	9,  // 17: muster.v1.SubgroupSpec.topology:type_name -> muster.v1.Topology
+	8,  // 18: muster.v1.CreateGangRequest.gang:type_name -> muster.v1.GangSpec
+	8,  // 19: muster.v1.UpdateGangRequest.gang:type_name -> muster.v1.GangSpec
+	0,  // 20: muster.v1.ListGangsResponse.gangs:type_name -> muster.v1.Gang
+	0,  // 21: muster.v1.GangEvent.upserted:type_name -> muster.v1.Gang
+	0,  // 22: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
+	5,  // 23: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
+	0,  // 24: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
+	7,  // 25: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
+	7,  // 26: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
+	11, // 27: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
+	12, // 28: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
+	13, // 29: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
+	15, // 30: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
+	16, // 31: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
+	18, // 32: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
+	20, // 33: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
+	22, // 34: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
+	24, // 35: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
+	25, // 36: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
+	27, // 37: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
+	0,  // 38: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
+	0,  // 39: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
+	14, // 40: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
+	0,  // 41: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
+	17, // 42: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
+	19, // 43: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
+	21, // 44: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
+	23, // 45: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
+	7,  // 46: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
+	26, // 47: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
+	28, // 48: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
+	38, // [38:49] is the sub-list for method output_type
+	27, // [27:38] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_muster_proto_init() }
@@ -2213,14 +2531,15 @@ func file_muster_v1_muster_proto_init() {
 	if File_muster_v1_muster_proto != nil {
 		return
 	}
-	file_muster_v1_muster_proto_msgTypes[7].OneofWrappers = []any{}
-	file_muster_v1_muster_proto_msgTypes[16].OneofWrappers = []any{
+	file_muster_v1_muster_proto_msgTypes[8].OneofWrappers = []any{}
+	file_muster_v1_muster_proto_msgTypes[10].OneofWrappers = []any{}
+	file_muster_v1_muster_proto_msgTypes[19].OneofWrappers = []any{
 		(*GangEvent_Upserted)(nil),
 		(*GangEvent_Removed)(nil),
 		(*GangEvent_Synced)(nil),
 		(*GangEvent_Resync)(nil),
 	}
-	file_muster_v1_muster_proto_msgTypes[25].OneofWrappers = []any{
+	file_muster_v1_muster_proto_msgTypes[28].OneofWrappers = []any{
 		(*NodeEvent_Upserted)(nil),
 		(*NodeEvent_Removed)(nil),
 		(*NodeEvent_Synced)(nil),
@@ -2232,7 +2551,7 @@ func file_muster_v1_muster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_muster_proto_rawDesc), len(file_muster_v1_muster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -159,16 +159,18 @@ class PostBindResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class MemberSet(_message.Message):
-    __slots__ = ("name", "count", "shape", "priority")
+    __slots__ = ("name", "count", "shape", "priority", "subgroup")
     NAME_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    SUBGROUP_FIELD_NUMBER: _ClassVar[int]
     name: str
     count: int
     shape: _facts_pb2.PodShape
     priority: int
-    def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., shape: _Optional[_Union[_facts_pb2.PodShape, _Mapping]] = ..., priority: _Optional[int] = ...) -> None: ...
+    subgroup: str
+    def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., shape: _Optional[_Union[_facts_pb2.PodShape, _Mapping]] = ..., priority: _Optional[int] = ..., subgroup: _Optional[str] = ...) -> None: ...
 
 class SubmitGangRequest(_message.Message):
     __slots__ = ("request_id", "gang", "members", "pods", "manifests", "ttl_ms")

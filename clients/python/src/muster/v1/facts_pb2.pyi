@@ -113,7 +113,7 @@ class HostPort(_message.Message):
     def __init__(self, port: _Optional[int] = ..., protocol: _Optional[str] = ..., host_ip: _Optional[str] = ...) -> None: ...
 
 class PodFacts(_message.Message):
-    __slots__ = ("uid", "namespace", "name", "created_unix_ms", "priority", "scheduler_name", "shape", "gang", "declaration", "node_name", "phase", "deleting")
+    __slots__ = ("uid", "namespace", "name", "created_unix_ms", "priority", "scheduler_name", "shape", "gang", "declaration", "node_name", "phase", "deleting", "subgroup")
     UID_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -126,6 +126,7 @@ class PodFacts(_message.Message):
     NODE_NAME_FIELD_NUMBER: _ClassVar[int]
     PHASE_FIELD_NUMBER: _ClassVar[int]
     DELETING_FIELD_NUMBER: _ClassVar[int]
+    SUBGROUP_FIELD_NUMBER: _ClassVar[int]
     uid: str
     namespace: str
     name: str
@@ -138,7 +139,8 @@ class PodFacts(_message.Message):
     node_name: str
     phase: str
     deleting: bool
-    def __init__(self, uid: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., priority: _Optional[int] = ..., scheduler_name: _Optional[str] = ..., shape: _Optional[_Union[PodShape, _Mapping]] = ..., gang: _Optional[str] = ..., declaration: _Optional[_Union[_muster_pb2.GangSpec, _Mapping]] = ..., node_name: _Optional[str] = ..., phase: _Optional[str] = ..., deleting: bool = ...) -> None: ...
+    subgroup: str
+    def __init__(self, uid: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., priority: _Optional[int] = ..., scheduler_name: _Optional[str] = ..., shape: _Optional[_Union[PodShape, _Mapping]] = ..., gang: _Optional[str] = ..., declaration: _Optional[_Union[_muster_pb2.GangSpec, _Mapping]] = ..., node_name: _Optional[str] = ..., phase: _Optional[str] = ..., deleting: bool = ..., subgroup: _Optional[str] = ...) -> None: ...
 
 class SnapshotPart(_message.Message):
     __slots__ = ("source", "version", "nodes", "pods", "manifests", "last")

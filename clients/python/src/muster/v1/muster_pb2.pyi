@@ -38,7 +38,7 @@ class Gang(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., phase: _Optional[str] = ..., source: _Optional[str] = ..., rules: _Optional[_Union[GangRules, _Mapping]] = ..., counts: _Optional[_Union[GangCounts, _Mapping]] = ..., satisfied: bool = ..., timed_out: bool = ..., priority: _Optional[int] = ..., requeues: _Optional[int] = ..., created_unix_ms: _Optional[int] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ...) -> None: ...
 
 class GangRules(_message.Message):
-    __slots__ = ("min_member", "total_number", "wait_time_ms", "mode", "match_policy", "queue", "on_timeout", "on_member_failure", "min_resources", "group")
+    __slots__ = ("min_member", "total_number", "wait_time_ms", "mode", "match_policy", "queue", "on_timeout", "on_member_failure", "min_resources", "group", "topology", "subgroups")
     class MinResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -56,6 +56,8 @@ class GangRules(_message.Message):
     ON_MEMBER_FAILURE_FIELD_NUMBER: _ClassVar[int]
     MIN_RESOURCES_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    SUBGROUPS_FIELD_NUMBER: _ClassVar[int]
     min_member: int
     total_number: int
     wait_time_ms: int
@@ -66,7 +68,29 @@ class GangRules(_message.Message):
     on_member_failure: str
     min_resources: _containers.ScalarMap[str, str]
     group: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ...) -> None: ...
+    topology: Topology
+    subgroups: _containers.RepeatedCompositeFieldContainer[Subgroup]
+    def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ...) -> None: ...
+
+class Subgroup(_message.Message):
+    __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    LEAF_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    PENDING_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    PLACED_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    parent: str
+    minimum: int
+    leaf: bool
+    topology: Topology
+    pending: int
+    waiting: int
+    placed: int
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., minimum: _Optional[int] = ..., leaf: bool = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., pending: _Optional[int] = ..., waiting: _Optional[int] = ..., placed: _Optional[int] = ...) -> None: ...
 
 class GangCounts(_message.Message):
     __slots__ = ("children", "waiting", "binding", "bound", "running", "succeeded", "failed", "planned", "held")
@@ -103,7 +127,7 @@ class Reason(_message.Message):
     def __init__(self, code: _Optional[str] = ..., text: _Optional[str] = ..., since_unix_ms: _Optional[int] = ..., would_help: _Optional[str] = ...) -> None: ...
 
 class Member(_message.Message):
-    __slots__ = ("uid", "name", "state", "node", "priority", "reason", "binding")
+    __slots__ = ("uid", "name", "state", "node", "priority", "reason", "binding", "subgroup")
     UID_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -111,6 +135,7 @@ class Member(_message.Message):
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
     BINDING_FIELD_NUMBER: _ClassVar[int]
+    SUBGROUP_FIELD_NUMBER: _ClassVar[int]
     uid: str
     name: str
     state: str
@@ -118,7 +143,8 @@ class Member(_message.Message):
     priority: int
     reason: Reason
     binding: Binding
-    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., priority: _Optional[int] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., binding: _Optional[_Union[Binding, _Mapping]] = ...) -> None: ...
+    subgroup: str
+    def __init__(self, uid: _Optional[str] = ..., name: _Optional[str] = ..., state: _Optional[str] = ..., node: _Optional[str] = ..., priority: _Optional[int] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., binding: _Optional[_Union[Binding, _Mapping]] = ..., subgroup: _Optional[str] = ...) -> None: ...
 
 class Binding(_message.Message):
     __slots__ = ("phase", "node", "reason", "attempts")
@@ -183,7 +209,7 @@ class Node(_message.Message):
     def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ..., refused: _Optional[str] = ..., stale_since_unix_ms: _Optional[int] = ..., stale_too_long: bool = ...) -> None: ...
 
 class GangSpec(_message.Message):
-    __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group")
+    __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group", "subgroups", "topology")
     class MinResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -203,6 +229,8 @@ class GangSpec(_message.Message):
     MIN_RESOURCES_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     GROUP_FIELD_NUMBER: _ClassVar[int]
+    SUBGROUPS_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     min_member: int
@@ -215,7 +243,31 @@ class GangSpec(_message.Message):
     min_resources: _containers.ScalarMap[str, str]
     priority: int
     group: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., priority: _Optional[int] = ..., group: _Optional[_Iterable[str]] = ...) -> None: ...
+    subgroups: _containers.RepeatedCompositeFieldContainer[SubgroupSpec]
+    topology: Topology
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., priority: _Optional[int] = ..., group: _Optional[_Iterable[str]] = ..., subgroups: _Optional[_Iterable[_Union[SubgroupSpec, _Mapping]]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ...) -> None: ...
+
+class Topology(_message.Message):
+    __slots__ = ("required", "preferred", "spread")
+    REQUIRED_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_FIELD_NUMBER: _ClassVar[int]
+    SPREAD_FIELD_NUMBER: _ClassVar[int]
+    required: str
+    preferred: str
+    spread: str
+    def __init__(self, required: _Optional[str] = ..., preferred: _Optional[str] = ..., spread: _Optional[str] = ...) -> None: ...
+
+class SubgroupSpec(_message.Message):
+    __slots__ = ("name", "parent", "min_member", "topology")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    MIN_MEMBER_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    parent: str
+    min_member: int
+    topology: Topology
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., min_member: _Optional[int] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ...) -> None: ...
 
 class CreateGangRequest(_message.Message):
     __slots__ = ("request_id", "gang")

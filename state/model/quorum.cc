@@ -1,0 +1,104 @@
+#include "state/model/quorum.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+
+MemberCounts& MemberCounts::operator+=(const MemberCounts& more) {
+  pending += more.pending;
+  gated += more.gated;
+  waiting += more.waiting;
+  active += more.active;
+  succeeded += more.succeeded;
+  plannable += more.plannable;
+  return *this;
+}
+
+std::vector<int32_t> Quorum::minimums() const {
+  std::vector<int32_t> out(static_cast<size_t>(tree_->leaves));
+  for (const Subgroup& node : tree_->nodes) {
+    if (node.leaf >= 0) out[static_cast<size_t>(node.leaf)] = node.minimum;
+  }
+  return out;
+}
+
+std::vector<uint8_t> Quorum::SatisfiedNodes(CountOf count_of) const {
+  std::vector<int32_t> satisfied(tree_->nodes.size(), 0);  // children
+  std::vector<uint8_t> out(tree_->nodes.size(), 0);
+  for (size_t i = tree_->nodes.size(); i-- > 0;) {
+    const Subgroup& node = tree_->nodes[i];
+    const int32_t count = node.leaf >= 0 ? count_of(static_cast<size_t>(node.leaf)) : satisfied[i];
+    out[i] = count >= node.minimum ? 1 : 0;
+    if (node.parent >= 0) satisfied[static_cast<size_t>(node.parent)] += out[i];
+  }
+  return out;
+}
+
+bool Quorum::Satisfied(CountOf count_of) const {
+  if (minimum_ < 0) return false;
+  const std::vector<uint8_t> satisfied = SatisfiedNodes(count_of);
+  int32_t top = 0;
+  for (size_t i = 0; i < satisfied.size(); ++i) top += tree_->nodes[i].parent < 0 ? satisfied[i] : 0;
+  return top >= tree_->minimum;
+}
+
+int32_t Quorum::MissingOfTree(bool finishing) const {
+  const std::vector<int32_t> of = minimums();
+  std::vector<int64_t> lacks(of.size());
+  for (size_t leaf = 0; leaf < of.size(); ++leaf) {
+    lacks[leaf] = Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(finishing);
+  }
+  return static_cast<int32_t>(tree_->Least(lacks));
+}
+
+bool Quorum::ServedBy(bool finishing, const std::vector<int32_t>& more) const {
+  const std::vector<int32_t> of = minimums();
+  return Satisfied([&](size_t leaf) {
+    return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(finishing) + more[leaf];
+  });
+}
+
+bool Quorum::Placeable(bool finishing) const {
+  if (tree_ == nullptr) return counts_.waiting + counts_.plannable >= Missing(finishing);
+  std::vector<int32_t> more;
+  for (const MemberCounts& leaf : *leaves_) more.push_back(leaf.waiting + leaf.plannable);
+  return ServedBy(finishing, more);
+}
+
+std::string Quorum::Lacks(CountOf count_of, const char* what) const {
+  const std::vector<uint8_t> satisfied = SatisfiedNodes(count_of);
+  std::string out;
+  int32_t parent = -1;
+  while (true) {
+    int32_t ready = 0;
+    int32_t children = 0;
+    int32_t first = -1;  // that is not
+    for (size_t i = 0; i < satisfied.size(); ++i) {
+      if (tree_->nodes[i].parent != parent) continue;
+      ++children;
+      ready += satisfied[i];
+      if (satisfied[i] == 0 && first < 0) first = static_cast<int32_t>(i);
+    }
+    const int32_t minimum = parent < 0 ? tree_->minimum : tree_->nodes[static_cast<size_t>(parent)].minimum;
+    absl::StrAppend(&out, ready, " of ", minimum, " subgroups ready");
+    if (minimum < children) absl::StrAppend(&out, ", of ", children);
+    if (first < 0) return out;
+    const Subgroup& node = tree_->nodes[static_cast<size_t>(first)];
+    absl::StrAppend(&out, "; ", node.name, ": ");
+    if (node.leaf >= 0) {
+      absl::StrAppend(&out, count_of(static_cast<size_t>(node.leaf)), " of ", node.minimum, " ", what);
+      return out;
+    }
+    parent = first;
+  }
+}
+
+std::string Quorum::LacksChildren() const {
+  return Lacks([this](size_t leaf) { return LeafAt(leaf).Children(); }, "pods exist");
+}
+
+std::string Quorum::LacksPresent() const {
+  return Lacks([this](size_t leaf) { return LeafAt(leaf).Present(); }, "members wait");
+}
+
+}  // namespace muster

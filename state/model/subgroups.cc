@@ -1,0 +1,152 @@
+#include "state/model/subgroups.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace muster {
+namespace {
+
+constexpr int32_t kTop = -1;
+
+// By index of the declaration; kTop for those at the top. Empty with `*problem` set: they are no tree.
+std::vector<int32_t> ReadParents(const std::vector<SubgroupDeclaration>& declared, std::string* problem) {
+  absl::flat_hash_map<absl::string_view, int32_t> ids;
+  for (const SubgroupDeclaration& each : declared) {
+    if (each.name.empty()) {
+      *problem = "a subgroup has no name";
+      return {};
+    }
+    if (!ids.emplace(each.name, static_cast<int32_t>(ids.size())).second) {
+      *problem = absl::StrCat("subgroup ", each.name, " is declared twice");
+      return {};
+    }
+  }
+  std::vector<int32_t> parents;
+  for (const SubgroupDeclaration& each : declared) {
+    const auto parent = ids.find(each.parent);
+    if (!each.parent.empty() && parent == ids.end()) {
+      *problem = absl::StrCat("subgroup ", each.name, " names parent ", each.parent, ", which there is not");
+      return {};
+    }
+    parents.push_back(each.parent.empty() ? kTop : parent->second);
+  }
+  for (size_t i = 0; i < declared.size(); ++i) {
+    int32_t depth = 0;
+    for (int32_t at = static_cast<int32_t>(i); at != kTop; at = parents[static_cast<size_t>(at)]) {
+      if (++depth <= kMaxSubgroupDepth) continue;
+      *problem = absl::StrCat("subgroup ", declared[i].name, " is its own ancestor, or more than ", kMaxSubgroupDepth,
+                              " levels deep");
+      return {};
+    }
+  }
+  return parents;
+}
+
+std::string MinimumProblem(const SubgroupDeclaration& said, int32_t children) {
+  if (said.minimum.has_value() && said.min_groups.has_value()) {
+    return absl::StrCat("subgroup ", said.name, " has both minMember and minSubGroup; one of them is expected");
+  }
+  if (children == 0 && said.min_groups.has_value()) {
+    return absl::StrCat("subgroup ", said.name, " has minSubGroup and no children");
+  }
+  const int32_t minimum = said.minimum.value_or(said.min_groups.value_or(0));
+  if (minimum < 0) return absl::StrCat("subgroup ", said.name, " has minimum ", minimum, "; expected 0 or more");
+  if (children > 0 && minimum > children) {
+    return absl::StrCat("subgroup ", said.name, " needs ", minimum, " of its ", children, " children");
+  }
+  return "";
+}
+
+// Indexes of the declaration, parents before children, siblings in order.
+void Order(int32_t parent, const std::vector<int32_t>& parents, std::vector<int32_t>* out) {
+  for (size_t i = 0; i < parents.size(); ++i) {
+    if (parents[i] != parent) continue;
+    out->push_back(static_cast<int32_t>(i));
+    Order(static_cast<int32_t>(i), parents, out);
+  }
+}
+
+}  // namespace
+
+std::string ToString(const TopologyRule& rule) {
+  std::vector<std::string> parts;
+  if (!rule.required.empty()) parts.push_back(absl::StrCat("required ", rule.required));
+  if (!rule.preferred.empty()) parts.push_back(absl::StrCat("preferred ", rule.preferred));
+  if (!rule.spread.empty()) parts.push_back(absl::StrCat("spread ", rule.spread));
+  return parts.empty() ? "none" : absl::StrJoin(parts, ", ");
+}
+
+int32_t SubgroupTree::LeafNamed(absl::string_view name) const {
+  for (const Subgroup& node : nodes) {
+    if (node.leaf >= 0 && node.name == name) return node.leaf;
+  }
+  return -1;
+}
+
+int64_t SubgroupTree::Least(const std::vector<int64_t>& lacks) const {
+  std::vector<std::vector<int64_t>> of_children(nodes.size() + 1);  // the gang's last
+  const auto least_of = [](std::vector<int64_t>* children, int32_t minimum) {
+    std::sort(children->begin(), children->end());
+    int64_t sum = 0;
+    for (size_t i = 0; i < children->size() && i < static_cast<size_t>(std::max(0, minimum)); ++i)
+      sum += (*children)[i];
+    return sum;
+  };
+  for (size_t i = nodes.size(); i-- > 0;) {
+    const Subgroup& node = nodes[i];
+    const int64_t least =
+        node.leaf >= 0 ? lacks[static_cast<size_t>(node.leaf)] : least_of(&of_children[i], node.minimum);
+    of_children[node.parent < 0 ? nodes.size() : static_cast<size_t>(node.parent)].push_back(least);
+  }
+  return least_of(&of_children.back(), minimum);
+}
+
+int64_t SubgroupTree::Least() const {
+  std::vector<int64_t> minimums(static_cast<size_t>(leaves));
+  for (const Subgroup& node : nodes) {
+    if (node.leaf >= 0) minimums[static_cast<size_t>(node.leaf)] = node.minimum;
+  }
+  return Least(minimums);
+}
+
+SubgroupReading ReadSubgroups(const std::vector<SubgroupDeclaration>& declared, std::optional<int32_t> minimum) {
+  SubgroupReading out;
+  if (declared.empty()) return out;
+  if (declared.size() > kMaxSubgroups) {
+    out.problem = absl::StrCat(declared.size(), " subgroups; at most ", kMaxSubgroups, " are expected");
+    return out;
+  }
+  const std::vector<int32_t> parents = ReadParents(declared, &out.problem);
+  if (!out.problem.empty()) return out;
+  std::vector<int32_t> order;
+  Order(kTop, parents, &order);
+  std::vector<int32_t> at(declared.size());
+  for (size_t i = 0; i < order.size(); ++i) at[static_cast<size_t>(order[i])] = static_cast<int32_t>(i);
+  for (const int32_t id : order) {
+    const SubgroupDeclaration& said = declared[static_cast<size_t>(id)];
+    const auto children = static_cast<int32_t>(std::count(parents.begin(), parents.end(), id));
+    out.problem = MinimumProblem(said, children);
+    if (!out.problem.empty()) return {{}, out.problem};
+    const int32_t parent = parents[static_cast<size_t>(id)];
+    Subgroup node{said.name, parent == kTop ? -1 : at[static_cast<size_t>(parent)], 0, -1, said.topology};
+    node.minimum = said.minimum.value_or(said.min_groups.value_or(children == 0 ? 1 : children));
+    if (children == 0) node.leaf = out.tree.leaves++;
+    out.tree.nodes.push_back(std::move(node));
+  }
+  const auto top = static_cast<int32_t>(std::count(parents.begin(), parents.end(), kTop));
+  out.tree.minimum = minimum.value_or(top);
+  if (out.tree.minimum > top) {
+    return {{},
+            absl::StrCat("the gang needs ", out.tree.minimum, " of its ", top,
+                         " subgroups; minMember counts the subgroups at the top")};
+  }
+  if (out.tree.Least() > std::numeric_limits<int32_t>::max())
+    return {{}, "its minimums add up to more than can be counted"};
+  return out;
+}
+
+}  // namespace muster

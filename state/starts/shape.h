@@ -1,0 +1,27 @@
+// What a gang asks for as a tree: its subgroups and their domains, as far as they are not placed yet (SPEC P-4, P-5).
+#ifndef MUSTER_STATE_STARTS_SHAPE_H_
+#define MUSTER_STATE_STARTS_SHAPE_H_
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "state/gangs/types.h"
+#include "state/placement/ledger.h"
+#include "state/placement/tree_planner.h"
+
+namespace muster {
+
+// `missing`: how many places the minimum of a gang without subgroups needs. `name`: what explanations call the gang;
+// empty: "the gang".
+[[nodiscard]] TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing,
+                                  const std::vector<Candidates>& runs, const Ledger& ledger);
+// Gives each leaf of the demand the next part number, and notes whose it is: the gang's number and the leaf's.
+void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts);
+// What two gangs that ask for the same number of the same pods may differ in, as text.
+void AddShape(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out);
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_SHAPE_H_
