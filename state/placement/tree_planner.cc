@@ -76,6 +76,7 @@ std::vector<DomainId> TreePlanner::Holding(const TreeDemand& demand, const std::
     return level.names[static_cast<size_t>(a.second)] < level.names[static_cast<size_t>(b.second)];
   });
   std::vector<DomainId> out;
+  out.reserve(holding.size());
   for (const auto& [room, domain] : holding) out.push_back(domain);
   return out;
 }
@@ -143,6 +144,7 @@ bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next
   }
   const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
   std::vector<Demand> demands;
+  demands.reserve(leaves.size());
   for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part});
   const Statement::Checkpoint start = statement_->Mark();
   const GroupPlacement placement =
@@ -317,6 +319,7 @@ void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& ke
     absl::string_view name;
   };
   std::vector<Close> close;
+  close.reserve(domains.size());
   for (const DomainId domain : domains) {
     close.push_back({rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]});
   }
