@@ -53,7 +53,7 @@ generate:
 asan:
 	@$(MAKE) --no-print-directory build PRESET=clang
 	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 MUSTER_DEPTH=4 \
-	  ctest --test-dir build/clang --output-on-failure --no-tests=error
+	  ctest --test-dir build/clang -j $(JOBS) --output-on-failure --no-tests=error
 
 # The tests with threads: core, engine and HTTP. gRPC itself is left out: Debian's is not built with ThreadSanitizer.
 tsan:

@@ -143,6 +143,12 @@ std::vector<Action> SmallWorld::Enabled() const {
   return out;
 }
 
+void SmallWorld::Repeat(const Action& action) {
+  repeats_ = true;
+  Do(action);
+  repeats_ = false;
+}
+
 void SmallWorld::Do(const Action& action) {
   Body* const body = action.who < bodies_.size() ? &bodies_[action.who] : nullptr;
   switch (action.kind) {

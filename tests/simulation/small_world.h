@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "state/machine/machine.h"
 
 namespace muster {
@@ -74,10 +75,13 @@ class SmallWorld {
   [[nodiscard]] std::vector<Action> Enabled() const;
   // REQUIRES: enabled.
   void Do(const Action& action);
+  // The same, where it was done before in another world and no rule was broken: nothing is checked again.
+  void Repeat(const Action& action);
   // Equal for states alike but for when they came about.
   [[nodiscard]] uint64_t Canonical() const;
   // From here on everybody does his work and nothing goes wrong: all that fits must start. The world is used up.
-  void CalmDown();
+  // `calmed`: states from which that is known to end well, which are not followed again; those on the way are added.
+  void CalmDown(absl::flat_hash_set<uint64_t>* calmed);
   // Empty, or the rule that was broken.
   [[nodiscard]] const std::string& violation() const { return violation_; }
 
@@ -132,7 +136,11 @@ class SmallWorld {
   void AddRecords(StateHasher* hasher) const;
 
   // --- and when nothing goes wrong any more (small_world_calm.cc) ---
-  void Calm();
+  using Calmed = absl::flat_hash_set<uint64_t>;
+  // False: the rest of the way is known.
+  [[nodiscard]] bool Calm(const Calmed& known, Calmed* on_the_way);
+  // The state, with what Calm knows beside it.
+  [[nodiscard]] uint64_t Station(int idle) const;
   void StepOfCalm();
   [[nodiscard]] std::string Seen() const;
   [[nodiscard]] int Bound(size_t job) const;
@@ -156,6 +164,7 @@ class SmallWorld {
   std::vector<bool> ended_;               // by job: its owner wants it no more
   std::vector<bool> disturbed_;           // by job: a member was deleted, failed, or may not be bound
   std::set<std::string> whole_;           // gangs that had their minimum bound once and still run
+  bool repeats_ = false;
   std::string violation_;
 };
 

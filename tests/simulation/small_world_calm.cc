@@ -14,8 +14,9 @@ constexpr int kIdleSteps = 3;
 
 }  // namespace
 
-void SmallWorld::CalmDown() {
-  Calm();
+void SmallWorld::CalmDown(Calmed* calmed) {
+  Calmed on_the_way;
+  if (!Calm(*calmed, &on_the_way)) return;
   CheckStarted();
   // Those that run end, one job after the other: then others must have their turn.
   for (size_t j = 0; j < cast_.jobs.size() && violation_.empty(); ++j) {
@@ -24,15 +25,19 @@ void SmallWorld::CalmDown() {
     for (Body& body : bodies_) {
       if (body.exists && body.job == j) Leave(&body);
     }
-    Calm();
+    if (!Calm(*calmed, &on_the_way)) break;
     CheckStarted();
   }
+  if (violation_.empty()) calmed->merge(on_the_way);
 }
 
-void SmallWorld::Calm() {
+bool SmallWorld::Calm(const Calmed& known, Calmed* on_the_way) {
   int timers = 0;
   int idle = 0;
   for (int step = 0; step < kMostSteps && violation_.empty(); ++step) {
+    const uint64_t station = Station(idle);
+    if (known.contains(station)) return false;
+    on_the_way->insert(station);
     const std::string before = Seen();
     StepOfCalm();
     idle = Seen() == before ? idle + 1 : 0;
@@ -44,6 +49,15 @@ void SmallWorld::Calm() {
     if (all || machine_->NextDeadline() == kNever || ++timers > kMostTimers) break;
     Do({Action::Kind::kTime});
   }
+  return true;
+}
+
+uint64_t SmallWorld::Station(int idle) const {
+  StateHasher hasher(now_ms_);
+  hasher.Add(Canonical());
+  hasher.Add(idle);
+  for (const bool ended : ended_) hasher.Add(ended);
+  return hasher.value();
 }
 
 // What everybody has and does, as far as it can be seen from outside.

@@ -29,9 +29,11 @@ void SmallWorld::CheckWhole(const std::string& uid) {
 }
 
 void SmallWorld::Check() {
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
-  for (const auto& [node, free] : FreeInApi()) {
-    if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
+  if (!repeats_) {
+    if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
+    for (const auto& [node, free] : FreeInApi()) {
+      if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
+    }
   }
   std::map<std::string, int> running;
   for (const Body& body : bodies_) {

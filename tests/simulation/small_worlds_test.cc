@@ -25,11 +25,18 @@ std::string Written(const Path& path, const Cast& cast) {
   return out;
 }
 
+// Where a path leads of which every step was checked before.
 std::unique_ptr<SmallWorld> At(const Cast& cast, const Path& path) {
   auto world = std::make_unique<SmallWorld>(cast);
-  for (const Action& action : path) world->Do(action);
+  for (const Action& action : path) world->Repeat(action);
   return world;
 }
+
+// A state to go on from, and what can happen in it.
+struct Reached {
+  Path path;
+  std::vector<Action> enabled;
+};
 
 int DepthOf(const Cast& cast) {
   int depth = cast.depth;
@@ -41,24 +48,28 @@ int DepthOf(const Cast& cast) {
 // Every state of the cast within its depth.
 void Explore(const Cast& cast) {
   const auto begun = std::chrono::steady_clock::now();
-  absl::flat_hash_set<uint64_t> seen = {At(cast, {})->Canonical()};
-  std::vector<Path> frontier = {{}};
+  const std::unique_ptr<SmallWorld> first = At(cast, {});
+  absl::flat_hash_set<uint64_t> seen = {first->Canonical()};
+  absl::flat_hash_set<uint64_t> calmed;
+  std::vector<Reached> frontier = {{{}, first->Enabled()}};
   int64_t steps = 0;
   const int depth = DepthOf(cast);
   for (int level = 1; level <= depth; ++level) {
-    std::vector<Path> next;
-    for (const Path& path : frontier) {
-      for (const Action& action : At(cast, path)->Enabled()) {
+    std::vector<Reached> next;
+    for (const auto& [path, enabled] : frontier) {
+      for (const Action& action : enabled) {
         Path longer = path;
         longer.push_back(action);
-        const std::unique_ptr<SmallWorld> world = At(cast, longer);
+        const std::unique_ptr<SmallWorld> world = At(cast, path);
+        world->Do(action);
         ++steps;
         ASSERT_EQ(world->violation(), "") << cast.name << ":" << Written(longer, cast);
         if (!seen.insert(world->Canonical()).second) continue;
-        world->CalmDown();
+        std::vector<Action> then = world->Enabled();
+        world->CalmDown(&calmed);
         ASSERT_EQ(world->violation(), "")
             << cast.name << ", when nothing goes wrong any more after:" << Written(longer, cast);
-        next.push_back(std::move(longer));
+        next.push_back({std::move(longer), std::move(then)});
       }
     }
     frontier = std::move(next);
