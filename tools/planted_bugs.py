@@ -718,4 +718,14 @@ BUGS = {
         "service/recorder/segment.cc", "if (size == 0 || Checksum(payload) != ReadU32(rest.substr(4))) {", "if (size == 0) {"),
     "outcomes-are-not-compared": (
         "state/recording/commands.cc", "  Pass(digester, outcome);\n", "  Pass(digester, outcome.status);\n"),
+    "what-ifs-plan-nothing": (
+        "state/whatif/what_if.cc", "      Apply(PlanRound{1});\n", "      return;\n"),
+    "added-nodes-are-one-host": (
+        "state/whatif/what_if.cc", "if (label == kHostname) value", "if (label == kHostname && value.empty()) value"),
+    "nodes-that-would-be-gone-stay": (
+        "state/whatif/what_if.cc", "    return Apply(RemoveNode{name}).status;\n", "    return absl::OkStatus();\n"),
+    "others-that-were-planned-are-told": (
+        "state/whatif/what_if.cc", " && !planned_now.contains(gang.key)", ""),
+    "the-first-what-if-is-the-last": (
+        "service/rpc/what_if_service.cc", "      busy_ = false;\n      finish(ToGrpc(found.status()));", "      finish(ToGrpc(found.status()));"),
 }

@@ -86,6 +86,7 @@ struct MusterClient::Impl {
     placements = v1::PlacementService::NewStub(channel);
     events = v1::EventService::NewStub(channel);
     traces = v1::TraceService::NewStub(channel);
+    what_ifs = v1::WhatIfService::NewStub(channel);
   }
 
   void Prepare(grpc::ClientContext* context) const {
@@ -135,6 +136,7 @@ struct MusterClient::Impl {
   std::unique_ptr<v1::PlacementService::Stub> placements;
   std::unique_ptr<v1::EventService::Stub> events;
   std::unique_ptr<v1::TraceService::Stub> traces;
+  std::unique_ptr<v1::WhatIfService::Stub> what_ifs;
 };
 
 MusterClient::MusterClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -302,6 +304,9 @@ absl::Status MusterClient::PostBind(v1::PostBindRequest request) {
 
 absl::StatusOr<v1::ListEventsResponse> MusterClient::ListEvents(const v1::ListEventsRequest& request) {
   return impl_->Call(impl_->events.get(), &v1::EventService::Stub::ListEvents, request);
+}
+absl::StatusOr<v1::PlanGangResponse> MusterClient::PlanGang(const v1::PlanGangRequest& request) {
+  return impl_->Call(impl_->what_ifs.get(), &v1::WhatIfService::Stub::PlanGang, request);
 }
 absl::StatusOr<v1::GetTraceResponse> MusterClient::GetTrace(const v1::GetTraceRequest& request) {
   return impl_->Call(impl_->traces.get(), &v1::TraceService::Stub::GetTrace, request);

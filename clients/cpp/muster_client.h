@@ -89,6 +89,9 @@ class MusterClient {
   [[nodiscard]] absl::Status WatchEvents(const v1::WatchEventsRequest& request,
                                          const std::function<bool(const v1::Event&)>& event);
 
+  // --- what if ---
+  [[nodiscard]] absl::StatusOr<v1::PlanGangResponse> PlanGang(const v1::PlanGangRequest& request);
+
   // --- traces ---
   [[nodiscard]] absl::StatusOr<v1::GetTraceResponse> GetTrace(const v1::GetTraceRequest& request);
 

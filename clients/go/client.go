@@ -51,6 +51,7 @@ type Client struct {
 	placements pb.PlacementServiceClient
 	events     pb.EventServiceClient
 	traces     pb.TraceServiceClient
+	whatIfs    pb.WhatIfServiceClient
 }
 
 const (
@@ -99,6 +100,7 @@ func New(options Options) (*Client, error) {
 		placements: pb.NewPlacementServiceClient(connection),
 		events:     pb.NewEventServiceClient(connection),
 		traces:     pb.NewTraceServiceClient(connection),
+		whatIfs:    pb.NewWhatIfServiceClient(connection),
 	}, nil
 }
 

@@ -86,6 +86,11 @@ func (c *Client) FactsStatus(ctx context.Context) (*pb.FactsStatus, error) {
 	return call(ctx, c, &pb.GetFactsStatusRequest{}, c.facts.GetFactsStatus)
 }
 
+// PlanGang tells where a gang would go, now or if the cluster were another, or what stops it. Nothing of it is kept.
+func (c *Client) PlanGang(ctx context.Context, request *pb.PlanGangRequest) (*pb.PlanGangResponse, error) {
+	return call(ctx, c, request, c.whatIfs.PlanGang)
+}
+
 // GetTrace tells what was decided about a gang, or about a pod, and where the time went.
 func (c *Client) GetTrace(ctx context.Context, namespace, gang, pod string) (*pb.GetTraceResponse, error) {
 	return call(ctx, c, &pb.GetTraceRequest{Namespace: namespace, Gang: gang, Pod: pod}, c.traces.GetTrace)

@@ -9,21 +9,25 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
 #include "clients/musterctl/completion.h"
 #include "clients/musterctl/config_commands.h"
 #include "clients/musterctl/contexts.h"
-#include "clients/musterctl/manifests.h"
+#include "clients/musterctl/manifest_commands.h"
 #include "clients/musterctl/output.h"
 #include "clients/musterctl/replay.h"
+#include "clients/musterctl/showing.h"
 #include "clients/musterctl/store_commands.h"
 
 namespace {
 
 using muster::ContextSettings;
+using muster::EachLine;
+using muster::Fail;
+using muster::Options;
+using muster::Show;
 
 constexpr char kAbout[] =
     "Talks to a running musterd: gangs, nodes, events, and why a gang waits.\n\n"
@@ -36,38 +40,11 @@ constexpr char kAbout[] =
     "  musterctl events -A --follow        what Muster decided about pods\n"
     "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes' own YAML\n"
     "  musterctl submit -f job.yaml --wait place a gang as a whole, then: musterctl confirm ID\n"
+    "  musterctl plan -f job.yaml          where it would go, or what stops it; --without NODE, --add 2=NODE\n"
     "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
     "  musterctl store verify muster.db    the file in which musterd keeps what it promised\n"
     "  musterctl replay muster.rec         what musterd --record wrote, decided again: when, what and why\n"
     "  source <(musterctl completion bash)";
-
-// Everything the command line sets.
-struct Options {
-  ContextSettings settings;  // of flags
-  ContextSettings environment;
-  std::string context;
-  std::string name_space;  // that was asked for; empty: none was
-  std::string output = "table";
-  std::string name;
-  std::vector<std::string> files;
-  std::string request_id;
-  std::string shell;
-  int64_t plan = 0;
-  int64_t after = 0;
-  double ttl_s = 0;
-  double timeout_s = 10;
-  bool all = false;
-  bool follow = false;
-  bool wait = false;
-  bool confirm = false;
-};
-
-int Fail(const absl::Status& status) {
-  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
-    std::cerr << "musterctl: " << muster::Printable(std::string(line)) << "\n";
-  }
-  return 1;
-}
 
 // "name" or "namespace/name".
 void SplitName(std::string* name, std::string* name_space) {
@@ -114,128 +91,6 @@ absl::StatusOr<std::unique_ptr<muster::MusterClient>> Connect(ContextSettings se
   return muster::MusterClient::Connect(client);
 }
 
-template <typename Message, typename Table>
-int Show(const absl::StatusOr<Message>& message, const Options& options, Table table) {
-  if (!message.ok()) return Fail(message.status());
-  if (options.output == "table") {
-    table(*message);
-  } else {
-    muster::PrintMessage(*message, options.output);
-  }
-  return 0;
-}
-
-template <typename Event, typename Print>
-std::function<bool(const Event&)> EachLine(const Options& options, Print print) {
-  return [&options, print](const Event& event) {
-    if (options.output == "table") {
-      print(event);
-    } else {
-      muster::PrintLine(event);
-    }
-    return true;
-  };
-}
-
-struct Manifest {
-  std::string file;
-  std::string json;
-};
-
-// Everything in the files, in the namespace that was asked for where one was.
-absl::StatusOr<std::vector<Manifest>> ReadAll(const Options& options) {
-  std::vector<Manifest> out;
-  for (const std::string& file : options.files) {
-    absl::StatusOr<std::vector<std::string>> read = muster::ReadManifests(file);
-    if (!read.ok()) return read.status();
-    for (std::string& manifest : *read) {
-      if (options.name_space.empty()) continue;
-      // What a context says is a default, what a flag says is meant.
-      const bool strict = !options.settings.at("namespace").empty();
-      const absl::Status set = muster::SetNamespace(options.name_space, strict, &manifest);
-      if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", set.message()));
-    }
-    for (std::string& manifest : *read) out.push_back({file, std::move(manifest)});
-  }
-  return out;
-}
-
-// What musterd says of "manifests[1]" is said of the object and its file.
-absl::Status NameManifests(const absl::Status& status, const std::vector<Manifest>& manifests) {
-  std::string text(status.message());
-  for (size_t i = manifests.size(); i-- > 0;) {  // [11] before [1]
-    const std::string what = absl::StrCat(manifests[i].file, ": ", muster::DescribeManifest(manifests[i].json));
-    text = absl::StrReplaceAll(
-        text, {{absl::StrCat("removed_manifests[", i, "]"), what}, {absl::StrCat("manifests[", i, "]"), what}});
-  }
-  return absl::Status(status.code(), text);
-}
-
-// Applies or deletes everything in the files as one step.
-int Apply(muster::MusterClient* client, const Options& options, bool remove) {
-  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
-  if (!manifests.ok()) return Fail(manifests.status());
-  muster::v1::UpdateFactsRequest request;
-  for (const Manifest& manifest : *manifests) {
-    *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest.json;
-  }
-  const absl::StatusOr<muster::v1::FactsStatus> status = client->UpdateFacts(std::move(request));
-  if (!status.ok()) return Fail(NameManifests(status.status(), *manifests));
-  for (const Manifest& manifest : *manifests) {
-    std::cout << muster::DescribeManifest(manifest.json) << (remove ? " deleted\n" : " applied\n");
-  }
-  for (const std::string& warning : status->warnings()) {
-    std::cerr << "Warning: " << muster::Printable(warning) << "\n";
-  }
-  return 0;
-}
-
-// Submits a gang; waits for its plan and confirms it where that was asked for.
-int Submit(muster::MusterClient* client, const Options& options) {
-  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
-  if (!manifests.ok()) return Fail(manifests.status());
-  muster::v1::SubmitGangRequest request;
-  request.set_request_id(options.request_id.empty() ? muster::NewRequestId() : options.request_id);
-  request.set_ttl_ms(static_cast<int64_t>(options.ttl_s * 1000));
-  for (const Manifest& manifest : *manifests) request.add_manifests(manifest.json);
-  absl::StatusOr<muster::v1::Submission> submission = client->SubmitGang(request);
-  if (!submission.ok()) return Fail(NameManifests(submission.status(), *manifests));
-  if ((options.wait || options.confirm) && submission->state() == muster::v1::Submission::WAITING) {
-    std::string told;
-    const absl::Status watched = client->WatchSubmission(submission->id(), [&](const muster::v1::Submission& now) {
-      submission = now;
-      if (now.state() != muster::v1::Submission::WAITING) return false;
-      if (now.reason().text() != told) std::cerr << "waits: " << (told = now.reason().text()) << "\n";
-      return true;
-    });
-    if (!watched.ok()) return Fail(watched);
-  }
-  if (options.confirm && submission->state() == muster::v1::Submission::PLANNED) {
-    submission = client->ConfirmGang(submission->id(), submission->plan());
-  }
-  const int shown = Show(submission, options, [](const muster::v1::Submission& shown) {
-    muster::PrintSubmission(shown);
-    if (shown.state() == muster::v1::Submission::PLANNED) {
-      std::cout << "\nTake it: musterctl confirm " << shown.id() << "     give it back: musterctl abandon "
-                << shown.id() << "\n";
-    }
-  });
-  if (shown != 0) return shown;
-  const auto state = submission->state();
-  const bool over = state == muster::v1::Submission::EXPIRED || state == muster::v1::Submission::ABANDONED;
-  return over || (options.confirm && state != muster::v1::Submission::CONFIRMED) ? 1 : 0;
-}
-
-int Confirm(muster::MusterClient* client, const Options& options) {
-  int64_t plan = options.plan;
-  if (plan == 0) {
-    const absl::StatusOr<muster::v1::Submission> now = client->GetSubmission(options.name);
-    if (!now.ok()) return Fail(now.status());
-    plan = now->plan();
-  }
-  return Show(client->ConfirmGang(options.name, plan), options, &muster::PrintSubmission);
-}
-
 int Events(muster::MusterClient* client, const Options& options, const std::string& name_space) {
   if (options.follow) {
     muster::v1::WatchEventsRequest request;
@@ -266,6 +121,7 @@ struct Commands {
   CLI::App* apply;
   CLI::App* remove;
   CLI::App* submit;
+  CLI::App* plan;
   CLI::App *confirm, *abandon;
   CLI::App* events;
   CLI::App *trace_gang, *trace_pod;
@@ -317,6 +173,14 @@ Commands Define(CLI::App* cli, Options* options) {
   commands.remove = cli->add_subcommand("delete", "announce that they are gone");
   commands.submit =
       output(cli->add_subcommand("submit", "place a gang as a whole: Pods of one gang, and its PodGroup"));
+  commands.plan = output(cli->add_subcommand(
+      "plan", "where a gang would go, or what stops it, now or if the cluster were another; nothing of it is kept"));
+  commands.plan->add_option("name", options->name, "a known gang: name or namespace/name");
+  commands.plan->add_option(
+      "-f,--filename", options->files,
+      "instead: Pods of one gang and its PodGroup, or a Job; Nodes in it are as if they were added");
+  commands.plan->add_option("--without", options->without, "as if this node were gone; may be given again");
+  commands.plan->add_option("--add", options->add, "as if there were more nodes like a known one: NODE or NUMBER=NODE");
   for (CLI::App* command : {commands.apply, commands.remove, commands.submit}) {
     command->add_option("-f,--filename", options->files, "file; - is standard input; may be given again")->required();
   }
@@ -376,10 +240,11 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
     return ended.ok() ? 0 : Fail(ended);
   }
   if (commands.events->parsed()) return Events(client, *options, everywhere);
-  if (commands.apply->parsed()) return Apply(client, *options, /*remove=*/false);
-  if (commands.remove->parsed()) return Apply(client, *options, /*remove=*/true);
-  if (commands.submit->parsed()) return Submit(client, *options);
-  if (commands.confirm->parsed()) return Confirm(client, *options);
+  if (commands.apply->parsed()) return muster::Apply(client, *options, /*remove=*/false);
+  if (commands.remove->parsed()) return muster::Apply(client, *options, /*remove=*/true);
+  if (commands.submit->parsed()) return muster::Submit(client, *options);
+  if (commands.plan->parsed()) return muster::Plan(client, *options, name_space);
+  if (commands.confirm->parsed()) return muster::Confirm(client, *options);
   return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
 }
 

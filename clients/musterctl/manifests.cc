@@ -2,6 +2,7 @@
 
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
 #include <cctype>
 #include <fstream>
 #include <functional>
@@ -129,6 +130,45 @@ absl::Status SetNamespace(const std::string& name_space, bool strict, std::strin
   }
   *manifest = object.dump(-1, ' ', false, Json::error_handler_t::replace);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
+  constexpr int64_t kMostPods = 100'000;
+  const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || object.value("kind", Json()) != "Job") return std::vector<std::string>{manifest};
+  const Json::json_pointer at_template("/spec/template");
+  if (!object.contains(at_template) || !object.at(at_template).is_object()) {
+    return absl::InvalidArgumentError("spec.template is missing; expected that of the Job's pods");
+  }
+  int64_t pods = 1;
+  for (const char* field : {"/spec/parallelism", "/spec/completions"}) {
+    const Json::json_pointer at(field);
+    if (!object.contains(at)) continue;
+    if (!object.at(at).is_number_integer() || object.at(at) < 1 || object.at(at) > kMostPods) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(field + 1, " is ", object.at(at).dump(), "; expected 1 to ", kMostPods));
+    }
+    const int64_t number = object.at(at).get<int64_t>();
+    pods = at == Json::json_pointer("/spec/parallelism") ? number : std::min(pods, number);
+  }
+  const Json metadata = object.value("metadata", Json::object());
+  Json pod = object.at(at_template);
+  pod["apiVersion"] = "v1";
+  pod["kind"] = "Pod";
+  if (!pod["metadata"].is_object()) pod["metadata"] = Json::object();
+  if (metadata.contains("namespace")) pod["metadata"]["namespace"] = metadata["namespace"];
+  const Json name = metadata.value("name", Json("job"));
+  std::vector<std::string> out;
+  for (int64_t i = 0; i < pods; ++i) {
+    pod["metadata"]["name"] = absl::StrCat(name.is_string() ? name.get<std::string>() : name.dump(), "-", i);
+    out.push_back(pod.dump());
+  }
+  return out;
+}
+
+bool IsNode(const std::string& manifest) {
+  const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
+  return object.is_object() && object.value("kind", Json()) == "Node";
 }
 
 std::string YamlOf(const std::string& json) {

@@ -18,6 +18,13 @@ namespace muster {
 // Puts an object into `name_space` where it names none. InvalidArgument when it names another and `strict`.
 [[nodiscard]] absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest);
 
+// Of a Job (batch/v1) the pods that run at once, "NAME-0" and so on; of anything else the object itself.
+// InvalidArgument: it has no pod template, or a parallelism that is no number.
+[[nodiscard]] absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest);
+
+// A Node, as `kind` says.
+[[nodiscard]] bool IsNode(const std::string& manifest);
+
 // JSON as block-style YAML that reads back as the same values.
 [[nodiscard]] std::string YamlOf(const std::string& json);
 

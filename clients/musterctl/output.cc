@@ -244,6 +244,33 @@ void PrintSubmission(const v1::Submission& submission) {
   PrintTable(rows);
 }
 
+void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan) {
+  std::cout << Printable(gang) << (plan.starts() ? " would start" : " would wait") << ": "
+            << Printable(plan.reason().text()) << " [" << Printable(plan.reason().code()) << "]\n";
+  if (!plan.reason().would_help().empty() && !plan.starts()) {
+    std::cout << "What would help: " << Printable(plan.reason().would_help()) << "\n";
+  }
+  const auto list = [](const char* what, const auto& gangs) {
+    if (!gangs.empty()) std::cout << what << Printable(absl::StrJoin(gangs, ", ")) << "\n";
+  };
+  list("Gangs that wait now and would be planned before it: ", plan.others());
+  list("Gangs with members on the nodes that would be gone: ", plan.hit());
+  if (plan.placements().empty()) return;
+  std::map<std::string, std::vector<std::string>> pods;  // by node
+  for (const auto& placement : plan.placements()) {
+    pods[placement.node()].push_back(placement.pod_name().empty() ? "(any)" : placement.pod_name());
+  }
+  Rows rows = {{"NODE", "PODS", "NAMES"}};
+  constexpr size_t kNames = 8;
+  for (auto& [node, names] : pods) {
+    const size_t count = names.size();
+    if (count > kNames) names.resize(kNames);
+    rows.push_back({node, absl::StrCat(count), absl::StrCat(absl::StrJoin(names, " "), count > kNames ? " ..." : "")});
+  }
+  std::cout << "\n";
+  PrintTable(rows);
+}
+
 void PrintEvent(const v1::Event& event) {
   const std::string at = absl::FormatTime("%H:%M:%S", absl::FromUnixMillis(event.unix_ms()), absl::LocalTimeZone());
   std::cout << at << "  " << event.type() << "  " << event.namespace_() << "/" << event.pod_name()

@@ -28,6 +28,8 @@ void PrintNodes(const v1::ListNodesResponse& list);
 // Of every resource that a node offers, also that none of it is used, reserved or free: for programs.
 void TellZeros(v1::ListNodesResponse* list);
 void PrintSubmission(const v1::Submission& submission);
+// Where the gang of that name would go, or what stops it.
+void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan);
 void PrintEvent(const v1::Event& event);
 // What happened when, a line each, with bars.
 void PrintTrace(const v1::GetTraceResponse& trace);

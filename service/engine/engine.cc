@@ -20,7 +20,8 @@ constexpr absl::Duration kDrainLook = absl::Milliseconds(5);
 }  // namespace
 
 Engine::Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects)
-    : options_(std::move(options)),
+    : settings_(settings),
+      options_(std::move(options)),
       effects_(effects),
       machine_(settings),
       committer_(store, options_.store_grace, options_.store_backlog, options_.stepped),

@@ -91,6 +91,7 @@ class Engine : public DecisionPort {
   // The caller of a Permit is gone. Never refused: there are no more of these than Permits that wait.
   void EndPermit(const std::string& uid, HoldToken token);
 
+  [[nodiscard]] const MachineSettings& settings() const { return settings_; }
   // Whether the store takes answers by request id; those that an earlier process kept, once. After Start.
   [[nodiscard]] bool keeps_answers() const { return keeps_answers_; }
   [[nodiscard]] std::vector<KeptAnswer> TakeKeptAnswers() { return std::exchange(kept_answers_, {}); }
@@ -173,6 +174,7 @@ class Engine : public DecisionPort {
   [[nodiscard]] NodeChanges ViewNodes(const std::vector<std::string>& nodes, ReadView* next) const;
   [[nodiscard]] int64_t NowMs() const { return options_.clock->NowMs(); }
 
+  const MachineSettings settings_;
   const EngineOptions options_;
   EffectSink* const effects_;
   Machine machine_;  // touched by the engine's thread only

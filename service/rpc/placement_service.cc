@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "service/rpc/door.h"
+#include "service/rpc/job_reading.h"
 #include "service/rpc/mapping.h"
-#include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
 #include "service/support/clock.h"
@@ -65,40 +65,6 @@ v1::Submission ToMessage(const std::string& id, const SubmissionReply& reply) {
   out.set_expires_unix_ms(reply.expires_ms);
   if (!reply.reason.none()) FillReason(reply.reason, out.mutable_reason());
   return out;
-}
-
-// The gang and its members as manifests say them: pods of one gang, and its PodGroup.
-void TakeManifests(const Facts& facts, bool gang_is_given, Violations* violations, SubmitGang* out) {
-  if (!facts.nodes.empty()) violations->Add("manifests", "has a Node; expected Pods and a PodGroup");
-  if (facts.gangs.size() > 1) violations->Add("manifests", "has several PodGroups; expected those of one gang");
-  const PodDescription* first = facts.pods.empty() ? nullptr : &facts.pods.front();
-  if (!gang_is_given) {
-    if (!facts.gangs.empty()) {
-      out->name_space = facts.gangs.front().name_space;
-      out->name = facts.gangs.front().name;
-      out->declaration = facts.gangs.front().declaration;
-    } else if (first != nullptr) {
-      out->name_space = first->name_space;
-      out->name = first->gang.name;
-      out->declaration = first->gang.declaration;
-    }
-    if (out->name.empty())
-      violations->Add("manifests", "name no gang; expected a PodGroup, or Pods that belong to a gang");
-    if (!out->declaration.min_member.has_value() && out->declaration.subgroups.empty()) {
-      violations->Add("manifests", out->declaration.unreadable_minimum.empty()
-                                       ? "declare no minimum; expected spec.minMember or a min-available annotation"
-                                       : out->declaration.unreadable_minimum);
-    }
-  }
-  for (const PodDescription& pod : facts.pods) {
-    if (!pod.gang.problem.none()) {
-      violations->Add("manifests", absl::StrCat("Pod ", pod.name, ": ", pod.gang.problem.text));
-    } else if (pod.gang.in_gang() && (pod.gang.name != out->name || pod.name_space != out->name_space)) {
-      violations->Add("manifests", absl::StrCat("Pod ", pod.name_space, "/", pod.name, " belongs to gang ",
-                                                pod.gang.name, "; expected ", out->name_space, "/", out->name));
-    }
-    out->pods.push_back(pod);
-  }
 }
 
 // How a submission stands, whenever its gang changes. Asking keeps a gang that waits, so it is asked now and then too.
@@ -196,22 +162,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                    if (submit.ttl_ms < 0 || submit.ttl_ms > kMaxTtlMs) {
                      violations.Add("ttl_ms", absl::StrCat(submit.ttl_ms, "; expected 0 (the default) to ", kMaxTtlMs));
                    }
-                   const bool gang_is_given = request->has_gang();
-                   if (gang_is_given || request->manifests().empty()) {
-                     ReadGangName(request->gang(), "gang", &violations, &submit.name_space, &submit.name);
-                     ReadDeclaration(request->gang(), "gang", &violations, &submit.declaration);
-                   }
-                   const int64_t now_ms = ProcessClock().NowMs();
-                   if (!request->manifests().empty()) {
-                     Facts facts;
-                     for (int i = 0; i < request->manifests_size() && door_->options().manifests != nullptr; ++i) {
-                       const absl::Status read = door_->options().manifests(request->manifests(i), now_ms, &facts);
-                       if (!read.ok()) violations.Add(absl::StrCat("manifests[", i, "]"), std::string(read.message()));
-                     }
-                     if (!violations.none()) return finish(violations.ToStatus());
-                     TakeManifests(facts, gang_is_given, &violations, &submit);
-                   }
-                   ReadMembers(*request, submit.id, now_ms, &violations, &submit);
+                   ReadJob(*request, "", door_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
                    if (!violations.none()) return finish(violations.ToStatus());
                    const std::string id = submit.id;
                    Ask(id, std::move(submit), context, response, finish);

@@ -289,12 +289,12 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
   if (out->allocatable.find("pods") == out->allocatable.end()) out->allocatable["pods"] = 110;
 }
 
-void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, int64_t now_ms, Violations* violations,
-                 SubmitGang* out) {
+void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before, const std::string& id, int64_t now_ms,
+                 Violations* violations, SubmitGang* out) {
   size_t bytes = 0;
   for (int i = 0; i < request.members_size(); ++i) {
     const v1::MemberSet& set = request.members(i);
-    const std::string path = absl::StrCat("members[", i, "]");
+    const std::string path = absl::StrCat(before, "members[", i, "]");
     const int32_t left = kMaxMembers - static_cast<int32_t>(out->pods.size());
     if (set.count() < 1 || set.count() > left) {
       violations->Add(absl::StrCat(path, ".count"), absl::StrCat(set.count(), "; expected 1 to ", left));
@@ -325,7 +325,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
   }
   for (int i = 0; i < request.pods_size(); ++i) {
     const v1::PodFacts& pod = request.pods(i);
-    const std::string path = absl::StrCat("pods[", i, "]");
+    const std::string path = absl::StrCat(before, "pods[", i, "]");
     ReadPod(pod, path, now_ms, violations, &out->pods.emplace_back());
     if (!pod.gang().empty() && pod.gang() != out->name) {
       violations->Add(path + ".gang", absl::StrCat(Quoted(pod.gang()), "; expected ", out->name, ", or nothing"));
@@ -338,15 +338,15 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, in
   }
   for (const PodDescription& pod : out->pods) {
     if (pod.node_name.empty() && pod.phase == PodPhase::kPending && !pod.deleting) continue;
-    violations->Add("pods",
+    violations->Add(before + "pods",
                     absl::StrCat("pod ", pod.name, " has a node or is over; expected pods that are to be placed"));
     return;
   }
   if (out->pods.size() * request.gang().ByteSizeLong() > kMaxMemberBytes) {
-    violations->Add("gang", "is too large for so many pods");
+    violations->Add(before + "gang", "is too large for so many pods");
   }
   if (out->pods.empty() && violations->none()) {
-    violations->Add("members", "is empty; expected members, pods or manifests");
+    violations->Add(before + "members", "is empty; expected members, pods or manifests");
   }
 }
 

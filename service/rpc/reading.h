@@ -20,9 +20,10 @@ void ReadShape(const v1::PodShape& shape, const std::string& path, Violations* v
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out);
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out);
-// The members of a submission, from its member sets and pods; those of manifests are added by the caller before.
-void ReadMembers(const v1::SubmitGangRequest& request, const std::string& id, int64_t now_ms, Violations* violations,
-                 SubmitGang* out);
+// The members of a submission, from its member sets and pods; those of manifests are added by the caller first.
+// `before` stands before each field.
+void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before, const std::string& id, int64_t now_ms,
+                 Violations* violations, SubmitGang* out);
 
 }  // namespace muster
 

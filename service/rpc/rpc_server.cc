@@ -28,7 +28,7 @@ constexpr size_t kMemoryBytes = size_t{1} << 30;
 struct RpcServer::Impl {
   Impl(Engine* engine, const RpcOptions& options) : door(engine, options) {
     for (auto* make : {&MakeGangService, &MakeNodeService, &MakeFactsService, &MakeDecisionService,
-                       &MakePlacementService, &MakeEventService, &MakeTraceService}) {
+                       &MakePlacementService, &MakeEventService, &MakeTraceService, &MakeWhatIfService}) {
       services.push_back(make(&door));
     }
   }

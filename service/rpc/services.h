@@ -18,6 +18,7 @@ class RpcDoor;
 [[nodiscard]] std::unique_ptr<grpc::Service> MakePlacementService(RpcDoor* door);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeEventService(RpcDoor* door);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeTraceService(RpcDoor* door);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeWhatIfService(RpcDoor* door);
 
 }  // namespace muster
 

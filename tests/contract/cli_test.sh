@@ -45,6 +45,15 @@ items:
 YAML
 has "$("$musterctl" submit -f "$work/job.yaml" --id job-1 --ttl 60)" "WAITING"
 has "$("$musterctl" explain gang job)" "insufficient nvidia.com/gpu"
+# What if? The demo's gang that waits gets no room from a node that is gone; the job would start with one more.
+sed 's/ job\b/ other/; s/job-/other-/g; s/: job}/: other}/g; s/name: job}/name: other}/' "$work/job.yaml" >"$work/other.yaml"
+has "$("$musterctl" plan -f "$work/other.yaml" || true)" "would wait"
+if "$musterctl" plan -f "$work/other.yaml" >/dev/null; then fail "a gang that would wait ends without an error"; fi
+has "$("$musterctl" plan -f "$work/other.yaml" --add 2=gpu-c)" "would start"
+has "$("$musterctl" plan job --add 2=gpu-c)" "would start"
+has "$("$musterctl" plan job --without nope 2>&1 || true)" "node nope, which would be gone, is not known"
+has "$("$musterctl" plan -f "$work/other.yaml" --add x=gpu-c 2>&1 || true)" "expected NODE or NUMBER=NODE"
+if "$musterctl" get gang other >/dev/null 2>&1; then fail "what was only asked about is there"; fi
 has "$("$musterctl" abandon job-1)" "ABANDONED"
 cat >"$work/node.yaml" <<YAML
 apiVersion: v1

@@ -77,7 +77,7 @@ class Fuzzed {
     submit.ttl_ms = 1'000;
     muster::ReadGangName(request.gang(), "gang", &violations, &submit.name_space, &submit.name);
     muster::ReadDeclaration(request.gang(), "gang", &violations, &submit.declaration);
-    muster::ReadMembers(request, "s", 1, &violations, &submit);
+    muster::ReadMembers(request, "", "s", 1, &violations, &submit);
     if (!violations.none()) return;
     Apply(submit);
     Apply(muster::ConfirmGang{"s", 1});

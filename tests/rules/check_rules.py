@@ -26,6 +26,7 @@ MAY_INCLUDE = {
                       "state/starts"],
     "state/machine": ["state"],
     "state/recording": ["state"],
+    "state/whatif": ["state"],
     "service/support": [],  # a leaf: what service/ and k8s-extender/ both need
     "k8s-extender": ["state", "service/support"],
     "service/store": ["state", "service/support"],

@@ -1502,6 +1502,239 @@ func (x *AbandonGangRequest) GetId() string {
 	return ""
 }
 
+// Nodes that would be there too.
+type AddedNodes struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// As it would be announced...
+	Node *NodeFacts `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	// ...or the name of a known node that they are like, labels and taints included.
+	Like string `protobuf:"bytes,2,opt,name=like,proto3" json:"like,omitempty"`
+	// 0: one. Several, or those that are like another, have "-1", "-2" behind their names ("NAME-added-1").
+	Count         int32 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AddedNodes) Reset() {
+	*x = AddedNodes{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[23]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AddedNodes) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AddedNodes) ProtoMessage() {}
+
+func (x *AddedNodes) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[23]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AddedNodes.ProtoReflect.Descriptor instead.
+func (*AddedNodes) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{23}
+}
+
+func (x *AddedNodes) GetNode() *NodeFacts {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *AddedNodes) GetLike() string {
+	if x != nil {
+		return x.Like
+	}
+	return ""
+}
+
+func (x *AddedNodes) GetCount() int32 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+type PlanGangRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// A gang as it would be submitted; its request_id and ttl_ms say nothing here.
+	Job *SubmitGangRequest `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	// Instead of a job: a gang that is known.
+	Namespace string `protobuf:"bytes,2,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string `protobuf:"bytes,3,opt,name=name,proto3" json:"name,omitempty"`
+	// As if these nodes were gone. What runs on them is counted nowhere.
+	WithoutNodes []string      `protobuf:"bytes,4,rep,name=without_nodes,json=withoutNodes,proto3" json:"without_nodes,omitempty"`
+	AddedNodes   []*AddedNodes `protobuf:"bytes,5,rep,name=added_nodes,json=addedNodes,proto3" json:"added_nodes,omitempty"`
+	// The same, as JSON objects of Kubernetes' kind Node.
+	AddedManifests []string `protobuf:"bytes,6,rep,name=added_manifests,json=addedManifests,proto3" json:"added_manifests,omitempty"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
+}
+
+func (x *PlanGangRequest) Reset() {
+	*x = PlanGangRequest{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanGangRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanGangRequest) ProtoMessage() {}
+
+func (x *PlanGangRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanGangRequest.ProtoReflect.Descriptor instead.
+func (*PlanGangRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *PlanGangRequest) GetJob() *SubmitGangRequest {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *PlanGangRequest) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *PlanGangRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *PlanGangRequest) GetWithoutNodes() []string {
+	if x != nil {
+		return x.WithoutNodes
+	}
+	return nil
+}
+
+func (x *PlanGangRequest) GetAddedNodes() []*AddedNodes {
+	if x != nil {
+		return x.AddedNodes
+	}
+	return nil
+}
+
+func (x *PlanGangRequest) GetAddedManifests() []string {
+	if x != nil {
+		return x.AddedManifests
+	}
+	return nil
+}
+
+type PlanGangResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// There is room for all that its minimum misses, or it has started.
+	Starts bool `protobuf:"varint,1,opt,name=starts,proto3" json:"starts,omitempty"`
+	// Of its members that would get a node, or have one. Without a pod: whoever of them is tried first gets it.
+	Placements []*Placement `protobuf:"bytes,2,rep,name=placements,proto3" json:"placements,omitempty"`
+	// Why it would wait, or that it would not.
+	Reason *Reason `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
+	// "namespace/name" of gangs that wait now and would be planned before it.
+	Others []string `protobuf:"bytes,4,rep,name=others,proto3" json:"others,omitempty"`
+	// "namespace/name" of gangs with members on nodes that would be gone.
+	Hit           []string `protobuf:"bytes,5,rep,name=hit,proto3" json:"hit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanGangResponse) Reset() {
+	*x = PlanGangResponse{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[25]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanGangResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanGangResponse) ProtoMessage() {}
+
+func (x *PlanGangResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[25]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanGangResponse.ProtoReflect.Descriptor instead.
+func (*PlanGangResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{25}
+}
+
+func (x *PlanGangResponse) GetStarts() bool {
+	if x != nil {
+		return x.Starts
+	}
+	return false
+}
+
+func (x *PlanGangResponse) GetPlacements() []*Placement {
+	if x != nil {
+		return x.Placements
+	}
+	return nil
+}
+
+func (x *PlanGangResponse) GetReason() *Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
+func (x *PlanGangResponse) GetOthers() []string {
+	if x != nil {
+		return x.Others
+	}
+	return nil
+}
+
+func (x *PlanGangResponse) GetHit() []string {
+	if x != nil {
+		return x.Hit
+	}
+	return nil
+}
+
 // Something that Muster decided about a pod.
 type Event struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1522,7 +1755,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[23]
+	mi := &file_muster_v1_decisions_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1534,7 +1767,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[23]
+	mi := &file_muster_v1_decisions_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1547,7 +1780,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{23}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Event) GetSequence() int64 {
@@ -1618,7 +1851,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	mi := &file_muster_v1_decisions_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1630,7 +1863,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	mi := &file_muster_v1_decisions_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1643,7 +1876,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{24}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListEventsRequest) GetNamespace() string {
@@ -1671,7 +1904,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[25]
+	mi := &file_muster_v1_decisions_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1683,7 +1916,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[25]
+	mi := &file_muster_v1_decisions_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1696,7 +1929,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{25}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -1723,7 +1956,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[26]
+	mi := &file_muster_v1_decisions_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1735,7 +1968,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[26]
+	mi := &file_muster_v1_decisions_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1748,7 +1981,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{26}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *WatchEventsRequest) GetNamespace() string {
@@ -1794,7 +2027,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[27]
+	mi := &file_muster_v1_decisions_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1806,7 +2039,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[27]
+	mi := &file_muster_v1_decisions_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1819,7 +2052,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Span) GetTraceId() string {
@@ -1939,7 +2172,7 @@ type GetTraceRequest struct {
 
 func (x *GetTraceRequest) Reset() {
 	*x = GetTraceRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[28]
+	mi := &file_muster_v1_decisions_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1951,7 +2184,7 @@ func (x *GetTraceRequest) String() string {
 func (*GetTraceRequest) ProtoMessage() {}
 
 func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[28]
+	mi := &file_muster_v1_decisions_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1964,7 +2197,7 @@ func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceRequest.ProtoReflect.Descriptor instead.
 func (*GetTraceRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{28}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *GetTraceRequest) GetNamespace() string {
@@ -2000,7 +2233,7 @@ type GetTraceResponse struct {
 
 func (x *GetTraceResponse) Reset() {
 	*x = GetTraceResponse{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[29]
+	mi := &file_muster_v1_decisions_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2012,7 +2245,7 @@ func (x *GetTraceResponse) String() string {
 func (*GetTraceResponse) ProtoMessage() {}
 
 func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[29]
+	mi := &file_muster_v1_decisions_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2025,7 +2258,7 @@ func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceResponse.ProtoReflect.Descriptor instead.
 func (*GetTraceResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{29}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetTraceResponse) GetSpans() []*Span {
@@ -2061,7 +2294,7 @@ type Span_Parts struct {
 
 func (x *Span_Parts) Reset() {
 	*x = Span_Parts{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[30]
+	mi := &file_muster_v1_decisions_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +2306,7 @@ func (x *Span_Parts) String() string {
 func (*Span_Parts) ProtoMessage() {}
 
 func (x *Span_Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[30]
+	mi := &file_muster_v1_decisions_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +2319,7 @@ func (x *Span_Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span_Parts.ProtoReflect.Descriptor instead.
 func (*Span_Parts) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27, 0}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30, 0}
 }
 
 func (x *Span_Parts) GetWaitedUs() int64 {
@@ -2135,7 +2368,7 @@ type Span_Link struct {
 
 func (x *Span_Link) Reset() {
 	*x = Span_Link{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[31]
+	mi := &file_muster_v1_decisions_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2147,7 +2380,7 @@ func (x *Span_Link) String() string {
 func (*Span_Link) ProtoMessage() {}
 
 func (x *Span_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[31]
+	mi := &file_muster_v1_decisions_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2160,7 +2393,7 @@ func (x *Span_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span_Link.ProtoReflect.Descriptor instead.
 func (*Span_Link) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27, 1}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30, 1}
 }
 
 func (x *Span_Link) GetTraceId() string {
@@ -2297,7 +2530,28 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04plan\x18\x02 \x01(\x03R\x04plan\"$\n" +
 	"\x12AbandonGangRequest\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\tR\x02id\"\xe1\x01\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"`\n" +
+	"\n" +
+	"AddedNodes\x12(\n" +
+	"\x04node\x18\x01 \x01(\v2\x14.muster.v1.NodeFactsR\x04node\x12\x12\n" +
+	"\x04like\x18\x02 \x01(\tR\x04like\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x05R\x05count\"\xf9\x01\n" +
+	"\x0fPlanGangRequest\x12.\n" +
+	"\x03job\x18\x01 \x01(\v2\x1c.muster.v1.SubmitGangRequestR\x03job\x12\x1c\n" +
+	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x03 \x01(\tR\x04name\x12#\n" +
+	"\rwithout_nodes\x18\x04 \x03(\tR\fwithoutNodes\x126\n" +
+	"\vadded_nodes\x18\x05 \x03(\v2\x15.muster.v1.AddedNodesR\n" +
+	"addedNodes\x12'\n" +
+	"\x0fadded_manifests\x18\x06 \x03(\tR\x0eaddedManifests\"\xb5\x01\n" +
+	"\x10PlanGangResponse\x12\x16\n" +
+	"\x06starts\x18\x01 \x01(\bR\x06starts\x124\n" +
+	"\n" +
+	"placements\x18\x02 \x03(\v2\x14.muster.v1.PlacementR\n" +
+	"placements\x12)\n" +
+	"\x06reason\x18\x03 \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\x16\n" +
+	"\x06others\x18\x04 \x03(\tR\x06others\x12\x10\n" +
+	"\x03hit\x18\x05 \x03(\tR\x03hit\"\xe1\x01\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x17\n" +
 	"\aunix_ms\x18\x02 \x01(\x03R\x06unixMs\x12\x12\n" +
@@ -2376,7 +2630,9 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"\vConfirmGang\x12\x1d.muster.v1.ConfirmGangRequest\x1a\x15.muster.v1.Submission\x12C\n" +
 	"\vAbandonGang\x12\x1d.muster.v1.AbandonGangRequest\x1a\x15.muster.v1.Submission\x12G\n" +
 	"\rGetSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission\x12K\n" +
-	"\x0fWatchSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission0\x012\x9b\x01\n" +
+	"\x0fWatchSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission0\x012T\n" +
+	"\rWhatIfService\x12C\n" +
+	"\bPlanGang\x12\x1a.muster.v1.PlanGangRequest\x1a\x1b.muster.v1.PlanGangResponse2\x9b\x01\n" +
 	"\fEventService\x12I\n" +
 	"\n" +
 	"ListEvents\x12\x1c.muster.v1.ListEventsRequest\x1a\x1d.muster.v1.ListEventsResponse\x12@\n" +
@@ -2397,7 +2653,7 @@ func file_muster_v1_decisions_proto_rawDescGZIP() []byte {
 }
 
 var file_muster_v1_decisions_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_muster_v1_decisions_proto_goTypes = []any{
 	(PermitEvent_Verdict)(0),     // 0: muster.v1.PermitEvent.Verdict
 	(UnreserveRequest_Cause)(0),  // 1: muster.v1.UnreserveRequest.Cause
@@ -2425,77 +2681,88 @@ var file_muster_v1_decisions_proto_goTypes = []any{
 	(*GetSubmissionRequest)(nil), // 23: muster.v1.GetSubmissionRequest
 	(*ConfirmGangRequest)(nil),   // 24: muster.v1.ConfirmGangRequest
 	(*AbandonGangRequest)(nil),   // 25: muster.v1.AbandonGangRequest
-	(*Event)(nil),                // 26: muster.v1.Event
-	(*ListEventsRequest)(nil),    // 27: muster.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),   // 28: muster.v1.ListEventsResponse
-	(*WatchEventsRequest)(nil),   // 29: muster.v1.WatchEventsRequest
-	(*Span)(nil),                 // 30: muster.v1.Span
-	(*GetTraceRequest)(nil),      // 31: muster.v1.GetTraceRequest
-	(*GetTraceResponse)(nil),     // 32: muster.v1.GetTraceResponse
-	(*Span_Parts)(nil),           // 33: muster.v1.Span.Parts
-	(*Span_Link)(nil),            // 34: muster.v1.Span.Link
-	(*Reason)(nil),               // 35: muster.v1.Reason
-	(*PodShape)(nil),             // 36: muster.v1.PodShape
-	(*GangSpec)(nil),             // 37: muster.v1.GangSpec
-	(*PodFacts)(nil),             // 38: muster.v1.PodFacts
+	(*AddedNodes)(nil),           // 26: muster.v1.AddedNodes
+	(*PlanGangRequest)(nil),      // 27: muster.v1.PlanGangRequest
+	(*PlanGangResponse)(nil),     // 28: muster.v1.PlanGangResponse
+	(*Event)(nil),                // 29: muster.v1.Event
+	(*ListEventsRequest)(nil),    // 30: muster.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),   // 31: muster.v1.ListEventsResponse
+	(*WatchEventsRequest)(nil),   // 32: muster.v1.WatchEventsRequest
+	(*Span)(nil),                 // 33: muster.v1.Span
+	(*GetTraceRequest)(nil),      // 34: muster.v1.GetTraceRequest
+	(*GetTraceResponse)(nil),     // 35: muster.v1.GetTraceResponse
+	(*Span_Parts)(nil),           // 36: muster.v1.Span.Parts
+	(*Span_Link)(nil),            // 37: muster.v1.Span.Link
+	(*Reason)(nil),               // 38: muster.v1.Reason
+	(*PodShape)(nil),             // 39: muster.v1.PodShape
+	(*GangSpec)(nil),             // 40: muster.v1.GangSpec
+	(*PodFacts)(nil),             // 41: muster.v1.PodFacts
+	(*NodeFacts)(nil),            // 42: muster.v1.NodeFacts
 }
 var file_muster_v1_decisions_proto_depIdxs = []int32{
-	35, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
+	38, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
 	7,  // 1: muster.v1.FilterResponse.refused:type_name -> muster.v1.NodeRefusal
-	35, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
-	35, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
+	38, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
+	38, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
 	10, // 4: muster.v1.PrioritizeResponse.nodes:type_name -> muster.v1.NodeScore
 	0,  // 5: muster.v1.PermitEvent.verdict:type_name -> muster.v1.PermitEvent.Verdict
-	35, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
+	38, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
 	1,  // 7: muster.v1.UnreserveRequest.cause:type_name -> muster.v1.UnreserveRequest.Cause
-	36, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
-	37, // 9: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
+	39, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
+	40, // 9: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
 	19, // 10: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
-	38, // 11: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
+	41, // 11: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
 	2,  // 12: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
 	21, // 13: muster.v1.Submission.placements:type_name -> muster.v1.Placement
-	35, // 14: muster.v1.Submission.reason:type_name -> muster.v1.Reason
-	35, // 15: muster.v1.Event.reason:type_name -> muster.v1.Reason
-	26, // 16: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
-	35, // 17: muster.v1.Span.reason:type_name -> muster.v1.Reason
-	33, // 18: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
-	34, // 19: muster.v1.Span.links:type_name -> muster.v1.Span.Link
-	30, // 20: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
-	3,  // 21: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
-	5,  // 22: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
-	8,  // 23: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
-	11, // 24: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
-	13, // 25: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
-	15, // 26: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
-	17, // 27: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
-	20, // 28: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
-	24, // 29: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
-	25, // 30: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
-	23, // 31: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
-	23, // 32: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
-	27, // 33: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
-	29, // 34: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
-	31, // 35: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
-	4,  // 36: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
-	6,  // 37: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
-	9,  // 38: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
-	12, // 39: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
-	14, // 40: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
-	16, // 41: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
-	18, // 42: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
-	22, // 43: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
-	22, // 44: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
-	22, // 45: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
-	22, // 46: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
-	22, // 47: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
-	28, // 48: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
-	26, // 49: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
-	32, // 50: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
-	36, // [36:51] is the sub-list for method output_type
-	21, // [21:36] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	38, // 14: muster.v1.Submission.reason:type_name -> muster.v1.Reason
+	42, // 15: muster.v1.AddedNodes.node:type_name -> muster.v1.NodeFacts
+	20, // 16: muster.v1.PlanGangRequest.job:type_name -> muster.v1.SubmitGangRequest
+	26, // 17: muster.v1.PlanGangRequest.added_nodes:type_name -> muster.v1.AddedNodes
+	21, // 18: muster.v1.PlanGangResponse.placements:type_name -> muster.v1.Placement
+	38, // 19: muster.v1.PlanGangResponse.reason:type_name -> muster.v1.Reason
+	38, // 20: muster.v1.Event.reason:type_name -> muster.v1.Reason
+	29, // 21: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
+	38, // 22: muster.v1.Span.reason:type_name -> muster.v1.Reason
+	36, // 23: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
+	37, // 24: muster.v1.Span.links:type_name -> muster.v1.Span.Link
+	33, // 25: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
+	3,  // 26: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
+	5,  // 27: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
+	8,  // 28: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
+	11, // 29: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
+	13, // 30: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
+	15, // 31: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
+	17, // 32: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
+	20, // 33: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
+	24, // 34: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
+	25, // 35: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
+	23, // 36: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
+	23, // 37: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
+	27, // 38: muster.v1.WhatIfService.PlanGang:input_type -> muster.v1.PlanGangRequest
+	30, // 39: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
+	32, // 40: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
+	34, // 41: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
+	4,  // 42: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
+	6,  // 43: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
+	9,  // 44: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
+	12, // 45: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
+	14, // 46: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
+	16, // 47: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
+	18, // 48: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
+	22, // 49: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
+	22, // 50: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
+	22, // 51: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
+	22, // 52: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
+	22, // 53: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
+	28, // 54: muster.v1.WhatIfService.PlanGang:output_type -> muster.v1.PlanGangResponse
+	31, // 55: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
+	29, // 56: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
+	35, // 57: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
+	42, // [42:58] is the sub-list for method output_type
+	26, // [26:42] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_decisions_proto_init() }
@@ -2505,16 +2772,16 @@ func file_muster_v1_decisions_proto_init() {
 	}
 	file_muster_v1_facts_proto_init()
 	file_muster_v1_muster_proto_init()
-	file_muster_v1_decisions_proto_msgTypes[30].OneofWrappers = []any{}
+	file_muster_v1_decisions_proto_msgTypes[33].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_decisions_proto_rawDesc), len(file_muster_v1_decisions_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   32,
+			NumMessages:   35,
 			NumExtensions: 0,
-			NumServices:   4,
+			NumServices:   5,
 		},
 		GoTypes:           file_muster_v1_decisions_proto_goTypes,
 		DependencyIndexes: file_muster_v1_decisions_proto_depIdxs,

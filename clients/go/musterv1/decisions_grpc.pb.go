@@ -646,6 +646,118 @@ var PlacementService_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
+	WhatIfService_PlanGang_FullMethodName = "/muster.v1.WhatIfService/PlanGang"
+)
+
+// WhatIfServiceClient is the client API for WhatIfService service.
+//
+// For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
+//
+// What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
+// the present moment: whoever comes meanwhile may take the room.
+type WhatIfServiceClient interface {
+	// One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang or a node is not known. ALREADY_EXISTS: a
+	// gang of the job's name, or a pod of one of its UIDs, is known.
+	PlanGang(ctx context.Context, in *PlanGangRequest, opts ...grpc.CallOption) (*PlanGangResponse, error)
+}
+
+type whatIfServiceClient struct {
+	cc grpc.ClientConnInterface
+}
+
+func NewWhatIfServiceClient(cc grpc.ClientConnInterface) WhatIfServiceClient {
+	return &whatIfServiceClient{cc}
+}
+
+func (c *whatIfServiceClient) PlanGang(ctx context.Context, in *PlanGangRequest, opts ...grpc.CallOption) (*PlanGangResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(PlanGangResponse)
+	err := c.cc.Invoke(ctx, WhatIfService_PlanGang_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+// WhatIfServiceServer is the server API for WhatIfService service.
+// All implementations must embed UnimplementedWhatIfServiceServer
+// for forward compatibility.
+//
+// What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
+// the present moment: whoever comes meanwhile may take the room.
+type WhatIfServiceServer interface {
+	// One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang or a node is not known. ALREADY_EXISTS: a
+	// gang of the job's name, or a pod of one of its UIDs, is known.
+	PlanGang(context.Context, *PlanGangRequest) (*PlanGangResponse, error)
+	mustEmbedUnimplementedWhatIfServiceServer()
+}
+
+// UnimplementedWhatIfServiceServer must be embedded to have
+// forward compatible implementations.
+//
+// NOTE: this should be embedded by value instead of pointer to avoid a nil
+// pointer dereference when methods are called.
+type UnimplementedWhatIfServiceServer struct{}
+
+func (UnimplementedWhatIfServiceServer) PlanGang(context.Context, *PlanGangRequest) (*PlanGangResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method PlanGang not implemented")
+}
+func (UnimplementedWhatIfServiceServer) mustEmbedUnimplementedWhatIfServiceServer() {}
+func (UnimplementedWhatIfServiceServer) testEmbeddedByValue()                       {}
+
+// UnsafeWhatIfServiceServer may be embedded to opt out of forward compatibility for this service.
+// Use of this interface is not recommended, as added methods to WhatIfServiceServer will
+// result in compilation errors.
+type UnsafeWhatIfServiceServer interface {
+	mustEmbedUnimplementedWhatIfServiceServer()
+}
+
+func RegisterWhatIfServiceServer(s grpc.ServiceRegistrar, srv WhatIfServiceServer) {
+	// If the following call pancis, it indicates UnimplementedWhatIfServiceServer was
+	// embedded by pointer and is nil.  This will cause panics if an
+	// unimplemented method is ever invoked, so we test this at initialization
+	// time to prevent it from happening at runtime later due to I/O.
+	if t, ok := srv.(interface{ testEmbeddedByValue() }); ok {
+		t.testEmbeddedByValue()
+	}
+	s.RegisterService(&WhatIfService_ServiceDesc, srv)
+}
+
+func _WhatIfService_PlanGang_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(PlanGangRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(WhatIfServiceServer).PlanGang(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: WhatIfService_PlanGang_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(WhatIfServiceServer).PlanGang(ctx, req.(*PlanGangRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+// WhatIfService_ServiceDesc is the grpc.ServiceDesc for WhatIfService service.
+// It's only intended for direct use with grpc.RegisterService,
+// and not to be introspected or modified (even as a copy)
+var WhatIfService_ServiceDesc = grpc.ServiceDesc{
+	ServiceName: "muster.v1.WhatIfService",
+	HandlerType: (*WhatIfServiceServer)(nil),
+	Methods: []grpc.MethodDesc{
+		{
+			MethodName: "PlanGang",
+			Handler:    _WhatIfService_PlanGang_Handler,
+		},
+	},
+	Streams:  []grpc.StreamDesc{},
+	Metadata: "muster/v1/decisions.proto",
+}
+
+const (
 	EventService_ListEvents_FullMethodName  = "/muster.v1.EventService/ListEvents"
 	EventService_WatchEvents_FullMethodName = "/muster.v1.EventService/WatchEvents"
 )

@@ -26,6 +26,7 @@ class Client:
         self._placements = decisions_pb2_grpc.PlacementServiceStub(self._channel)
         self._events = decisions_pb2_grpc.EventServiceStub(self._channel)
         self._traces = decisions_pb2_grpc.TraceServiceStub(self._channel)
+        self._what_ifs = decisions_pb2_grpc.WhatIfServiceStub(self._channel)
 
     def close(self) -> None:
         """Ends every call that runs."""
@@ -156,6 +157,10 @@ class Client:
         """The pod is bound."""
         self._call(self._decisions.PostBind, decisions_pb2.PostBindRequest(
             request_id=request_id or core.new_id(), pod_uid=pod_uid, node=node))
+
+    def plan_gang(self, request: decisions_pb2.PlanGangRequest) -> decisions_pb2.PlanGangResponse:
+        """Where a gang would go, now or if the cluster were another, or what stops it. Nothing of it is kept."""
+        return self._call(self._what_ifs.PlanGang, request)
 
     def get_trace(self, namespace: str, gang: str = "", pod: str = "") -> decisions_pb2.GetTraceResponse:
         """What was decided about a gang, or about a pod, and where the time went."""

@@ -248,6 +248,46 @@ class AbandonGangRequest(_message.Message):
     id: str
     def __init__(self, id: _Optional[str] = ...) -> None: ...
 
+class AddedNodes(_message.Message):
+    __slots__ = ("node", "like", "count")
+    NODE_FIELD_NUMBER: _ClassVar[int]
+    LIKE_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    node: _facts_pb2.NodeFacts
+    like: str
+    count: int
+    def __init__(self, node: _Optional[_Union[_facts_pb2.NodeFacts, _Mapping]] = ..., like: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
+
+class PlanGangRequest(_message.Message):
+    __slots__ = ("job", "namespace", "name", "without_nodes", "added_nodes", "added_manifests")
+    JOB_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    WITHOUT_NODES_FIELD_NUMBER: _ClassVar[int]
+    ADDED_NODES_FIELD_NUMBER: _ClassVar[int]
+    ADDED_MANIFESTS_FIELD_NUMBER: _ClassVar[int]
+    job: SubmitGangRequest
+    namespace: str
+    name: str
+    without_nodes: _containers.RepeatedScalarFieldContainer[str]
+    added_nodes: _containers.RepeatedCompositeFieldContainer[AddedNodes]
+    added_manifests: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, job: _Optional[_Union[SubmitGangRequest, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., without_nodes: _Optional[_Iterable[str]] = ..., added_nodes: _Optional[_Iterable[_Union[AddedNodes, _Mapping]]] = ..., added_manifests: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PlanGangResponse(_message.Message):
+    __slots__ = ("starts", "placements", "reason", "others", "hit")
+    STARTS_FIELD_NUMBER: _ClassVar[int]
+    PLACEMENTS_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    OTHERS_FIELD_NUMBER: _ClassVar[int]
+    HIT_FIELD_NUMBER: _ClassVar[int]
+    starts: bool
+    placements: _containers.RepeatedCompositeFieldContainer[Placement]
+    reason: _muster_pb2.Reason
+    others: _containers.RepeatedScalarFieldContainer[str]
+    hit: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, starts: bool = ..., placements: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ..., reason: _Optional[_Union[_muster_pb2.Reason, _Mapping]] = ..., others: _Optional[_Iterable[str]] = ..., hit: _Optional[_Iterable[str]] = ...) -> None: ...
+
 class Event(_message.Message):
     __slots__ = ("sequence", "unix_ms", "type", "namespace", "pod_name", "pod_uid", "node", "reason")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]

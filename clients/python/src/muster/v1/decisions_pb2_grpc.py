@@ -474,6 +474,75 @@ class PlacementService(object):
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
 
+class WhatIfServiceStub(object):
+    """What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
+    the present moment: whoever comes meanwhile may take the room.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.PlanGang = channel.unary_unary(
+                '/muster.v1.WhatIfService/PlanGang',
+                request_serializer=muster_dot_v1_dot_decisions__pb2.PlanGangRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_decisions__pb2.PlanGangResponse.FromString,
+                )
+
+
+class WhatIfServiceServicer(object):
+    """What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
+    the present moment: whoever comes meanwhile may take the room.
+    """
+
+    def PlanGang(self, request, context):
+        """One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang or a node is not known. ALREADY_EXISTS: a
+        gang of the job's name, or a pod of one of its UIDs, is known.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_WhatIfServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'PlanGang': grpc.unary_unary_rpc_method_handler(
+                    servicer.PlanGang,
+                    request_deserializer=muster_dot_v1_dot_decisions__pb2.PlanGangRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_decisions__pb2.PlanGangResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.v1.WhatIfService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+
+
+ # This class is part of an EXPERIMENTAL API.
+class WhatIfService(object):
+    """What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
+    the present moment: whoever comes meanwhile may take the room.
+    """
+
+    @staticmethod
+    def PlanGang(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.WhatIfService/PlanGang',
+            muster_dot_v1_dot_decisions__pb2.PlanGangRequest.SerializeToString,
+            muster_dot_v1_dot_decisions__pb2.PlanGangResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+
 class EventServiceStub(object):
     """Missing associated documentation comment in .proto file."""
 

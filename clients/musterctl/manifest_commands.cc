@@ -1,0 +1,175 @@
+#include "clients/musterctl/manifest_commands.h"
+
+#include <iostream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "clients/musterctl/manifests.h"
+
+namespace muster {
+namespace {
+
+struct Manifest {
+  std::string file;
+  std::string json;
+};
+
+// Everything in the files, in the namespace that was asked for where one was.
+absl::StatusOr<std::vector<Manifest>> ReadAll(const Options& options) {
+  std::vector<Manifest> out;
+  for (const std::string& file : options.files) {
+    absl::StatusOr<std::vector<std::string>> read = ReadManifests(file);
+    if (!read.ok()) return read.status();
+    for (std::string& manifest : *read) {
+      if (options.name_space.empty()) continue;
+      // What a context says is a default, what a flag says is meant.
+      const bool strict = !options.settings.at("namespace").empty();
+      const absl::Status set = SetNamespace(options.name_space, strict, &manifest);
+      if (!set.ok()) return absl::InvalidArgumentError(absl::StrCat(file, ": ", set.message()));
+    }
+    for (std::string& manifest : *read) out.push_back({file, std::move(manifest)});
+  }
+  return out;
+}
+
+// What musterd says of "manifests[1]" is said of the object and its file.
+absl::Status NameManifests(const absl::Status& status, const std::vector<Manifest>& manifests,
+                           const std::vector<std::string>& fields = {"removed_manifests", "manifests"}) {
+  std::string text(status.message());
+  for (size_t i = manifests.size(); i-- > 0;) {  // [11] before [1]
+    const std::string what = absl::StrCat(manifests[i].file, ": ", DescribeManifest(manifests[i].json));
+    for (const std::string& field : fields) {
+      text = absl::StrReplaceAll(text, {{absl::StrCat(field, "[", i, "]"), what}});
+    }
+  }
+  return absl::Status(status.code(), text);
+}
+
+// Into jobs' pods and Nodes that would be added.
+absl::Status ReadPlan(const Options& options, std::vector<Manifest>* job, std::vector<Manifest>* nodes) {
+  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
+  if (!manifests.ok()) return manifests.status();
+  for (const Manifest& manifest : *manifests) {
+    if (IsNode(manifest.json)) {
+      nodes->push_back(manifest);
+      continue;
+    }
+    absl::StatusOr<std::vector<std::string>> pods = PodsOf(manifest.json);
+    if (!pods.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(manifest.file, ": ", DescribeManifest(manifest.json), ": ", pods.status().message()));
+    }
+    for (std::string& pod : *pods) job->push_back({manifest.file, std::move(pod)});
+  }
+  return absl::OkStatus();
+}
+
+// "3=node-1": three more like node-1. "node-1": one.
+absl::Status ReadLike(const std::string& text, v1::AddedNodes* out) {
+  const size_t equals = text.find('=');
+  int32_t count = 1;
+  if (equals != std::string::npos && !absl::SimpleAtoi(text.substr(0, equals), &count)) {
+    return absl::InvalidArgumentError(absl::StrCat("--add ", text, ": expected NODE or NUMBER=NODE, as 3=node-1"));
+  }
+  out->set_count(count);
+  out->set_like(equals == std::string::npos ? text : text.substr(equals + 1));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+int Apply(MusterClient* client, const Options& options, bool remove) {
+  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
+  if (!manifests.ok()) return Fail(manifests.status());
+  v1::UpdateFactsRequest request;
+  for (const Manifest& manifest : *manifests) {
+    *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest.json;
+  }
+  const absl::StatusOr<v1::FactsStatus> status = client->UpdateFacts(std::move(request));
+  if (!status.ok()) return Fail(NameManifests(status.status(), *manifests));
+  for (const Manifest& manifest : *manifests) {
+    std::cout << DescribeManifest(manifest.json) << (remove ? " deleted\n" : " applied\n");
+  }
+  for (const std::string& warning : status->warnings()) {
+    std::cerr << "Warning: " << Printable(warning) << "\n";
+  }
+  return 0;
+}
+
+int Submit(MusterClient* client, const Options& options) {
+  const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
+  if (!manifests.ok()) return Fail(manifests.status());
+  v1::SubmitGangRequest request;
+  request.set_request_id(options.request_id.empty() ? NewRequestId() : options.request_id);
+  request.set_ttl_ms(static_cast<int64_t>(options.ttl_s * 1000));
+  for (const Manifest& manifest : *manifests) request.add_manifests(manifest.json);
+  absl::StatusOr<v1::Submission> submission = client->SubmitGang(request);
+  if (!submission.ok()) return Fail(NameManifests(submission.status(), *manifests));
+  if ((options.wait || options.confirm) && submission->state() == v1::Submission::WAITING) {
+    std::string told;
+    const absl::Status watched = client->WatchSubmission(submission->id(), [&](const v1::Submission& now) {
+      submission = now;
+      if (now.state() != v1::Submission::WAITING) return false;
+      if (now.reason().text() != told) std::cerr << "waits: " << (told = now.reason().text()) << "\n";
+      return true;
+    });
+    if (!watched.ok()) return Fail(watched);
+  }
+  if (options.confirm && submission->state() == v1::Submission::PLANNED) {
+    submission = client->ConfirmGang(submission->id(), submission->plan());
+  }
+  const int shown = Show(submission, options, [](const v1::Submission& shown) {
+    PrintSubmission(shown);
+    if (shown.state() == v1::Submission::PLANNED) {
+      std::cout << "\nTake it: musterctl confirm " << shown.id() << "     give it back: musterctl abandon "
+                << shown.id() << "\n";
+    }
+  });
+  if (shown != 0) return shown;
+  const auto state = submission->state();
+  const bool over = state == v1::Submission::EXPIRED || state == v1::Submission::ABANDONED;
+  return over || (options.confirm && state != v1::Submission::CONFIRMED) ? 1 : 0;
+}
+
+int Plan(MusterClient* client, const Options& options, const std::string& name_space) {
+  std::vector<Manifest> job;
+  std::vector<Manifest> nodes;
+  if (const absl::Status read = ReadPlan(options, &job, &nodes); !read.ok()) return Fail(read);
+  if (job.empty() == options.name.empty()) {
+    return Fail(absl::InvalidArgumentError(
+        "expected a gang's name, or its manifests with -f (Pods of one gang and its PodGroup, or a Job), not both"));
+  }
+  v1::PlanGangRequest request;
+  for (const Manifest& manifest : job) request.mutable_job()->add_manifests(manifest.json);
+  for (const Manifest& manifest : nodes) request.add_added_manifests(manifest.json);
+  std::string gang = "The gang";
+  if (job.empty()) {
+    request.set_namespace_(name_space);
+    request.set_name(options.name);
+    gang = absl::StrCat(name_space, "/", options.name);
+  }
+  for (const std::string& node : options.without) request.add_without_nodes(node);
+  for (const std::string& text : options.add) {
+    if (const absl::Status read = ReadLike(text, request.add_added_nodes()); !read.ok()) return Fail(read);
+  }
+  absl::StatusOr<v1::PlanGangResponse> plan = client->PlanGang(request);
+  if (!plan.ok()) {
+    return Fail(NameManifests(NameManifests(plan.status(), nodes, {"added_manifests"}), job, {"job.manifests"}));
+  }
+  const int shown = Show(plan, options, [&gang](const v1::PlanGangResponse& answer) { PrintPlan(gang, answer); });
+  return shown != 0 || plan->starts() ? shown : 1;
+}
+
+int Confirm(MusterClient* client, const Options& options) {
+  int64_t plan = options.plan;
+  if (plan == 0) {
+    const absl::StatusOr<v1::Submission> now = client->GetSubmission(options.name);
+    if (!now.ok()) return Fail(now.status());
+    plan = now->plan();
+  }
+  return Show(client->ConfirmGang(options.name, plan), options, &PrintSubmission);
+}
+}  // namespace muster

@@ -1,0 +1,65 @@
+// What the commands of musterctl that talk to musterd share: the command line, and how an answer is shown.
+#ifndef MUSTER_CLIENTS_MUSTERCTL_SHOWING_H_
+#define MUSTER_CLIENTS_MUSTERCTL_SHOWING_H_
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clients/musterctl/contexts.h"
+#include "clients/musterctl/output.h"
+
+namespace muster {
+
+// Everything the command line sets.
+struct Options {
+  ContextSettings settings;  // of flags
+  ContextSettings environment;
+  std::string context;
+  std::string name_space;  // that was asked for; empty: none was
+  std::string output = "table";
+  std::string name;
+  std::vector<std::string> files;
+  std::vector<std::string> without;
+  std::vector<std::string> add;
+  std::string request_id;
+  std::string shell;
+  int64_t plan = 0;
+  int64_t after = 0;
+  double ttl_s = 0;
+  double timeout_s = 10;
+  bool all = false;
+  bool follow = false;
+  bool wait = false;
+  bool confirm = false;
+};
+// Says on standard error what is wrong; the exit status.
+int Fail(const absl::Status& status);
+
+template <typename Message, typename Table>
+int Show(const absl::StatusOr<Message>& message, const Options& options, Table table) {
+  if (!message.ok()) return Fail(message.status());
+  if (options.output == "table") {
+    table(*message);
+  } else {
+    PrintMessage(*message, options.output);
+  }
+  return 0;
+}
+
+template <typename Event, typename Print>
+std::function<bool(const Event&)> EachLine(const Options& options, Print print) {
+  return [&options, print](const Event& event) {
+    if (options.output == "table") {
+      print(event);
+    } else {
+      PrintLine(event);
+    }
+    return true;
+  };
+}
+}  // namespace muster
+
+#endif  // MUSTER_CLIENTS_MUSTERCTL_SHOWING_H_

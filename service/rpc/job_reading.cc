@@ -1,0 +1,65 @@
+#include "service/rpc/job_reading.h"
+
+#include "absl/strings/str_cat.h"
+#include "service/rpc/reading.h"
+
+namespace muster {
+namespace {
+
+// The gang and its members as manifests say them: pods of one gang, and its PodGroup.
+void TakeManifests(const Facts& facts, bool gang_is_given, const std::string& field, Violations* violations,
+                   SubmitGang* out) {
+  if (!facts.nodes.empty()) violations->Add(field, "has a Node; expected Pods and a PodGroup");
+  if (facts.gangs.size() > 1) violations->Add(field, "has several PodGroups; expected those of one gang");
+  const PodDescription* first = facts.pods.empty() ? nullptr : &facts.pods.front();
+  if (!gang_is_given) {
+    if (!facts.gangs.empty()) {
+      out->name_space = facts.gangs.front().name_space;
+      out->name = facts.gangs.front().name;
+      out->declaration = facts.gangs.front().declaration;
+    } else if (first != nullptr) {
+      out->name_space = first->name_space;
+      out->name = first->gang.name;
+      out->declaration = first->gang.declaration;
+    }
+    if (out->name.empty()) violations->Add(field, "name no gang; expected a PodGroup, or Pods that belong to a gang");
+    if (!out->declaration.min_member.has_value() && out->declaration.subgroups.empty()) {
+      violations->Add(field, out->declaration.unreadable_minimum.empty()
+                                 ? "declare no minimum; expected spec.minMember or a min-available annotation"
+                                 : out->declaration.unreadable_minimum);
+    }
+  }
+  for (const PodDescription& pod : facts.pods) {
+    if (!pod.gang.problem.none()) {
+      violations->Add(field, absl::StrCat("Pod ", pod.name, ": ", pod.gang.problem.text));
+    } else if (pod.gang.in_gang() && (pod.gang.name != out->name || pod.name_space != out->name_space)) {
+      violations->Add(field, absl::StrCat("Pod ", pod.name_space, "/", pod.name, " belongs to gang ", pod.gang.name,
+                                          "; expected ", out->name_space, "/", out->name));
+    }
+    out->pods.push_back(pod);
+  }
+}
+
+}  // namespace
+
+void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, const ManifestReader& manifests,
+             int64_t now_ms, Violations* violations, SubmitGang* out) {
+  const bool gang_is_given = request.has_gang();
+  if (gang_is_given || request.manifests().empty()) {
+    ReadGangName(request.gang(), path + "gang", violations, &out->name_space, &out->name);
+    ReadDeclaration(request.gang(), path + "gang", violations, &out->declaration);
+  }
+  if (!request.manifests().empty()) {
+    const std::string field = path + "manifests";
+    Facts facts;
+    for (int i = 0; i < request.manifests_size() && manifests != nullptr; ++i) {
+      const absl::Status read = manifests(request.manifests(i), now_ms, &facts);
+      if (!read.ok()) violations->Add(absl::StrCat(field, "[", i, "]"), std::string(read.message()));
+    }
+    if (!violations->none()) return;
+    TakeManifests(facts, gang_is_given, field, violations, out);
+  }
+  ReadMembers(request, path, out->id, now_ms, violations, out);
+}
+
+}  // namespace muster

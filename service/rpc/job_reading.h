@@ -1,0 +1,22 @@
+// A gang with its members, as SubmitGang and PlanGang are told it -> the core's command (SPEC S-6).
+#ifndef MUSTER_SERVICE_RPC_JOB_READING_H_
+#define MUSTER_SERVICE_RPC_JOB_READING_H_
+
+#include <cstdint>
+#include <string>
+
+#include "proto/muster/v1/decisions.pb.h"
+#include "service/rpc/errors.h"
+#include "service/rpc/rpc_server.h"
+#include "state/messages/commands.h"
+
+namespace muster {
+
+// Fills all of `out` but its id, which must be there, its TTL and its fingerprint. What is wrong goes into `violations`
+// with `path` ("" or "job.") before each field; then `out` must not be used. `manifests` may be nullptr.
+void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, const ManifestReader& manifests,
+             int64_t now_ms, Violations* violations, SubmitGang* out);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_RPC_JOB_READING_H_

@@ -1,0 +1,148 @@
+// Where a gang would go, now or if the cluster were another: a copy of the machine is asked, and dropped.
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "service/rpc/door.h"
+#include "service/rpc/job_reading.h"
+#include "service/rpc/mapping.h"
+#include "service/rpc/reading.h"
+#include "service/rpc/services.h"
+#include "service/support/clock.h"
+#include "state/recording/snapshot.h"
+#include "state/whatif/what_if.h"
+
+namespace muster {
+namespace {
+
+using grpc::CallbackServerContext;
+using grpc::ServerUnaryReactor;
+
+constexpr int kMaxNodeNames = 10'000;
+
+void ReadAdded(const v1::PlanGangRequest& request, const ManifestReader& manifests, int64_t now_ms,
+               Violations* violations, WhatIf* out) {
+  int64_t count = 0;
+  for (int i = 0; i < request.added_nodes_size() && !violations->full(); ++i) {
+    const v1::AddedNodes& from = request.added_nodes(i);
+    const std::string path = absl::StrCat("added_nodes[", i, "]");
+    WhatIf::Added& added = out->added.emplace_back();
+    added.like = from.like();
+    if (from.has_node() == !from.like().empty()) {
+      violations->Add(path, "has both or neither of `node` and `like`; expected one of them");
+    } else if (from.has_node()) {
+      ReadNode(from.node(), path + ".node", violations, &added.node);
+    }
+    added.count = from.count() == 0 ? 1 : from.count();
+    count += added.count;
+    if (added.count < 1 || count > kMaxAddedNodes) {
+      violations->Add(path + ".count", absl::StrCat(from.count(), "; expected 0 (one) to ", kMaxAddedNodes,
+                                                    " nodes in the whole request"));
+      return;
+    }
+  }
+  Facts facts;
+  for (int i = 0; i < request.added_manifests_size() && manifests != nullptr; ++i) {
+    const absl::Status read = manifests(request.added_manifests(i), now_ms, &facts);
+    if (!read.ok()) violations->Add(absl::StrCat("added_manifests[", i, "]"), std::string(read.message()));
+    if (violations->full()) return;
+  }
+  if (!facts.pods.empty() || !facts.gangs.empty()) {
+    violations->Add("added_manifests", "has a Pod or a PodGroup; expected Nodes only");
+  }
+  for (const NodeDescription& node : facts.nodes) {
+    out->added.push_back({node, "", 1});
+  }
+}
+
+WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& manifests, int64_t now_ms,
+                    Violations* violations) {
+  static std::atomic<uint64_t> asked{0};
+  WhatIf out;
+  const bool named = !request.name().empty();
+  if (request.has_job() == named) {
+    violations->Add("job",
+                    "both or neither of `job` and `name` are there; expected a job, or the name of a known gang");
+    return out;
+  }
+  if (named) {
+    out.gang = absl::StrCat(request.namespace_().empty() ? "default" : request.namespace_(), "/", request.name());
+  } else {
+    out.job.emplace();
+    out.job->id = absl::StrCat("what-if/", now_ms, "/", ++asked);
+    ReadJob(request.job(), "job.", manifests, now_ms, violations, &*out.job);
+  }
+  if (request.without_nodes_size() > kMaxNodeNames) {
+    violations->Add("without_nodes",
+                    absl::StrCat("has ", request.without_nodes_size(), " names; expected at most ", kMaxNodeNames));
+    return out;
+  }
+  out.gone.assign(request.without_nodes().begin(), request.without_nodes().end());
+  ReadAdded(request, manifests, now_ms, violations, &out);
+  return out;
+}
+
+void Fill(const WhatIfAnswer& answer, v1::PlanGangResponse* response) {
+  response->set_starts(answer.starts);
+  for (const SubmissionReply::Place& place : answer.places) {
+    v1::Placement* placement = response->add_placements();
+    placement->set_pod_uid(place.uid);
+    placement->set_pod_name(place.name);
+    placement->set_node(place.node);
+  }
+  FillReason(answer.reason, response->mutable_reason());
+  response->mutable_others()->Assign(answer.others.begin(), answer.others.end());
+  response->mutable_hit()->Assign(answer.hit.begin(), answer.hit.end());
+}
+
+class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
+ public:
+  explicit WhatIfServiceImpl(RpcDoor* door) : door_(door) {}
+
+  ServerUnaryReactor* PlanGang(CallbackServerContext* context, const v1::PlanGangRequest* request,
+                               v1::PlanGangResponse* response) override {
+    return Serve(door_, context, "PlanGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
+      const int64_t now_ms = ProcessClock().NowMs();
+      Violations violations;
+      WhatIf question = ReadQuestion(*request, door_->options().manifests, now_ms, &violations);
+      if (!violations.none()) return finish(violations.ToStatus());
+      if (busy_.exchange(true)) {
+        return finish(ToGrpc(absl::ResourceExhaustedError("another what-if is being answered; try again in a moment")));
+      }
+      Ask(std::move(question), now_ms, response, finish);
+    });
+  }
+
+ private:
+  // The state is read in the engine's order of things, and the answer found where nobody waits for the thread.
+  void Ask(WhatIf question, int64_t now_ms, v1::PlanGangResponse* response, const FinishCall& finish) {
+    auto state = std::make_shared<std::string>();
+    const auto read = [state](const Machine& machine) {
+      *state = recording::SaveState(machine);
+      return true;
+    };
+    const auto answer = [=, this, question = std::move(question)] {
+      const absl::StatusOr<WhatIfAnswer> found = AnswerWhatIf(*state, door_->engine().settings(), question, now_ms);
+      if (found.ok()) Fill(*found, response);
+      busy_ = false;
+      finish(ToGrpc(found.status()));
+    };
+    door_->engine().Read(read, [this, answer, finish](const absl::Status& status) {
+      if (status.ok()) return OnGrpcThread(answer);
+      busy_ = false;
+      finish(ToGrpc(status));
+    });
+  }
+
+  RpcDoor* const door_;
+  std::atomic<bool> busy_{false};
+};
+
+}  // namespace
+
+std::unique_ptr<grpc::Service> MakeWhatIfService(RpcDoor* door) { return std::make_unique<WhatIfServiceImpl>(door); }
+
+}  // namespace muster

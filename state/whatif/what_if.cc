@@ -1,0 +1,144 @@
+#include "state/whatif/what_if.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "state/recording/snapshot.h"
+
+namespace muster {
+namespace {
+
+constexpr char kHostname[] = "kubernetes.io/hostname";
+// Gangs that are tried before the answer is given as it stands then.
+constexpr int kMostRounds = 100'000;
+
+class Imagined {
+ public:
+  Imagined(const MachineSettings& settings, int64_t now_ms) : machine_(settings), now_ms_(now_ms) {}
+
+  absl::StatusOr<WhatIfAnswer> Answer(absl::string_view state, const WhatIf& question) {
+    if (absl::Status read = recording::RestoreState(state, &machine_); !read.ok()) return read;
+    WhatIfAnswer answer;
+    const std::string key =
+        question.job.has_value() ? absl::StrCat(question.job->name_space, "/", question.job->name) : question.gang;
+    if (!question.job.has_value() && machine_.FindGang(key) == nullptr) {
+      return absl::NotFoundError(absl::StrCat("gang ", key, " is not known"));
+    }
+    absl::flat_hash_set<std::string> planned_now;
+    machine_.ForEachGang([&](const Gang& gang) {
+      if (HasPlan(gang)) planned_now.insert(gang.key);
+    });
+    for (const WhatIf::Added& added : question.added) {
+      if (absl::Status done = Add(added); !done.ok()) return done;
+    }
+    for (const std::string& name : question.gone) {
+      if (absl::Status done = Remove(name, &answer.hit); !done.ok()) return done;
+    }
+    if (question.job.has_value()) {
+      if (const Outcome outcome = Apply(*question.job); !outcome.status.ok()) return outcome.status;
+    }
+    PlanUntilDecided(key);
+    Tell(key, &answer);
+    machine_.ForEachGang([&](const Gang& gang) {
+      if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key)) answer.others.push_back(gang.key);
+    });
+    std::sort(answer.others.begin(), answer.others.end());
+    return answer;
+  }
+
+ private:
+  [[nodiscard]] bool HasPlan(const Gang& gang) const { return machine_.plans().Of(gang) != nullptr; }
+  [[nodiscard]] bool Present(const std::string& node) const {
+    const NodeId id = machine_.cluster().FindNode(node);
+    return id != kNoNode && machine_.cluster().node(id).present;
+  }
+  Outcome Apply(const Command& command) {
+    Outcome outcome;
+    machine_.Apply(command, now_ms_, &outcome);
+    return outcome;
+  }
+
+  absl::Status Add(const WhatIf::Added& added) {
+    NodeDescription pattern = added.node;
+    std::string stem = pattern.name;
+    if (!added.like.empty()) {
+      if (!Present(added.like)) {
+        return absl::NotFoundError(absl::StrCat("node ", added.like, ", which others would be like, is not known"));
+      }
+      pattern = machine_.cluster().node(machine_.cluster().FindNode(added.like)).facts;
+      pattern.unschedulable = false;
+      stem = absl::StrCat(added.like, "-added");
+    }
+    for (int32_t i = 1; i <= added.count; ++i) {
+      NodeDescription node = pattern;
+      node.name = added.count == 1 && added.like.empty() ? stem : absl::StrCat(stem, "-", i);
+      if (Present(node.name)) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("node ", node.name, " is there already; expected a name that no node has"));
+      }
+      for (auto& [label, value] : node.labels) {
+        if (label == kHostname) value = node.name;
+      }
+      if (const Outcome outcome = Apply(UpsertNode{node}); !outcome.status.ok()) return outcome.status;
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Remove(const std::string& name, std::vector<std::string>* hit) {
+    if (!Present(name)) {
+      return absl::NotFoundError(absl::StrCat("node ", name, ", which would be gone, is not known"));
+    }
+    std::set<std::string> gangs(hit->begin(), hit->end());
+    for (PodId id = 0; id < machine_.pod_limit(); ++id) {
+      const Pod* pod = machine_.PodAt(id);
+      if (pod != nullptr && pod->gang != nullptr && pod->facts.node_name == name) gangs.insert(pod->gang->key);
+    }
+    hit->assign(gangs.begin(), gangs.end());
+    return Apply(RemoveNode{name}).status;
+  }
+
+  // Whoever is before it in the order has its turn first.
+  void PlanUntilDecided(const std::string& key) {
+    for (int round = 0; round < kMostRounds && machine_.PlanningDue(); ++round) {
+      const Gang* gang = machine_.FindGang(key);
+      if (gang == nullptr || HasPlan(*gang)) return;
+      Apply(PlanRound{1});
+    }
+  }
+
+  void Tell(const std::string& key, WhatIfAnswer* answer) const {
+    const Gang* gang = machine_.FindGang(key);
+    if (gang == nullptr) return;
+    const GangView view = machine_.ViewGang(*gang, /*with_members=*/true);
+    answer->starts = view.satisfied || HasPlan(*gang);
+    answer->reason = view.reason;
+    for (const MemberView& member : view.members) {
+      if (!member.node.empty()) answer->places.push_back({member.uid, member.name, member.node});
+    }
+    if (const Plan* plan = machine_.plans().Of(*gang); plan != nullptr) {
+      answer->reason = {ReasonCode::kPlanned, absl::StrCat("there is room for ", plan->slots.size(), " members")};
+      for (const Slot& slot : plan->slots) {
+        if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.cluster().node(slot.node).facts.name});
+      }
+    }
+    std::sort(answer->places.begin(), answer->places.end(),
+              [](const auto& a, const auto& b) { return std::tie(a.name, a.node) < std::tie(b.name, b.node); });
+  }
+
+  Machine machine_;
+  const int64_t now_ms_;
+};
+
+}  // namespace
+
+absl::StatusOr<WhatIfAnswer> AnswerWhatIf(absl::string_view state, const MachineSettings& settings,
+                                          const WhatIf& question, int64_t now_ms) {
+  return std::make_unique<Imagined>(settings, now_ms)->Answer(state, question);
+}
+
+}  // namespace muster

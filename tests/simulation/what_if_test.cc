@@ -1,0 +1,264 @@
+// What a what-if says is what then happens, and asking changes nothing (S-5).
+#include "state/whatif/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "state/recording/snapshot.h"
+#include "tests/simulation/random_world.h"
+
+namespace muster {
+namespace {
+
+using Place = std::pair<std::string, std::string>;  // pod and node
+
+NodeDescription MakeNode(const std::string& name, int64_t cpu, const std::string& rack) {
+  NodeDescription node;
+  node.name = name;
+  node.labels = {{"rack", rack}, {"kubernetes.io/hostname", name}};
+  node.allocatable = {{"cpu", cpu}, {"pods", 10}};
+  return node;
+}
+
+SubmitGang MakeJob(const std::string& name, int pods, int64_t cpu) {
+  SubmitGang job;
+  job.id = "ask/" + name;
+  job.name_space = "what";
+  job.name = name;
+  job.declaration.min_member = pods;
+  for (int i = 0; i < pods; ++i) {
+    PodDescription& pod = job.pods.emplace_back();
+    pod.name = absl::StrCat(name, "-", i);
+    pod.uid = absl::StrCat(job.id, "/", i);
+    pod.shape.requests = {{"cpu", cpu}};
+  }
+  return job;
+}
+
+std::vector<Place> Sorted(const std::vector<SubmissionReply::Place>& places) {
+  std::vector<Place> out;
+  for (const auto& place : places) out.emplace_back(place.name, place.node);
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// The same done in earnest, by another machine that went the whole way.
+SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& settings, size_t commands,
+                     const WhatIf& question, int64_t now_ms) {
+  Machine machine(settings);
+  EXPECT_TRUE(machine.Load(life.records).ok());
+  Outcome outcome;
+  const auto apply = [&](const Command& command, int64_t at_ms) {
+    outcome = Outcome();
+    machine.Apply(command, at_ms, &outcome);
+  };
+  for (size_t i = 0; i < commands; ++i) apply(life.commands[i].first, life.commands[i].second);
+  for (const WhatIf::Added& added : question.added) apply(UpsertNode{added.node}, now_ms);
+  for (const std::string& gone : question.gone) apply(RemoveNode{gone}, now_ms);
+  apply(*question.job, now_ms);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  for (int round = 0; round < 1'000 && machine.PlanningDue(); ++round) apply(PlanRound{}, now_ms);
+  apply(AskGang{question.job->id}, now_ms);
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  return std::get<SubmissionReply>(outcome.reply);
+}
+
+WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
+  WhatIf out;
+  out.job = MakeJob("job", 1 + static_cast<int>((*random)() % 5), 500 * (1 + static_cast<int64_t>((*random)() % 5)));
+  if ((*random)() % 3 == 0) {
+    out.added.push_back({MakeNode("added", 4'000, "r0"), "", 1});
+  }
+  for (int i = 0; i < 6 && (*random)() % 2 == 0; ++i) {
+    const std::string name = absl::StrCat("n", i);
+    const NodeId id = machine.cluster().FindNode(name);
+    if (id != kNoNode && machine.cluster().node(id).present) out.gone.push_back(name);
+  }
+  return out;
+}
+
+TEST(WhatIf, SaysWhatThenHappens) {
+  int starts = 0;
+  int waits = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    RandomWorld world(seed);
+    world.WriteLives();
+    for (int step = 0; step < 600; ++step) world.Step();
+    std::mt19937_64 random(seed);
+    const MachineSettings settings = world.OwnSettings();
+    for (const RandomWorld::Life& life : world.lives()) {
+      Machine machine(settings);
+      ASSERT_TRUE(machine.Load(life.records).ok());
+      for (size_t i = 0; i < life.commands.size(); ++i) {
+        Outcome outcome;
+        machine.Apply(life.commands[i].first, life.commands[i].second, &outcome);
+        if (random() % 100 != 0) continue;
+        const int64_t now_ms = life.commands[i].second;
+        const WhatIf question = RandomQuestion(machine, &random);
+        const uint64_t before = machine.Hash();
+        const auto answer = AnswerWhatIf(recording::SaveState(machine), settings, question, now_ms);
+        ASSERT_TRUE(answer.ok()) << answer.status();
+        ASSERT_EQ(machine.Hash(), before);
+        const SubmissionReply done = Done(life, settings, i + 1, question, now_ms);
+        ASSERT_EQ(answer->starts, done.state == SubmissionReply::State::kPlanned)
+            << "seed " << seed << ", command " << i << ": " << answer->reason.text << " / " << done.reason.text;
+        ASSERT_EQ(Sorted(answer->places), Sorted(done.places)) << "seed " << seed << ", command " << i;
+        if (!answer->starts) {
+          ASSERT_EQ(answer->reason.text, done.reason.text);
+        }
+        ++(answer->starts ? starts : waits);
+      }
+    }
+  }
+  std::printf("%d would start, %d would wait\n", starts, waits);
+  EXPECT_GT(starts, 200);
+  EXPECT_GT(waits, 60);
+}
+
+class WhatIfCase : public testing::Test {
+ protected:
+  WhatIfCase() : machine_(settings_) {
+    Apply(UpsertNode{MakeNode("a", 4'000, "r1")});
+    Apply(UpsertNode{MakeNode("b", 4'000, "r2")});
+    Apply(FactsRead{});
+  }
+  void Apply(const Command& command) {
+    Outcome outcome;
+    machine_.Apply(command, kNow, &outcome);
+    ASSERT_TRUE(outcome.status.ok()) << outcome.status;
+  }
+  // Holds cpu on its node.
+  void AddRunning(const std::string& name, const std::string& gang, const std::string& node, int64_t cpu) {
+    PodDescription pod = MakePod(name, gang, cpu);
+    pod.node_name = node;
+    pod.phase = PodPhase::kRunning;
+    Apply(UpsertPod{pod});
+  }
+  static PodDescription MakePod(const std::string& name, const std::string& gang, int64_t cpu) {
+    PodDescription pod;
+    pod.uid = pod.name = name;
+    pod.name_space = "d";
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.requests = {{"cpu", cpu}};
+    pod.gang.name = gang;
+    pod.gang.declares = true;
+    pod.gang.declaration.min_member = 1;
+    return pod;
+  }
+  absl::StatusOr<WhatIfAnswer> Ask(const WhatIf& question) {
+    return AnswerWhatIf(recording::SaveState(machine_), settings_, question, kNow);
+  }
+  static WhatIf Job(int pods, int64_t cpu) {
+    WhatIf out;
+    out.job = MakeJob("job", pods, cpu);
+    return out;
+  }
+
+  static constexpr int64_t kNow = 1'000;
+  const MachineSettings settings_;
+  Machine machine_;
+};
+
+TEST_F(WhatIfCase, NodesThatWouldBeThereAreLikeTheOneThatIsNamed) {
+  WhatIf question = Job(4, 4'000);
+  ASSERT_FALSE(Ask(question)->starts);
+  question.added.push_back({{}, "b", 2});
+  const auto answer = Ask(question);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(answer->starts) << answer->reason.text;
+  EXPECT_EQ(Sorted(answer->places).size(), 4U);
+  std::vector<std::string> nodes;
+  for (const auto& place : answer->places) nodes.push_back(place.node);
+  std::sort(nodes.begin(), nodes.end());
+  EXPECT_EQ(nodes, (std::vector<std::string>{"a", "b", "b-added-1", "b-added-2"}));
+
+  // In b's rack there are three of them.
+  question.job->declaration.topology = TopologyRule{"rack", "", ""};
+  EXPECT_FALSE(Ask(question)->starts);
+  question.job = MakeJob("job", 3, 4'000);
+  question.job->declaration.topology = TopologyRule{"rack", "", ""};
+  EXPECT_TRUE(Ask(question)->starts);
+  // Each is a host of its own.
+  question.job->declaration.topology = TopologyRule{"kubernetes.io/hostname", "", ""};
+  EXPECT_FALSE(Ask(question)->starts);
+}
+
+TEST_F(WhatIfCase, ANodeThatWouldBeGoneTakesItsRoomAndItsGangsAreNamed) {
+  AddRunning("x", "runs", "b", 1'000);
+  WhatIf question = Job(2, 3'000);
+  ASSERT_TRUE(Ask(question)->starts);
+  question.gone = {"b"};
+  const auto answer = Ask(question);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->starts);
+  EXPECT_EQ(answer->reason.code, ReasonCode::kNoRoom) << answer->reason.text;
+  EXPECT_EQ(answer->hit, std::vector<std::string>{"d/runs"});
+  EXPECT_TRUE(answer->places.empty());
+}
+
+TEST_F(WhatIfCase, WhoeverWaitsAheadGetsTheRoomFirst) {
+  AddRunning("x", "runs", "a", 3'000);
+  AddRunning("y", "runs", "b", 4'000);
+  Apply(UpsertPod{MakePod("planned", "already", 1'000)});
+  while (machine_.PlanningDue()) Apply(PlanRound{});
+  Apply(UpsertPod{MakePod("waits", "first", 3'000)});
+  while (machine_.PlanningDue()) Apply(PlanRound{});
+  WhatIf question = Job(1, 3'000);
+  question.added.push_back({MakeNode("c", 4'000, "r3"), "", 1});
+  const auto answer = Ask(question);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->starts);
+  EXPECT_EQ(answer->others, std::vector<std::string>{"d/first"});
+
+  // The one that waits can be asked about itself.
+  question.job.reset();
+  question.gang = "d/first";
+  const auto waiting = Ask(question);
+  ASSERT_TRUE(waiting.ok()) << waiting.status();
+  EXPECT_TRUE(waiting->starts);
+  EXPECT_EQ(Sorted(waiting->places), (std::vector<Place>{{"", "c"}}));
+  question.added.clear();
+  EXPECT_FALSE(Ask(question)->starts);
+  // And one that runs, where it is.
+  question.gang = "d/runs";
+  const auto running = Ask(question);
+  EXPECT_TRUE(running->starts);
+  EXPECT_EQ(Sorted(running->places), (std::vector<Place>{{"x", "a"}, {"y", "b"}}));
+}
+
+TEST_F(WhatIfCase, WhatCannotBeAskedIsRefusedWithTheName) {
+  WhatIf question = Job(1, 1'000);
+  question.gone = {"nobody"};
+  absl::Status status = Ask(question).status();
+  EXPECT_TRUE(absl::IsNotFound(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "nobody")) << status;
+
+  question = Job(1, 1'000);
+  question.added.push_back({{}, "nobody", 1});
+  EXPECT_TRUE(absl::IsNotFound(Ask(question).status()));
+  question.added = {{MakeNode("a", 1, "r"), "", 1}};
+  status = Ask(question).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "node a is there already")) << status;
+
+  AddRunning("x", "runs", "b", 1'000);
+  question = Job(1, 1'000);
+  question.job->name_space = "d";
+  question.job->name = "runs";
+  EXPECT_TRUE(absl::IsAlreadyExists(Ask(question).status()));
+
+  question.job.reset();
+  question.gang = "d/nobody";
+  EXPECT_TRUE(absl::IsNotFound(Ask(question).status()));
+}
+
+}  // namespace
+}  // namespace muster
