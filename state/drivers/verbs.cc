@@ -190,6 +190,8 @@ NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& 
       return a.score != b.score ? a.score > b.score : a.node < b.node;
     });
   }
+  // Who is told scores is told shares: what comes last by its GPUs has none, and keeps its place.
+  for (NodesReply::Scored& node : reply.nodes) node.score = std::max(0, node.score);
   if (reply.nodes.empty()) reply.reason = {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls)};
   return reply;
 }

@@ -148,7 +148,7 @@ class Cluster {
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
   // Whether one pod of `cls` would fit the node's amounts if `regained` were free too.
   [[nodiscard]] bool FitsWith(NodeId node, ClassId cls, const ResourceSum& regained) const;
-  // Binpack score of `node` for `cls`, 0 to 1000: the mean share of each requested resource that is taken (P-4).
+  // P-4: the mean share, 0 to 1000, of each requested resource that is taken, less 1000 where GPUs would be stranded.
   [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
   // Some resource of which a part is reserved here is over-committed.
   [[nodiscard]] bool ReservationsExceed(NodeId node) const;

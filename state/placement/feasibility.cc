@@ -78,6 +78,8 @@ bool Cluster::FitsWith(NodeId id, ClassId cls, const ResourceSum& regained) cons
   });
 }
 
+// Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
+// what others need beside it (docs/performance.md, "How full a cluster gets").
 int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const ResourceVector& request = pod_class(cls).request;
@@ -94,7 +96,10 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
     if (resource != kPods && amount > 0) add(resource);
   }
   if (count == 0) add(kPods);
-  return static_cast<int32_t>(sum / count);
+  const bool strands = absl::c_any_of(node.allocatable.entries(), [&](const auto& offered) {
+    return offered.id > kPods && node.free.Get(offered.id) > 0 && request.Get(offered.id) == 0;
+  });
+  return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0);
 }
 
 bool Cluster::ReservationsExceed(NodeId id) const {

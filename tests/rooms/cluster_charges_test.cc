@@ -202,7 +202,8 @@ TEST_F(Charges, ReservationsExceedWhatIsLeft) {
   EXPECT_TRUE(cluster_.ReservationsExceed(a_)) << "of the last resource";
 }
 
-// P-4: the mean share of what is requested that is taken, in thousandths.
+// P-4: the mean share of what is requested that is taken, in thousandths; a thousand less where GPUs are free that the
+// pod does not ask for.
 TEST_F(Charges, TheScoreIsTheMeanShareTaken) {
   const NodeId b = Put(NodeWith("b", {{"cpu", 8}, {"memory", 1'000}, {"nvidia.com/gpu", 4}, {"pods", 10}}));
   const ClassId cpu = Acquire(1);
@@ -211,19 +212,21 @@ TEST_F(Charges, TheScoreIsTheMeanShareTaken) {
   const ClassId nothing = Acquire(Wants({}));
   const ClassId fpga = Acquire(Wants({{"fpga", 1}}));
   const ClassId cpu_and_fpga = Acquire(Wants({{"cpu", 1}, {"fpga", 1}}));
-  for (const ClassId cls : {cpu, gpu, both, nothing, fpga}) EXPECT_EQ(cluster_.BinpackScore(b, cls), 0);
+  for (const ClassId cls : {gpu, both}) EXPECT_EQ(cluster_.BinpackScore(b, cls), 0);
+  for (const ClassId cls : {cpu, nothing, fpga}) EXPECT_EQ(cluster_.BinpackScore(b, cls), -1'000);
   Use(b, cpu, 2);
-  EXPECT_EQ(cluster_.BinpackScore(b, cpu), 250);
+  EXPECT_EQ(cluster_.BinpackScore(b, cpu), 250 - 1'000);
   EXPECT_EQ(cluster_.BinpackScore(b, gpu), 0);
   EXPECT_EQ(cluster_.BinpackScore(b, both), 125);
-  EXPECT_EQ(cluster_.BinpackScore(b, nothing), 200) << "who wants nothing else takes one of the pods";
-  EXPECT_EQ(cluster_.BinpackScore(b, fpga), 0) << "there is none of it";
-  EXPECT_EQ(cluster_.BinpackScore(b, cpu_and_fpga), 125);
+  EXPECT_EQ(cluster_.BinpackScore(b, nothing), 200 - 1'000) << "who wants nothing else takes one of the pods";
+  EXPECT_EQ(cluster_.BinpackScore(b, fpga), -1'000) << "there is none of it";
+  EXPECT_EQ(cluster_.BinpackScore(b, cpu_and_fpga), 125 - 1'000);
   Reserve(b, gpu, 3);
   EXPECT_EQ(cluster_.BinpackScore(b, gpu), 750) << "what is reserved is taken";
   EXPECT_EQ(cluster_.BinpackScore(b, both), 500);
   Use(b, both);
   EXPECT_EQ(cluster_.BinpackScore(b, gpu), 1'000) << "full";
+  EXPECT_EQ(cluster_.BinpackScore(b, cpu), 375) << "no GPU is left that it could keep from others";
   Use(b, gpu);
   EXPECT_EQ(cluster_.BinpackScore(b, gpu), 1'000) << "fuller than full";
   const NodeId c = Put(NodeWith("c", {{"nvidia.com/gpu", 1}, {"pods", 10}}));

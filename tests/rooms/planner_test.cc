@@ -376,7 +376,7 @@ Lines SimplePlan(Cluster* cluster, const std::vector<Candidates>& candidates, in
       for (NodeId id = 0; id < cluster->node_limit(); ++id) {
         if (cluster->FindObstacle(id, run.cls) != Obstacle::kNone || cluster->Room(id, run.cls, 1) == 0) continue;
         const int32_t score = cluster->BinpackScore(id, run.cls);
-        const int32_t to_beat = best == kNoNode ? -1 : cluster->BinpackScore(best, run.cls);
+        const int32_t to_beat = best == kNoNode ? INT32_MIN : cluster->BinpackScore(best, run.cls);
         const bool first = best != kNoNode && cluster->node(id).facts.name < cluster->node(best).facts.name;
         if (score > to_beat || (score == to_beat && first)) best = id;
       }
