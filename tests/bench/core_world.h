@@ -81,6 +81,7 @@ class World {
 // --- the figures; each prints its own ---
 void PlanFigures();
 void SustainedFigure();
+void AllocateFigure();  // 500 gangs of 8 on 500 nodes
 void DecisionFigures();
 void FreedFigures();    // one freed GPU among many blocked gangs
 void GroupFigures();    // pod events in a group

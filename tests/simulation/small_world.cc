@@ -61,7 +61,20 @@ NodeDescription SmallWorld::NodeOf(size_t index) const {
   NodeDescription node;
   node.name = cast_.nodes[index].first;
   node.allocatable = {{"cpu", cast_.nodes[index].second}, {"pods", 10}};
+  if (!cast_.racks.empty()) node.labels = {{"rack", cast_.racks[index]}};
   return node;
+}
+
+std::string SmallWorld::RackOf(const std::string& node) const {
+  for (size_t i = 0; i < cast_.racks.size(); ++i) {
+    if (cast_.nodes[i].first == node) return cast_.racks[i];
+  }
+  return "";
+}
+
+int SmallWorld::LeafOf(const Body& body) const {
+  const int leaves = JobOf(body).leaves;
+  return leaves == 0 ? 0 : body.member % leaves;
 }
 
 void SmallWorld::Create(Body* body) {
@@ -87,6 +100,14 @@ void SmallWorld::Create(Body* body) {
     facts.gang.declares = true;
     facts.gang.declaration.min_member = job.min;
     facts.gang.declaration.on_timeout = job.on_timeout;
+    if (job.one_rack) facts.gang.declaration.topology = TopologyRule{"rack", "", ""};
+    for (int leaf = 0; leaf < job.leaves; ++leaf) {
+      facts.gang.declaration.subgroups.push_back({absl::StrCat("s", leaf), "", 1, {}, {}});
+    }
+    if (job.leaves > 0) {
+      facts.gang.declaration.min_member = job.leaves;
+      facts.gang.subgroup = absl::StrCat("s", LeafOf(*body));
+    }
     for (const std::string& mate : job.group) facts.gang.declaration.groups.push_back("d/" + mate);
   }
   body->facts = std::move(facts);

@@ -32,6 +32,8 @@ struct Cast {
     int32_t port = 0;                // that each member wants on its node
     std::vector<std::string> group;  // names of gangs that start together
     OnTimeout on_timeout = OnTimeout::kFail;
+    bool one_rack = false;  // all of it, or nothing (P-4)
+    int leaves = 0;         // P-5: subgroups, of each of which one member must start; members are theirs in turn
   };
   std::string name;
   std::vector<std::pair<std::string, int64_t>> nodes;  // and how much CPU
@@ -39,7 +41,8 @@ struct Cast {
   bool restarts = true;
   bool node_leaves = false;  // the last node may go and come back
   bool pods_leave = true;
-  int depth = 6;  // to which every order is tried
+  int depth = 6;                        // to which every order is tried
+  std::vector<std::string> racks = {};  // by node; empty: nodes have no such label
 };
 
 struct Action {
@@ -105,6 +108,10 @@ class SmallWorld {
   [[nodiscard]] const Cast::Job& JobOf(const Body& body) const { return cast_.jobs[body.job]; }
   [[nodiscard]] bool Pending(const Body& body) const;
   [[nodiscard]] NodeDescription NodeOf(size_t index) const;
+  // Empty: the node has no such label.
+  [[nodiscard]] std::string RackOf(const std::string& node) const;
+  // Of its job's subgroups; 0 where there are none.
+  [[nodiscard]] int LeafOf(const Body& body) const;
   void EnabledOf(size_t index, std::vector<Action>* out) const;
   void Create(Body* body);
   void Leave(Body* body);
@@ -131,6 +138,7 @@ class SmallWorld {
   // --- what must hold, always (small_world_checks.cc) ---
   void Check();
   void CheckWhole(const std::string& uid);
+  void CheckRacks();
   void Violate(const std::string& text);
   [[nodiscard]] std::map<std::string, int64_t> FreeInApi() const;
   void AddRecords(StateHasher* hasher) const;
@@ -144,9 +152,18 @@ class SmallWorld {
   void StepOfCalm();
   [[nodiscard]] std::string Seen() const;
   [[nodiscard]] int Bound(size_t job) const;
+  // Of its subgroup; of a job without subgroups: of all of it.
+  [[nodiscard]] int BoundBeside(const Body& body) const;
+  // As many as its minimum asks for run, of each subgroup.
+  [[nodiscard]] bool Whole(size_t job) const;
   void CheckStarted();
-  [[nodiscard]] bool Fits(const std::vector<const Body*>& bodies, size_t from, std::map<std::string, int64_t>* free,
-                          std::multimap<std::string, int32_t>* ports) const;
+  // What is left of nodes, and in which rack jobs are that must be in one.
+  struct Left {
+    std::map<std::string, int64_t> free;
+    std::multimap<std::string, int32_t> ports;
+    std::map<size_t, std::string> racks;
+  };
+  [[nodiscard]] bool Fits(const std::vector<const Body*>& bodies, size_t from, Left* left) const;
 
   const Cast& cast_;
   int64_t now_ms_;

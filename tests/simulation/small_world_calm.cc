@@ -108,19 +108,37 @@ int SmallWorld::Bound(size_t job) const {
   }));
 }
 
-bool SmallWorld::Fits(const std::vector<const Body*>& bodies, size_t from, std::map<std::string, int64_t>* free,
-                      std::multimap<std::string, int32_t>* ports) const {
+int SmallWorld::BoundBeside(const Body& body) const {
+  return static_cast<int>(std::count_if(bodies_.begin(), bodies_.end(), [&](const Body& other) {
+    return other.job == body.job && LeafOf(other) == LeafOf(body) && other.exists &&
+           other.facts.phase == PodPhase::kRunning;
+  }));
+}
+
+bool SmallWorld::Whole(size_t job) const {
+  if (cast_.jobs[job].leaves == 0) return Bound(job) >= std::max(1, cast_.jobs[job].min);
+  return std::all_of(bodies_.begin(), bodies_.end(),
+                     [&](const Body& body) { return body.job != job || BoundBeside(body) > 0; });
+}
+
+bool SmallWorld::Fits(const std::vector<const Body*>& bodies, size_t from, Left* left) const {
   if (from == bodies.size()) return true;
-  const Cast::Job& job = JobOf(*bodies[from]);
-  for (auto& [node, left] : *free) {
-    if (left < job.cpu) continue;
-    const auto [begin, end] = ports->equal_range(node);
+  const size_t at = bodies[from]->job;
+  const Cast::Job& job = cast_.jobs[at];
+  for (auto& [node, cpu] : left->free) {
+    if (cpu < job.cpu) continue;
+    const auto [begin, end] = left->ports.equal_range(node);
     if (job.port > 0 && std::any_of(begin, end, [&](const auto& held) { return held.second == job.port; })) continue;
-    left -= job.cpu;
-    const auto held = ports->emplace(node, job.port);
-    const bool fits = Fits(bodies, from + 1, free, ports);
-    left += job.cpu;
-    ports->erase(held);
+    const auto rack = left->racks.find(at);
+    const bool first = job.one_rack && rack == left->racks.end();
+    if (job.one_rack && !first && rack->second != RackOf(node)) continue;
+    if (first) left->racks.emplace(at, RackOf(node));
+    cpu -= job.cpu;
+    const auto held = left->ports.emplace(node, job.port);
+    const bool fits = Fits(bodies, from + 1, left);
+    cpu += job.cpu;
+    left->ports.erase(held);
+    if (first) left->racks.erase(at);
     if (fits) return true;
   }
   return false;
@@ -128,30 +146,33 @@ bool SmallWorld::Fits(const std::vector<const Body*>& bodies, size_t from, std::
 
 // No gang is there in part, and whoever would fit beside what runs has started.
 void SmallWorld::CheckStarted() {
-  std::map<std::string, int64_t> free = FreeInApi();
-  std::multimap<std::string, int32_t> ports;
+  Left left{FreeInApi(), {}, {}};
   for (const Body& body : bodies_) {
-    if (body.exists && body.facts.phase == PodPhase::kRunning) ports.emplace(body.facts.node_name, JobOf(body).port);
+    if (!body.exists || body.facts.phase != PodPhase::kRunning) continue;
+    left.ports.emplace(body.facts.node_name, JobOf(body).port);
+    if (JobOf(body).one_rack) left.racks.emplace(body.job, RackOf(body.facts.node_name));
   }
   for (size_t j = 0; j < cast_.jobs.size(); ++j) {
     const Cast::Job& job = cast_.jobs[j];
     const int bound = Bound(j);
     // Who lost a member in its start keeps what runs (G-13's policy by default), until there is room for the rest.
-    if (bound > 0 && bound < job.min && !disturbed_[j]) {
+    if (bound > 0 && !Whole(j) && !disturbed_[j]) {
       Violate(absl::StrCat("gang ", job.name, " stays partial: ", bound, " of ", job.min, " run"));
     }
-    if (ended_[j] || bound >= std::max(1, job.min)) continue;
+    if (ended_[j] || Whole(j)) continue;
     std::vector<const Body*> missing;
     for (const Body& body : bodies_) {
       const bool together = body.job == j || std::count(job.group.begin(), job.group.end(), JobOf(body).name) > 0;
       if (!together || body.facts.phase == PodPhase::kRunning) continue;
       // Of each gang as many as its minimum asks for.
-      const auto of_job =
-          std::count_if(missing.begin(), missing.end(), [&](const Body* other) { return other->job == body.job; });
-      if (Bound(body.job) + of_job < std::max(1, JobOf(body).min)) missing.push_back(&body);
+      const auto beside = std::count_if(missing.begin(), missing.end(), [&](const Body* other) {
+        return other->job == body.job && LeafOf(*other) == LeafOf(body);
+      });
+      const int32_t needed = JobOf(body).leaves > 0 ? 1 : std::max(1, JobOf(body).min);
+      if (BoundBeside(body) + beside < needed) missing.push_back(&body);
       if (ended_[body.job]) return;  // a group of which one is not wanted any more does not start
     }
-    if (!Fits(missing, 0, &free, &ports)) continue;
+    if (!Fits(missing, 0, &left)) continue;
     const Gang* gang = machine_->FindGang("d/" + job.name);
     Violate(absl::StrCat(job.name,
                          " does not start although there is room: ", gang == nullptr ? "no gang" : gang->reason.text));

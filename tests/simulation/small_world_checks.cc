@@ -23,8 +23,32 @@ void SmallWorld::CheckWhole(const std::string& uid) {
   for (const std::string& key : together) {
     const Gang* each = machine_->FindGang(key);
     const int32_t placed = each == nullptr ? 0 : each->active() + each->count(MemberState::kSucceeded);
-    if (each != nullptr && placed >= each->rules.min_member) continue;
-    Violate(absl::StrCat("K-13: pod ", uid, " is bound although gang ", key, " has ", placed, " members placed"));
+    std::set<std::string> subgroups;
+    for (const MemberState state :
+         {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning, MemberState::kSucceeded}) {
+      if (each == nullptr) break;
+      for (const Pod* member : each->in(state)) subgroups.insert(member->facts.gang.subgroup);
+    }
+    const bool of_each =
+        each != nullptr && std::all_of(cast_.jobs.begin(), cast_.jobs.end(), [&](const Cast::Job& job) {
+          return job.name != each->name || job.leaves == 0 || subgroups.size() == static_cast<size_t>(job.leaves);
+        });
+    if (of_each && placed >= each->rules.min_member) continue;
+    Violate(absl::StrCat("K-13: pod ", uid, " is bound although gang ", key, " has ", placed, " members placed, of ",
+                         subgroups.size(), " subgroups"));
+  }
+}
+
+// P-4: whoever must be in one rack is, at every moment.
+void SmallWorld::CheckRacks() {
+  std::map<std::string, std::string> racks;  // by job
+  for (const Body& body : bodies_) {
+    if (!body.exists || body.facts.phase != PodPhase::kRunning || !JobOf(body).one_rack) continue;
+    const std::string rack = RackOf(body.facts.node_name);
+    const auto [at, first] = racks.emplace(JobOf(body).name, rack);
+    if (!first && at->second != rack) {
+      Violate(absl::StrCat("P-4: gang ", JobOf(body).name, " runs in racks ", at->second, " and ", rack));
+    }
   }
 }
 
@@ -35,12 +59,14 @@ void SmallWorld::Check() {
       if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
     }
   }
+  if (!repeats_) CheckRacks();
   std::map<std::string, int> running;
   for (const Body& body : bodies_) {
     if (body.exists && body.facts.phase == PodPhase::kRunning) ++running[JobOf(body).name];
   }
-  for (const Cast::Job& job : cast_.jobs) {
-    if (job.min > 0 && running[job.name] >= job.min) whole_.insert(job.name);
+  for (size_t j = 0; j < cast_.jobs.size(); ++j) {
+    const Cast::Job& job = cast_.jobs[j];
+    if (job.min > 0 && Whole(j)) whole_.insert(job.name);
     if (running[job.name] == 0) whole_.erase(job.name);
   }
 }

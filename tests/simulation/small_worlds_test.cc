@@ -117,11 +117,32 @@ Cast Priorities() {
   return cast;
 }
 
+// Two gangs that must each be in one rack, of two that hold one of them, and a half.
+Cast Racks() {
+  Cast cast{"racks", {{"n1", 1}, {"n2", 1}, {"n3", 2}}, {Kube("a", 2, 1), Kube("b", 2, 1)}};
+  cast.racks = {"r1", "r1", "r2"};
+  for (Cast::Job& job : cast.jobs) job.one_rack = true;
+  cast.jobs[0].members = 3;
+  cast.depth = 5;
+  return cast;
+}
+
+// A gang of two subgroups, one of which has a member more than it needs, and another gang.
+Cast Tree() {
+  Cast cast{"tree", {{"n1", 2}, {"n2", 1}}, {Kube("t", 2, 1), Kube("g", 2, 1)}};
+  cast.jobs[0].members = 3;
+  cast.jobs[0].leaves = 2;
+  cast.depth = 5;
+  return cast;
+}
+
 TEST(SmallWorlds, TwoGangsAndAPlainPod) { Explore(Gangs()); }
 TEST(SmallWorlds, AGroupAndAGang) { Explore(Group()); }
 TEST(SmallWorlds, CallersOfTheVerbs) { Explore(Verbs()); }
 TEST(SmallWorlds, SubmissionsAndANodeThatLeaves) { Explore(Submissions()); }
 TEST(SmallWorlds, PrioritiesAndHostPorts) { Explore(Priorities()); }
+TEST(SmallWorlds, GangsThatMustBeInOneRack) { Explore(Racks()); }
+TEST(SmallWorlds, AGangOfTwoSubgroups) { Explore(Tree()); }
 
 // Commands that have nothing to do with each other lead to one state, in whatever order, and whenever they come.
 TEST(SmallWorlds, TwoOrdersOfIndependentCommandsMeet) {
