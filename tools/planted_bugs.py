@@ -730,4 +730,6 @@ BUGS = {
         "service/rpc/what_if_service.cc", "      busy_ = false;\n      finish(ToGrpc(found.status()));", "      finish(ToGrpc(found.status()));"),
     "cpu-pods-strand-gpus": (
         "state/placement/feasibility.cc", " - (strands ? 1000 : 0)", " - (strands ? 0 : 0)"),
+    "evicts-where-it-must-not-go": (
+        "state/drivers/kube_scheduler.cc", "if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;", "if (!region.everywhere() && node == kNoNode) continue;"),
 }

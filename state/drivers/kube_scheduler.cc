@@ -250,7 +250,12 @@ PreemptReply KubeScheduler::OnPreempt(const Preempt& question) const {
   const bool known = pod != nullptr && pod->gang != nullptr;
   const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang) : !question.names_gang;
   if (!alone) return reply;
+  // Outside the domains that its gang requires it would be refused afterwards, and the victims be gone for nothing
+  // (P-4).
+  const Region region = known ? r_.domains->For(*pod->gang, pod->leaf) : Region();
   for (const PreemptCandidate& candidate : question.candidates) {
+    const NodeId node = r_.cluster->FindNode(candidate.node);
+    if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;
     if (!BreaksGang(candidate.victim_uids)) reply.nodes.push_back(candidate.node);
   }
   return reply;

@@ -75,8 +75,22 @@ bool PathWorld::Bind(const std::string& uid, const std::string& node) {
   for (const auto& [name, amount] : FreeOn(nodes_.at(node))) {
     if (amount < 0) Violate(absl::StrCat("Q-7: node ", node, " has ", amount, " of ", name, " left"));
   }
+  CheckRack(pod);
   PodChanged(pod);
   return true;
+}
+
+// P-4: a required domain is never left. Whoever goes belongs to a start that is over.
+void PathWorld::CheckRack(const ApiPod& pod) {
+  if (!jobs_[pod.job].declaration.topology.has_value()) return;
+  const std::string rack = nodes_.at(pod.facts.node_name).labels.at("rack");
+  for (const auto& [uid, other] : pods_) {
+    const bool beside = other.job == pod.job && !other.facts.node_name.empty() && !other.facts.deleting;
+    const auto node = nodes_.find(other.facts.node_name);
+    if (!beside || node == nodes_.end() || node->second.labels.at("rack") == rack) continue;
+    Violate(absl::StrCat("P-4: ", pod.facts.name, " is bound in rack ", rack, ", ", other.facts.name, " runs in ",
+                         node->second.labels.at("rack")));
+  }
 }
 
 void PathWorld::DoBind(const BindPod& bind) {
@@ -218,6 +232,7 @@ void PathWorld::Applied(const Command& command, int64_t now_ms, const Outcome& o
 void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::string>& nodes) {
   for (const PreemptCandidate& candidate : question.candidates) {
     if (!absl::c_linear_search(nodes, candidate.node)) continue;
+    CheckPreemptorsRack(question.uid, candidate.node);
     std::set<const Gang*> lose;
     for (const std::string& uid : candidate.victim_uids) {
       const Pod* victim = machine_->FindPod(uid);
@@ -235,6 +250,22 @@ void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::str
       if (left >= gang->rules.min_member) continue;
       Violate(absl::StrCat("K-9: pods on ", candidate.node, " may be taken, which leaves ", gang->key, " with ", left,
                            " of ", gang->rules.min_member));
+    }
+  }
+}
+
+// P-4: who could not go there afterwards takes nobody's place there, as far as the process knows at the time.
+void PathWorld::CheckPreemptorsRack(const std::string& uid, const std::string& node) {
+  const Pod* pod = machine_->FindPod(uid);
+  const auto here = nodes_.find(node);
+  if (pod == nullptr || pod->gang == nullptr || !pod->gang->rules.domains || here == nodes_.end()) return;
+  for (const MemberSet& alike : pod->gang->members) {
+    for (const Pod* mate : alike) {
+      const auto there = nodes_.find(mate->facts.node_name);
+      if (mate->facts.deleting || there == nodes_.end()) continue;
+      if (there->second.labels.at("rack") == here->second.labels.at("rack")) continue;
+      Violate(absl::StrCat("P-4: pods on ", node, " may be taken for ", uid, ", of which a mate runs in ",
+                           there->second.labels.at("rack")));
     }
   }
 }

@@ -128,6 +128,8 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "fault: the API server refuses a write",
                            "fault: the store fails",
                            "fault: the watch breaks",
+                           "gangs of subgroups started",
+                           "gangs started in one rack",
                            "pods of no gang started",
                            "pods preempted",
                            "reason: Backoff",

@@ -25,6 +25,7 @@ PathWorld::PathWorld(uint64_t seed) : SimWorld(seed) {
     node.name = absl::StrCat("n", i);
     node.allocatable = {{"cpu", 1000 * (4 + Roll(5))}, {"pods", 110}};
     if (Roll(2) == 0) node.allocatable["nvidia.com/gpu"] = 4;
+    node.labels = {{"rack", absl::StrCat("r", i % 2)}};
     nodes_[node.name] = node;
   }
   StartScheduler();
@@ -69,11 +70,13 @@ void PathWorld::Run(const Turns& turns) {
 
 // K-13: a start that was interrupted is finished before anything else is begun: nobody can keep it waiting for long.
 void PathWorld::CheckHalves() {
-  std::map<size_t, int32_t> bound;
-  for (const auto& [uid, pod] : pods_) bound[pod.job] += pod.facts.node_name.empty() ? 0 : 1;
+  std::map<size_t, Parts> bound;
+  for (const auto& [uid, pod] : pods_) {
+    if (!pod.facts.node_name.empty()) CountMember(pod, jobs_[pod.job], &bound[pod.job]);
+  }
   for (const size_t j : open_) {
     const Job& job = jobs_[j];
-    if (job.gang.empty() || bound[j] == 0 || bound[j] >= job.minimum) {
+    if (job.gang.empty() || bound[j].empty() || Enough(job, bound[j])) {
       half_since_ms_.erase(j);
       continue;
     }
@@ -85,8 +88,17 @@ void PathWorld::CheckHalves() {
     });
     if (on_the_way || half_since_ms_.try_emplace(j, clock_.NowMs()).first->second + kHalfPatienceMs > clock_.NowMs())
       continue;
-    Violate(absl::StrCat("K-13: ", job.gang, " has ", bound[j], " members bound and needs ", job.minimum));
+    Violate(absl::StrCat("K-13: ", job.gang, " has too few members bound, and needs ", job.minimum));
   }
+}
+
+bool PathWorld::Enough(const Job& job, const Parts& parts) {
+  if (job.leaves.empty()) return !parts.empty() && parts.begin()->second >= job.minimum;
+  for (size_t leaf = 0; leaf < job.leaves.size(); ++leaf) {
+    const auto part = parts.find(leaf);
+    if (part == parts.end() || part->second < job.leaves[leaf]) return false;
+  }
+  return true;
 }
 
 bool PathWorld::AllRest() const { return open_.empty(); }
@@ -163,23 +175,43 @@ void PathWorld::MakeJobs() {
     job.declaration.on_timeout = OnTimeout::kRequeue;
     if (Roll(4) == 0) job.declaration.on_member_failure = OnMemberFailure::kAll;
     if (Roll(4) == 0) job.declaration.mode = GangMode::kNonStrict;
+    Shape(&job);
   }
   Log(absl::StrCat("job ", number, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
                    FormatResources(job.requests)));
   // Every job fits the empty cluster: what does not would wait for good reason.
-  int64_t places = 0;
+  if (Places(job) < job.size || (gang && job.minimum > settings_.max_holds)) return;
+  jobs_.push_back(std::move(job));
+  open_.insert(number);
+  for (int32_t member = 0; member < jobs_.back().size; ++member) MakePod(number, member);
+}
+
+// Some gangs must be in one rack, some are two subgroups of which each has its minimum.
+void PathWorld::Shape(Job* job) {
+  if (Roll(4) == 0) job->declaration.topology = TopologyRule{"rack", "", ""};
+  if (job->size < 2 || Roll(4) != 0) return;
+  job->leaves = {1 + Roll((job->size + 1) / 2), 1 + Roll(job->size / 2)};
+  job->minimum = job->leaves[0] + job->leaves[1];
+  job->declaration.min_member.reset();
+  for (size_t leaf = 0; leaf < job->leaves.size(); ++leaf) {
+    job->declaration.subgroups.push_back({absl::StrCat("s", leaf), "", job->leaves[leaf], {}, {}});
+  }
+}
+
+int64_t PathWorld::Places(const Job& job) const {
+  const bool one_rack = job.declaration.topology.has_value();
+  std::map<std::string, int64_t> places;  // by rack
   for (const auto& [name, node] : nodes_) {
     int64_t here = 110;
     for (const auto& [resource, amount] : job.requests) {
       const auto has = node.allocatable.find(resource);
       here = std::min(here, has == node.allocatable.end() ? 0 : has->second / amount);
     }
-    places += here;
+    places[one_rack ? node.labels.at("rack") : ""] += here;
   }
-  if (places < job.size || (gang && job.minimum > settings_.max_holds)) return;
-  jobs_.push_back(std::move(job));
-  open_.insert(number);
-  for (int32_t member = 0; member < jobs_.back().size; ++member) MakePod(number, member);
+  int64_t most = 0;
+  for (const auto& [rack, sum] : places) most = std::max(most, sum);
+  return most;
 }
 
 void PathWorld::MakePod(size_t j, int32_t member) {
@@ -199,6 +231,9 @@ void PathWorld::MakePod(size_t j, int32_t member) {
     pod.facts.gang.name = job.gang;
     pod.facts.gang.declares = true;
     pod.facts.gang.declaration = job.declaration;
+    if (!job.leaves.empty()) {
+      pod.facts.gang.subgroup = absl::StrCat("s", static_cast<size_t>(member) % job.leaves.size());
+    }
   }
   const std::string uid = pod.facts.uid;
   PodChanged(pods_.emplace(uid, std::move(pod)).first->second);
@@ -238,15 +273,17 @@ void PathWorld::EndJobs() {
   std::vector<size_t> over;
   for (const size_t j : open_) {
     Job& job = jobs_[j];
-    int32_t bound = 0;
+    Parts bound;
     std::set<int32_t> there;
     for (const std::string& uid : members[j]) {
       const ApiPod& pod = pods_.at(uid);
-      bound += pod.facts.node_name.empty() ? 0 : 1;
+      if (!pod.facts.node_name.empty()) CountMember(pod, job, &bound);
       there.insert(pod.member);
     }
-    if (bound >= job.minimum && !std::exchange(job.whole, true)) {
+    if (Enough(job, bound) && !std::exchange(job.whole, true)) {
       job.ends_ms = clock_.NowMs() + 1'000 + Roll(30'000);
+      if (job.declaration.topology.has_value()) figures_["gangs started in one rack"] += 1;
+      if (!job.leaves.empty()) figures_["gangs of subgroups started"] += 1;
       figures_[job.gang.empty() ? "pods of no gang started" : "gangs started"] += 1;
     }
     // With the members that it has: extras need not have found a place, nor those that were made again.
@@ -258,7 +295,7 @@ void PathWorld::EndJobs() {
       if (!there.contains(member)) MakePod(j, member);
     }
     // A member fails, or somebody deletes it.
-    if (bound > 0 && Chance(3'000)) {
+    if (!bound.empty() && Chance(3'000)) {
       figures_["fault: a pod is deleted"] += 1;
       RemovePod(members[j][static_cast<size_t>(Roll(static_cast<int>(members[j].size())))], "deleted");
     }
@@ -395,7 +432,7 @@ void PathWorld::Tell() {
 
 // S-2: nothing leaves before it is durable. K-4: a gang is let go all at once, or not at all.
 void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
-  std::map<size_t, int32_t> going;
+  std::map<size_t, Parts> going;
   for (const Effect& effect : effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     if (bind == nullptr) continue;
@@ -406,16 +443,18 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
     if (!bound && !store_.Has(absl::StrCat("commit/", bind->pod.uid))) {
       Violate(absl::StrCat("S-2: pod ", bind->pod.uid, " is bound before its promise is durable"));
     }
-    going[pod->second.job] += bound ? 0 : 1;
+    Parts& parts = going[pod->second.job];
+    if (!bound) CountMember(pod->second, jobs_[pod->second.job], &parts);
   }
-  for (const auto& [j, pods] : going) {
+  for (auto& [j, parts] : going) {
     Job& job = jobs_[j];
     if (job.gang.empty() || job.decided) continue;
-    int32_t before = 0;  // some members were created again after their gang was whole, or were bound by a ghost
-    for (const auto& [uid, pod] : pods_) before += pod.job == j && !pod.facts.node_name.empty() ? 1 : 0;
-    if (before + pods < job.minimum) {
-      Violate(absl::StrCat("K-4: ", pods, " members of ", job.gang, " are bound, ", before, " were; its minimum is ",
-                           job.minimum));
+    // Some members were created again after their gang was whole, or were bound by a ghost.
+    for (const auto& [uid, pod] : pods_) {
+      if (pod.job == j && !pod.facts.node_name.empty()) CountMember(pod, job, &parts);
+    }
+    if (!Enough(job, parts)) {
+      Violate(absl::StrCat("K-4: too few members of ", job.gang, " are bound together; its minimum is ", job.minimum));
     }
     job.decided = true;
   }

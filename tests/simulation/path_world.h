@@ -52,9 +52,10 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
     bool gated = false;
     ResourceList requests;
     GangDeclaration declaration;
-    bool decided = false;  // its minimum was let go at once
-    bool whole = false;    // and is bound
-    int64_t ends_ms = 0;   // when it is whole
+    std::vector<int32_t> leaves;  // P-5: how many each subgroup needs; members are theirs in turn
+    bool decided = false;         // its minimum was let go at once
+    bool whole = false;           // and is bound
+    int64_t ends_ms = 0;          // when it is whole
   };
 
   // --- the world (path_world.cc) ---
@@ -79,6 +80,16 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   void PassTime();
   void Tell();
   [[nodiscard]] bool AllRest() const;
+  // Members of a job, by subgroup; of a job without them, all in one.
+  using Parts = std::map<size_t, int32_t>;
+  static void CountMember(const ApiPod& pod, const Job& job, Parts* parts) {
+    ++(*parts)[job.leaves.empty() ? 0 : static_cast<size_t>(pod.member) % job.leaves.size()];
+  }
+  [[nodiscard]] static bool Enough(const Job& job, const Parts& parts);
+  void Shape(Job* job);
+  // The largest job of this kind that an empty cluster holds, or its largest rack.
+  [[nodiscard]] int64_t Places(const Job& job) const;
+  void CheckRack(const ApiPod& pod);
   void CheckHalves();
 
   // --- what the engine does (path_world.cc) ---
@@ -110,6 +121,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   void Filtered(const std::string& uid, const std::vector<std::string>& offered, const absl::StatusOr<Reply>& reply);
   void Applied(const Command& command, int64_t now_ms, const Outcome& outcome) override;
   void CheckPreemptor(const std::string& uid, const std::vector<std::string>& nodes);
+  void CheckPreemptorsRack(const std::string& uid, const std::string& node);
   void CheckVictims(const Preempt& question, const std::vector<std::string>& nodes);
   void HoldEnded(const std::string& uid, const HoldAnswer& answer);
   // Whoever waits for the answer of a bind call goes, for a while or for ever.
