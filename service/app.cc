@@ -316,6 +316,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
   set("muster_planner_placed", "", "", view->planning.placed);
   set("muster_planner_tries", "", "", view->planning.tries);
   set("muster_planner_given_up", "", "", view->planning.given_up);
+  set("muster_planner_kept", "", "", view->planning.kept);
   set("muster_promised_holds", "", "", view->promised_holds);
   const EngineStats engine = engine_->stats();
   set("muster_mailbox_depth", "", "", static_cast<double>(engine.mailbox_depth));

@@ -54,14 +54,17 @@ BUGS = {
         "state/machine/machine.cc",
         "  while (reading && sources_.complete() && HalfBoundIsNext(backlog_)) {",
         "  while (reading && !sources_.complete() && HalfBoundIsNext(backlog_)) {"),
-    "ports-unverified": ("state/placement/feasibility.cc", " && !PortsCollide(id, cls);", ";"),
+    "ports-unverified": ("state/placement/feasibility.cc", " && !PortsCollide(id, cls) &&", " &&"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
     "sums-wrap": (
         "state/base/resources.h",
         "At(entry.id) += static_cast<T>(entry.amount) * times;",
         "At(entry.id) = static_cast<T>(static_cast<int64_t>(At(entry.id) + static_cast<T>(entry.amount) * times));"),
     "one-try-only": ("state/starts/planning.cc", "settings_.tries << doublings", "1"),
-    "room-for-one-more": ("state/starts/planning.cc", "if (room >= wait_for.at_least) return true;", "if (room > wait_for.at_least) return true;"),
+    "room-for-one-more": (
+        "state/starts/planning.cc",
+        "    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);\n    if (room >= wait_for.at_least) return true;",
+        "    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);\n    if (room > wait_for.at_least) return true;"),
     "executor-before-driver": (
         "state/starts/plans.cc",
         "!slot.Suits(pod) || slot.priority > pod.facts.priority) continue;",
@@ -329,8 +332,8 @@ BUGS = {
         "  return some && r_.cluster->FitsWith(node, pod.cls, yielded);\n"),
     "guard-too-strict": (
         "state/drivers/kube_scheduler.cc",
-        "if (r_.eligibility->Priority(gang) >= pod.facts.priority || r_.plans->Of(gang)->committed) continue;",
-        "if (r_.plans->Of(gang) != nullptr) continue;"),
+        "if (r_.eligibility->Priority(gang) >= pod.facts.priority || (plan != nullptr && plan->committed)) continue;",
+        "if (plan != nullptr) continue;"),
     "preempts-gangs": (
         "state/drivers/kube_scheduler.cc",
         "      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;\n",
@@ -381,9 +384,9 @@ BUGS = {
         "  announcements_.TakeUpdate"),
     "leaving-uses-nothing": (
         "state/machine/pod_announcements.cc",
-        "  if (pod.on_node()) r_.claims->UseNode(pod, step);\n"
+        "  if (pod.on_node()) r_.claims->UseNode(pod, step);\n  FollowEnd(pod, step);\n"
         "  if (pod.gang == nullptr && (change.gang",
-        "  if (pod.state != MemberState::kLeaving && pod.on_node()) r_.claims->UseNode(pod, step);\n"
+        "  if (pod.state != MemberState::kLeaving && pod.on_node()) r_.claims->UseNode(pod, step);\n  FollowEnd(pod, step);\n"
         "  if (pod.gang == nullptr && (change.gang"),
     "deleted-group-holds": (
         "state/machine/announcements.cc",
@@ -732,4 +735,66 @@ BUGS = {
         "state/placement/feasibility.cc", " - (strands ? 1000 : 0)", " - (strands ? 0 : 0)"),
     "evicts-where-it-must-not-go": (
         "state/drivers/kube_scheduler.cc", "if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;", "if (!region.everywhere() && node == kNoNode) continue;"),
+    "pods-elsewhere-are-no-neighbours": (
+        "state/placement/neighbours_room.cc", "    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;\n", ""),
+    "others-anti-affinity-is-theirs": (
+        "state/placement/neighbours_room.cc",
+        "if (term.all_holders > 0 && CountIn", "if (term.all_holders < 0 && CountIn"),
+    "the-first-waits-for-a-second": (
+        "state/placement/neighbours_room.cc", "domain != kNowhere && (first || CountIn", "domain != kNowhere && ((first && own < 0) || CountIn"),
+    "few-domains-are-enough": (
+        "state/placement/neighbours_room.cc",
+        "if (spread.eligible.empty() || static_cast<int64_t>(spread.eligible.size()) < spread.min_domains) return 0;",
+        "if (spread.eligible.empty()) return 0;"),
+    "relabelled-nodes-keep-their-neighbours": (
+        "state/placement/neighbours.cc", "    if (any) count(-1);\n", ""),
+    "restored-holders-are-forgotten": (
+        "state/placement/neighbours.cc", "        term.holders[domain] += pods;\n", ""),
+    "labels-are-learned-in-silence": (
+        "state/machine/pod_announcements.cc", "    if (kin == r_.cluster->pod_class(pod->cls).kin) continue;\n", "    continue;\n"),
+    "a-label-that-changes-is-no-change": (
+        "state/machine/pod_announcements.cc",
+        "change.shape = change.shape || (pod.cls != kNoClass && kin != r_.cluster->pod_class(pod.cls).kin);", "static_cast<void>(kin);"),
+    "places-stand-whoever-comes-near": (
+        "state/starts/claims.cc", "  if (felt_elsewhere) ReverifyNeighbours(step);\n", "  static_cast<void>(felt_elsewhere);\n"),
+    "waits-for-its-own-nodes-only": (
+        "state/starts/planning.cc", "  if (!local) return {{}, holds};\n", "  static_cast<void>(local);\n"),
+    "spread-looks-once": (
+        "state/placement/planner.cc", "    if (!grows) break;\n", "    if (!grows || placed > 0) break;\n"),
+    "members-do-not-agree-at-the-end": (
+        "state/placement/planner.cc", "out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);",
+        "out.placed = out.parts.size() == demands.size();"),
+    "nothing-found-is-proof": (
+        "state/placement/planner.cc", "if (out.placed || Proves(demands, region, cluster)) return out;", "if (out.placed || Proves(demands, region, cluster) || max_tries > 0) return out;"),
+    "together-where-the-first-fits": (
+        "state/starts/planning.cc", "    if (topology.required.empty()) topology.required = TogetherIn(*gangs[i]);\n", "    static_cast<void>(topology);\n"),
+    "no-selector-means-everybody": (
+        "k8s-extender/dialects/neighbours.cc", "    if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody\n", ""),
+    # --- pipelining (P-8) ---
+    "kept-room-is-free": (
+        "state/placement/cluster.h", " - reserved.Get(id) - kept.Get(id);", " - reserved.Get(id);"),
+    "ending-for-ever": (
+        "state/starts/pipeline.h", "kPatienceMs = 60'000;", "kPatienceMs = 6'000'000;"),
+    "who-came-first-keeps": (
+        "state/starts/pipeline.cc", "    if (id != gang.id && own < key) others.emplace_back(std::move(key), id);\n",
+        "    if (id != gang.id && own < key && key < own) others.emplace_back(std::move(key), id);\n"),
+    "victims-room-is-kept": (
+        "state/starts/keep_room.cc", "nominated = r_.nominations->Borrow();", "nominated;"),
+    "preempted-room-is-planned": (
+        "state/starts/planning.cc", "  r_.nominations->Charge();  // what came free since is theirs first (K-3)\n", ""),
+    "kept-whatever-is-bound-there": (
+        "state/starts/claims.cc", "  r_.pipeline->Reverify(node);\n", ""),
+    "an-end-taken-back-unnoticed": (
+        "state/machine/pod_announcements.cc", "  if (!r_.pipeline->Follow(pod, step->now_ms())) return;\n",
+        "  if (!r_.pipeline->Follow(pod, step->now_ms()) || true) return;\n"),
+    "kept-for-who-does-not-wait": (
+        "state/machine/settling.cc", "    r_.pipeline->Drop(gang);\n    r_.backlog->Remove(gang.id);\n", "    r_.backlog->Remove(gang.id);\n"),
+    "an-end-wakes-nobody": (
+        "state/starts/pipeline.cc", "charge != nullptr) cluster_->NoteHope(charge->node);", "charge != nullptr) ledger_->MarkNode(charge->node);"),
+    "next-of-its-kind-sleeps-on": (
+        "state/starts/planning.cc", "    r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind\n", ""),
+    "dropped-room-helps-nobody": (
+        "state/starts/pipeline.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
+    "plan-on-what-is-kept": (
+        "state/starts/keep_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
 }

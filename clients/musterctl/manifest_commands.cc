@@ -156,6 +156,10 @@ int Plan(MusterClient* client, const Options& options, const std::string& name_s
     if (const absl::Status read = ReadLike(text, request.add_added_nodes()); !read.ok()) return Fail(read);
   }
   absl::StatusOr<v1::PlanGangResponse> plan = client->PlanGang(request);
+  if (absl::IsAlreadyExists(plan.status()) && !job.empty()) {
+    return Fail(absl::AlreadyExistsError(
+        absl::StrCat(plan.status().message(), "; to ask about the one that is there: musterctl plan NAME")));
+  }
   if (!plan.ok()) {
     return Fail(NameManifests(NameManifests(plan.status(), nodes, {"added_manifests"}), job, {"job.manifests"}));
   }

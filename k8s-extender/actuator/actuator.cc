@@ -16,15 +16,9 @@
 namespace muster {
 namespace {
 
-constexpr absl::Duration kTimeout = absl::Seconds(10);
-constexpr size_t kMaxNote = 1000;  // events.k8s.io limits a note to 1 KiB
-constexpr size_t kMaxSeries = 10'000;
-
 std::string PodPath(const PodRef& pod, const char* subresource) {
   return absl::StrCat("/api/v1/namespaces/", pod.name_space, "/pods/", pod.name, subresource);
 }
-
-std::string MicroTime(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()); }
 
 }  // namespace
 
@@ -82,19 +76,10 @@ void Actuator::Carry(std::vector<Effect> effects) {
   }
 }
 
-void Actuator::UpdateStatus(const GangView& view) {
-  if (!view.has_object || view.object_dialect == GangDialect::kNative || view.object_dialect == GangDialect::kKai) {
-    return;  // D-4, D-6: not ours to write
-  }
-  MutexLock lock(&mutex_);
-  status_.insert_or_assign(view.key, view);
-  background_.Signal();
-}
-
 ActuatorStats Actuator::stats() const {
   MutexLock lock(&mutex_);
   ActuatorStats stats = stats_;
-  stats.waiting = bindings_.size() + calls_.size() + later_.size() + events_.size() + status_.size();
+  stats.waiting = bindings_.size() + calls_.size() + later_.size() + events_.size() + status_.size() + writing_.size();
   return stats;
 }
 
@@ -145,6 +130,11 @@ void Actuator::Pace(absl::Time* next, double per_s) {
   while (SteadyNow() < turn && !stopping()) absl::SleepFor(std::min(turn - SteadyNow(), absl::Milliseconds(50)));
 }
 
+absl::Duration Actuator::PauseBefore(int attempts, const Verdict& verdict) const {
+  const absl::Duration pause = options_.first_pause * (int64_t{1} << std::min(attempts, 30));
+  return std::max(verdict.pause, std::min(pause, options_.longest_pause));
+}
+
 Actuator::Key Actuator::KeyOf(const Effect& effect) {
   return {effect.index(), std::visit([](const auto& of) { return of.pod.uid; }, effect)};
 }
@@ -173,8 +163,7 @@ void Actuator::Do(Work work) {
   wanted->second.running = false;
   absl::Duration pause = absl::ZeroDuration();
   if (verdict.kind == Verdict::Kind::kAgain) {
-    pause = options_.first_pause * (int64_t{1} << std::min(work.attempts++, 30));
-    pause = std::max(verdict.pause, std::min(pause, options_.longest_pause));
+    pause = PauseBefore(work.attempts++, verdict);
   } else if (wanted->second.anew) {
     work.attempts = 0;
   } else {
@@ -332,93 +321,6 @@ Actuator::Verdict Actuator::DoEvict(const EvictPod& evict) {
   if (response->status / 100 == 2 || response->status == 404 || response->status == 409) return kDone;
   spdlog::warn("evicting {}/{}: {}", evict.pod.name_space, evict.pod.name, StatusMessage(*response));
   return Again(response);  // a PodDisruptionBudget, for a while
-}
-
-void Actuator::RunBackground() {
-  while (true) {
-    std::optional<TellPod> tell;
-    std::optional<GangView> status;
-    {
-      MutexLock lock(&mutex_);
-      while (events_.empty() && status_.empty() && !stopping_) background_.Wait(&mutex_);
-      if (stopping_) return;
-      if (!status_.empty()) {
-        status = std::move(status_.begin()->second);
-        status_.erase(status_.begin());
-      } else {
-        tell = std::move(events_.front());
-        events_.pop_front();
-      }
-    }
-    Pace(&next_event_, options_.events_per_s);
-    if (status.has_value()) DoStatus(*status);
-    if (tell.has_value()) DoTell(*tell);
-  }
-}
-
-// An event per pod and reason; said again, it becomes a series (events.k8s.io/v1).
-void Actuator::DoTell(const TellPod& tell) {
-  StateHasher hasher;
-  hasher.Add(ReasonName(tell.reason.code));
-  hasher.Add(tell.reason.text);
-  hasher.Add(tell.pod.uid);
-  const std::string name = absl::StrFormat("%s.%016x", tell.pod.name.substr(0, 200), hasher.value());
-  int count = 0;
-  {
-    MutexLock lock(&series_mutex_);
-    if (series_.size() > kMaxSeries) series_.clear();
-    count = ++series_[name];
-  }
-  const std::string now = MicroTime(WallNow());
-  const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", tell.pod.name_space, "/events");
-  const Json event = {{"apiVersion", "events.k8s.io/v1"},
-                      {"kind", "Event"},
-                      {"metadata", {{"name", name}, {"namespace", tell.pod.name_space}}},
-                      {"eventTime", now},
-                      {"reportingController", "muster.dev/musterd"},
-                      {"reportingInstance", "musterd"},
-                      {"action", "Scheduling"},
-                      {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
-                      {"type", tell.warning ? "Warning" : "Normal"},
-                      {"note", Beginning(tell.reason.text, kMaxNote)},
-                      {"regarding",
-                       {{"apiVersion", "v1"},
-                        {"kind", "Pod"},
-                        {"name", tell.pod.name},
-                        {"namespace", tell.pod.name_space},
-                        {"uid", tell.pod.uid}}}};
-  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, event.dump(), kTimeout);
-  if (!response.ok() || response->status == 201) return;
-  if (response->status == 409) {
-    const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
-    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), series.dump(), kTimeout)
-        .status()
-        .IgnoreError();
-    return;
-  }
-  spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, StatusMessage(*response));
-}
-
-// K-11: the PodGroup's status. Counts come from the sets of members (G-10).
-void Actuator::DoStatus(const GangView& view) {
-  Json status = {{"phase", ToString(view.phase).data()}, {"scheduled", view.bound}, {"running", view.running},
-                 {"succeeded", view.succeeded},          {"failed", view.failed},   {"message", view.reason.text}};
-  status["conditions"] = {{{"type", "TimedOut"}, {"status", view.timed_out ? "True" : "False"}}};
-  const std::string body = Json{{"status", status}}.dump();
-  {
-    MutexLock lock(&series_mutex_);
-    std::string& last = last_status_[view.key];
-    if (last == body) return;
-    last = body;
-    if (last_status_.size() > kMaxSeries) last_status_.clear();
-  }
-  const char* group = view.object_dialect == GangDialect::kPodGroupX ? "scheduling.x-k8s.io" : "scheduling.sigs.k8s.io";
-  const std::string path =
-      absl::StrCat("/apis/", group, "/v1alpha1/namespaces/", view.name_space, "/podgroups/", view.name, "/status");
-  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPatchMerge, path, body, kTimeout);
-  if (response.ok() && (response->status / 100 == 2 || response->status == 404)) return;
-  MutexLock lock(&series_mutex_);
-  last_status_.erase(view.key);
 }
 
 }  // namespace muster

@@ -5,12 +5,14 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "k8s-extender/apiserver/client.h"
 #include "service/support/clock.h"
@@ -39,7 +41,7 @@ struct ActuatorStats {
   uint64_t calls = 0;
   uint64_t failed = 0;  // effects that the API server will not have, however often
   uint64_t dropped_events = 0;
-  size_t waiting = 0;
+  size_t waiting = 0;  // bindings, calls, events to send; statuses that the API server does not have yet
 };
 
 // Thread-safe.
@@ -60,6 +62,7 @@ class Actuator : public EffectSink {
   [[nodiscard]] ActuatorStats stats() const;
 
  private:
+  static constexpr absl::Duration kTimeout = absl::Seconds(10);  // of one request to the API server
   struct Work {
     Effect effect;
     int attempts = 0;
@@ -79,6 +82,16 @@ class Actuator : public EffectSink {
     bool running = false;  // a worker tries it; otherwise it is in calls_ or later_
     bool anew = false;     // it was wanted again meanwhile
   };
+  struct Status {
+    GangView view;
+    absl::Time due = absl::InfinitePast();  // on the steady clock
+    int attempts = 0;
+  };
+  // What a PodGroup's status was written to be.
+  struct WrittenStatus {
+    std::string body;
+    bool timed_out = false;
+  };
   // Where the API server has a pod that was to be bound.
   enum class Found : uint8_t { kBound, kElsewhere, kUnbound, kUnknown };
 
@@ -96,8 +109,15 @@ class Actuator : public EffectSink {
   [[nodiscard]] Verdict CallWithNote(const CallPod& call, Json patch);
   [[nodiscard]] Verdict DoMark(const MarkTimedOut& mark);
   [[nodiscard]] Verdict DoEvict(const EvictPod& evict);
+  [[nodiscard]] absl::Duration PauseBefore(int attempts, const Verdict& verdict) const;
   void DoTell(const TellPod& tell);
-  void DoStatus(const GangView& view);
+  [[nodiscard]] std::optional<Status> TakeStatus(absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteStatus(const Status& status);
+  [[nodiscard]] static std::string StatusPath(const GangView& view);
+  // kGiveUp: the PodGroup is gone.
+  [[nodiscard]] Verdict AddConditions(const GangView& view, Json* patch);
+  // `first`: it is not tried again; then it is logged what is refused.
+  [[nodiscard]] Verdict DoStatus(const GangView& view, bool first);
   // `refused`, where given: with which status, of 403 and 409.
   [[nodiscard]] Verdict PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
                                  int* refused = nullptr);
@@ -114,7 +134,8 @@ class Actuator : public EffectSink {
   absl::flat_hash_map<Key, Wanted> wanted_ ABSL_GUARDED_BY(mutex_);
   absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);  // by when, on the steady clock
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<std::string, GangView> status_ ABSL_GUARDED_BY(mutex_);
+  absl::btree_map<std::string, Status> status_ ABSL_GUARDED_BY(mutex_);  // by gang
+  absl::btree_set<std::string> writing_ ABSL_GUARDED_BY(mutex_);         // gangs whose status a worker writes
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
   CondVar work_;        // for a worker: bindings, calls, a new time in later_
   CondVar background_;  // for a background worker: events, status
@@ -124,7 +145,7 @@ class Actuator : public EffectSink {
   absl::Time next_event_ ABSL_GUARDED_BY(pace_mutex_) = absl::InfinitePast();
   Mutex series_mutex_;
   absl::flat_hash_map<std::string, int> series_ ABSL_GUARDED_BY(series_mutex_);
-  absl::flat_hash_map<std::string, std::string> last_status_ ABSL_GUARDED_BY(series_mutex_);
+  absl::flat_hash_map<std::string, WrittenStatus> written_ ABSL_GUARDED_BY(series_mutex_);  // by gang
   std::vector<std::thread> threads_;
 };
 

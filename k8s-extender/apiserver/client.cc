@@ -202,6 +202,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   std::string pending;
   const auto head = [&](const httplib::Response& answer) {
     response.status = answer.status;
+    if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
     return true;
   };
   const auto body = [&](const char* data, size_t size) {

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 
@@ -18,6 +19,10 @@ constexpr int kWatchSeconds = 300;
 // Bookmarks come about once a minute; a stream that is silent for longer is dead.
 constexpr absl::Duration kSilence = absl::Seconds(150);
 constexpr int kMaxFailuresShift = 5;
+// Servers say a second or so; what is more is not believed for long.
+constexpr int kMaxRetryAfterS = 30;
+// A watch that ends sooner, and told nothing, is a failure: it is not begun again without a pause.
+constexpr int64_t kShortWatchMs = 1'000;
 
 int64_t SteadyMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -77,10 +82,11 @@ void Informer::Stop() {
 void Informer::Run() {
   int failures = 0;
   while (!stop_) {
-    absl::Status status = version_.empty() ? List() : Watch();
+    const bool lists = version_.empty();
+    absl::Status status = lists ? List() : Watch();
     if (stop_ || absl::IsCancelled(status)) return;
     if (status.ok()) {
-      failures = 0;
+      if (!lists) failures = 0;  // a list that no watch follows is soon asked for again
       continue;
     }
     if (absl::IsOutOfRange(status)) {
@@ -95,7 +101,8 @@ void Informer::Fail(const absl::Status& status, int* failures) {
   static thread_local std::mt19937 random(std::random_device{}());
   const int shift = std::min((*failures)++, kMaxFailuresShift);
   const int base_ms = 200 << shift;
-  const int wait_ms = base_ms / 2 + static_cast<int>(random() % static_cast<unsigned>(base_ms));
+  const int said_ms = 1000 * std::clamp(std::exchange(retry_after_s_, 0), 0, kMaxRetryAfterS);
+  const int wait_ms = said_ms + base_ms / 2 + static_cast<int>(random() % static_cast<unsigned>(base_ms));
   {
     MutexLock lock(&mutex_);
     ++stats_.errors;
@@ -118,7 +125,7 @@ absl::Status Informer::List() {
     if (!token.empty()) absl::StrAppend(&path, "&continue=", EscapeQuery(token));
     const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", kListTimeout);
     if (!response.ok()) return response.status();
-    if (response->status != 200) return HttpError(*response);
+    if (response->status != 200) return Refused(*response);
     const absl::StatusOr<Json> list = ParseJson(response->body, "list");
     if (!list.ok()) return list.status();
     const Json& items = Child(*list, "items");
@@ -157,16 +164,27 @@ absl::Status Informer::List() {
 
 absl::Status Informer::Watch() {
   absl::Status failure;
+  const int64_t begun = SteadyMs();
+  const uint64_t before = events_;
   const std::string path = absl::StrCat(path_, "?watch=1&allowWatchBookmarks=true&timeoutSeconds=", kWatchSeconds,
                                         "&resourceVersion=", EscapeQuery(version_));
   const absl::StatusOr<KubeResponse> response = client_->Watch(
       path, kSilence, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
   if (!response.ok()) return response.status();
-  if (response->status != 200) return HttpError(*response);
+  if (response->status != 200) return Refused(*response);
+  if (failure.ok() && events_ == before && SteadyMs() - begun < kShortWatchMs) {
+    return absl::UnavailableError("the watch ended as soon as it began");
+  }
   return failure;  // a stream that ended well is opened again from where it was
 }
 
+absl::Status Informer::Refused(const KubeResponse& response) {
+  retry_after_s_ = response.retry_after_s;
+  return HttpError(response);
+}
+
 bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
+  ++events_;
   const absl::StatusOr<Json> event = ParseJson(line, "watch event");
   if (!event.ok()) {
     *failure = event.status();

@@ -50,12 +50,16 @@ class Informer {
   [[nodiscard]] bool OnLine(absl::string_view line, absl::Status* failure);
   void Upsert(const Json& object);
   void Fail(const absl::Status& status, int* failures);
+  // What a response other than 200 means; how long it asks to be left alone is kept for Fail.
+  [[nodiscard]] absl::Status Refused(const KubeResponse& response);
 
   const std::string path_;
   KubeClient* const client_;
   const Handlers handlers_;
   std::map<std::string, std::string> known_;  // "namespace/name" -> identity
   std::string version_;                       // resourceVersion to watch from; empty: list first
+  uint64_t events_ = 0;                       // that watches told; the thread's only, as the next
+  int retry_after_s_ = 0;                     // as the API server said last; 0: nothing
   std::atomic<bool> stop_{false};
   Mutex wait_mutex_;
   CondVar stopped_;

@@ -123,9 +123,6 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
       Repair(out, key, *value, "a queue name", "queue default is taken");
     } else {
       out->queue = *value;
-      if (*value != "default") {
-        out->warnings.push_back(absl::StrCat(key, ": ", Quoted(*value), " is not acted on: there are no queues yet"));
-      }
     }
   }
   if (const std::string* value = from->Find({keys::kOnTimeout}, &key)) {
@@ -307,10 +304,6 @@ void ReadKai(const Json& spec, GangDeclaration* said) {
   if (const Json& list = Child(spec, "subGroups"); list.is_array()) ReadSubgroupList(list, "spec.subGroups", said);
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
     said->queue = queue;
-    if (queue != "default") {
-      said->warnings.push_back(
-          absl::StrCat("spec.queue: ", Quoted(queue), " is not acted on: there are no queues yet"));
-    }
   }
 }
 

@@ -5,6 +5,7 @@
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/metadata.h"
+#include "k8s-extender/dialects/neighbours.h"
 #include "state/base/checked.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
@@ -43,26 +44,6 @@ absl::StatusOr<ResourceList> ContainerRequests(const Json& container, absl::stri
   return requests;
 }
 
-std::vector<SelectorRequirement> ParseRequirements(const Json& list, bool* unreadable) {
-  std::vector<SelectorRequirement> out;
-  if (!list.is_array()) return out;
-  for (const Json& entry : list) {
-    SelectorRequirement requirement;
-    requirement.key = StringOrEmpty(entry, "key");
-    const std::optional<SelectorOperator> op = ParseSelectorOperator(StringOrEmpty(entry, "operator"));
-    if (!op.has_value()) *unreadable = true;
-    requirement.op = op.value_or(SelectorOperator::kIn);
-    if (const Json& values = Child(entry, "values"); values.is_array()) {
-      for (const Json& value : values) {
-        if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr)
-          requirement.values.push_back(*text);
-      }
-    }
-    out.push_back(std::move(requirement));
-  }
-  return out;
-}
-
 void ParseAffinity(const Json& spec, PodDescription* out) {
   const Json& required =
       Child(Child(Child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
@@ -70,12 +51,13 @@ void ParseAffinity(const Json& spec, PodDescription* out) {
   out->shape.has_affinity = true;
   const Json& terms = Child(required, "nodeSelectorTerms");
   if (!terms.is_array()) return;
-  bool unreadable = false;
+  bool readable = true;
   for (const Json& term : terms) {
-    out->shape.affinity.push_back(NodeSelectorTerm{ParseRequirements(Child(term, "matchExpressions"), &unreadable),
-                                                   ParseRequirements(Child(term, "matchFields"), &unreadable)});
+    NodeSelectorTerm& read = out->shape.affinity.emplace_back();
+    readable = ParseRequirements(Child(term, "matchExpressions"), &read.expressions) && readable;
+    readable = ParseRequirements(Child(term, "matchFields"), &read.fields) && readable;
   }
-  if (unreadable)
+  if (!readable)
     out->invalid = "spec.affinity.nodeAffinity: an operator is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt";
 }
 
@@ -250,6 +232,9 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   }
   out.shape.node_selector = StringMapAt(spec, "nodeSelector");
   ParseAffinity(spec, &out);
+  const Labels labels = StringMapAt(metadata, "labels");
+  out.labels = PackLabels(labels);
+  out.shape.neighbours = ParseNeighbours(spec, out.name_space, labels, &out.invalid);
   ParseTolerations(spec, &out);
   ParseHostPorts(Child(spec, "containers"), &out);
   ParseStatus(Child(pod, "status"), &out);

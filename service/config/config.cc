@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "service/config/queues.h"
 #include "service/support/file.h"
 #include "service/tracing/otlp_exporter.h"
 
@@ -100,6 +101,18 @@ std::string ReadPolicy(const YAML::Node& node, Config* config) {
   const std::optional<MatchPolicy> policy = ParseMatchPolicy(Text(node));
   if (!policy.has_value()) return kMatchPolicies;
   config->machine.gang.match_policy = *policy;
+  return "";
+}
+
+std::string ReadQueues(const YAML::Node& node, Config* config) {
+  ReadQueueTree(node, &config->machine.queues.queues, &config->queue_problems);
+  return "";  // Problems tells them
+}
+
+std::string ReadUnknownQueue(const YAML::Node& node, Config* config) {
+  const std::optional<UnknownQueue> unknown = ParseUnknownQueue(Text(node));
+  if (!unknown.has_value()) return "wait, default or reject";
+  config->machine.queues.unknown = *unknown;
   return "";
 }
 
@@ -200,6 +213,12 @@ const std::vector<Field>& Fields() {
        "finds no rack looks for a block",
        ReadList(0, "a list of keys of labels",
                 [](Config* c) -> std::vector<std::string>& { return c->machine.topology_levels; })},
+      {"queues.tree", "[]",
+       "queues of gangs, the oldest first: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, "
+       "sort}; see docs/queues.md. Empty: there are none",
+       ReadQueues},
+      {"queues.unknown", "wait", "a gang whose queue does not exist: wait, default (it goes there) or reject",
+       ReadUnknownQueue},
       {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
       {"holds.limit", "20s", "the longest a bind is held",
@@ -298,7 +317,12 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
 }
 
 std::vector<std::string> Problems(const Config& config) {
-  std::vector<std::string> out;
+  std::vector<std::string> out = config.queue_problems;
+  if (out.empty()) {
+    for (const std::string& problem : ProblemsOf(config.machine.queues)) {
+      out.push_back(absl::StrCat("queues.tree: ", problem));
+    }
+  }
   const bool shows_something =
       !config.tls.client_ca.empty() || !config.access.tokens_file.empty() || config.access.token_review;
   for (const auto& [name, address, tls] :

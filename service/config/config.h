@@ -58,7 +58,8 @@ struct Config {
   // recording
   std::string recording_file;  // empty: nothing is recorded
   int recording_mib = 256;     // of all its files
-  // gangs, queueing and holds
+  // gangs, queues and holds
+  std::vector<std::string> queue_problems;  // of queues.tree, as it is written
   MachineSettings machine;
   int mailbox_capacity = 16'384;
 };

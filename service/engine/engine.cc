@@ -16,6 +16,8 @@ namespace {
 
 constexpr absl::Duration kStoreLook = absl::Milliseconds(20);
 constexpr absl::Duration kDrainLook = absl::Milliseconds(5);
+// Whoever asks first is shown what was kept. A store that takes nothing holds up its own callers, not this one.
+constexpr absl::Duration kFirstPicture = absl::Seconds(2);
 
 }  // namespace
 
@@ -40,13 +42,16 @@ absl::Status Engine::Start() {
   }
   effects_numbered_ = effects_reserved_ = machine_.effects_reserved();
   if (options_.first_effect) options_.first_effect(effects_numbered_ + 1);
-  MutexLock lock(&mutex_);
-  running_ = true;
-  if (options_.stepped) {
-    TakeUpFacts();
-  } else {
+  {
+    MutexLock lock(&mutex_);
+    running_ = true;
+    if (options_.stepped) {
+      TakeUpFacts();
+      return absl::OkStatus();
+    }
     thread_ = std::thread([this] { Run(); });
   }
+  static_cast<void>(taken_up_.WaitForNotificationWithTimeout(kFirstPicture));
   return absl::OkStatus();
 }
 
@@ -273,6 +278,7 @@ bool Engine::Work(bool wait) {
 
 void Engine::Run() {
   TakeUpFacts();
+  committer_.Add({}, 0, [this](Stored /*stored*/) { taken_up_.Notify(); });
   while (Work(/*wait=*/true)) {
   }
   if (options_.recorder != nullptr) options_.recorder->Ended(machine_);

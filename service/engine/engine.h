@@ -65,7 +65,8 @@ class Engine : public DecisionPort {
   Engine(const MachineSettings& settings, EngineOptions options, Store* store, EffectSink* effects);
   ~Engine() override;
 
-  // Loads the store and starts the thread. The error names what in the store cannot be read.
+  // Loads the store, starts the thread, and returns when readers are shown what was loaded. The error names what in the
+  // store cannot be read.
   [[nodiscard]] absl::Status Start();
   // Answers every hold that is not committed, takes nothing new but the outcomes of bindings, and returns when what was
   // committed is answered with the truth (K-4), or at `end`. Then stop whatever sends to the API server, and Stop.
@@ -189,6 +190,7 @@ class Engine : public DecisionPort {
   CondVar filled_;
   CondVar drained_;
 
+  Notification taken_up_;  // what was loaded is published
   Committer committer_;
   bool keeps_answers_ = false;            // since Start
   std::vector<KeptAnswer> kept_answers_;  // not taken yet

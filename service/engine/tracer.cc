@@ -61,6 +61,7 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const PlanRound&) const { return ""; }
     absl::string_view operator()(const Tick&) const { return ""; }
     absl::string_view operator()(const Shutdown&) const { return ""; }
+    absl::string_view operator()(const SetQueues&) const { return ""; }
   };
   return std::visit(Verb(), command);
 }

@@ -29,8 +29,12 @@ std::string Describe(const HolderView& holder, const std::string& resource, int6
                                  FormatResources({{resource, Nearest(holder.amount)}}), " (");
   if (holder.pods > 0) absl::StrAppend(&out, holder.pods, holder.pods == 1 ? " pod" : " pods");
   if (holder.promised > 0) {
-    absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised, " reserved ", Ago(holder.promised_ms, now_ms),
-                    " ago for members still to come");
+    absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised);
+    if (holder.promised_ms == kNever) {
+      absl::StrAppend(&out, " kept until pods that are being deleted are gone");
+    } else {
+      absl::StrAppend(&out, " reserved ", Ago(holder.promised_ms, now_ms), " ago for members still to come");
+    }
   }
   if (!holder.gang.empty()) absl::StrAppend(&out, ", created ", Ago(holder.created_ms, now_ms), " ago");
   return out + ")";

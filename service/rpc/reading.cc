@@ -119,9 +119,73 @@ void ReadName(const std::string& name, const std::string& field, Violations* vio
                  : absl::StrCat(Quoted(name), " is not an RFC 1123 subdomain: a-z, 0-9, '-' and '.', at most 253"));
 }
 
-void ReadNamespace(const std::string& from, const std::string& field, Violations* violations, std::string* out) {
-  *out = from.empty() ? "default" : from;
+void ReadNamespace(const std::string& from, const std::string& field, Violations* violations, std::string* out,
+                   absl::string_view fallback = "default") {
+  *out = from.empty() ? std::string(fallback) : from;
   ReadName(*out, field, violations);
+}
+
+PodSelector ReadPodSelector(const v1::PodSelector& from, const std::string& path, const std::string& own,
+                            Violations* violations) {
+  PodSelector out;
+  ReadRequirements(from.expressions(), At(path, "expressions"), violations, &out.requirements);
+  for (size_t i = 0; i < out.requirements.size(); ++i) {
+    const SelectorOperator op = out.requirements[i].op;
+    if (op == SelectorOperator::kGt || op == SelectorOperator::kLt) {
+      violations->Add(absl::StrCat(At(path, "expressions"), "[", i, "].operator"),
+                      "compares numbers; of pods, expected In, NotIn, Exists or DoesNotExist");
+    }
+  }
+  out.all_namespaces = from.all_namespaces();
+  out.namespaces.assign(from.namespaces().begin(), from.namespaces().end());
+  if (out.namespaces.empty() && !out.all_namespaces) out.namespaces.push_back(own);
+  std::sort(out.namespaces.begin(), out.namespaces.end());
+  return out;
+}
+
+void ReadTopologyKey(const std::string& key, const std::string& path, Violations* violations) {
+  if (IsLabelKey(key)) return;
+  violations->Add(At(path, "topology_key"), absl::StrCat(Quoted(key), "; expected the key of a label of nodes"));
+}
+
+NeighbourRules ReadNeighbours(const v1::PodShape& shape, const std::string& path, const std::string& own,
+                              Violations* violations) {
+  NeighbourRules out;
+  const auto read = [&](const auto& terms, const char* field, std::vector<NeighbourTerm>* to) {
+    for (int i = 0; i < terms.size(); ++i) {
+      const std::string at = absl::StrCat(At(path, field), "[", i, "]");
+      ReadTopologyKey(terms[i].topology_key(), at, violations);
+      to->push_back(
+          {terms[i].topology_key(), ReadPodSelector(terms[i].selector(), At(at, "selector"), own, violations)});
+    }
+  };
+  read(shape.pod_affinity(), "pod_affinity", &out.affinity);
+  read(shape.pod_anti_affinity(), "pod_anti_affinity", &out.anti_affinity);
+  for (int i = 0; i < shape.topology_spread_size(); ++i) {
+    const v1::TopologySpreadConstraint& from = shape.topology_spread(i);
+    const std::string at = absl::StrCat(At(path, "topology_spread"), "[", i, "]");
+    ReadTopologyKey(from.topology_key(), at, violations);
+    if (from.max_skew() < 1) {
+      violations->Add(At(at, "max_skew"), absl::StrCat(from.max_skew(), "; expected at least 1"));
+    }
+    if (from.min_domains() < 0) {
+      violations->Add(At(at, "min_domains"), absl::StrCat(from.min_domains(), "; expected 0 or more"));
+    }
+    out.spread.push_back({from.topology_key(), from.max_skew(), std::max(1, from.min_domains()),
+                          ReadPodSelector(from.selector(), At(at, "selector"), own, violations)});
+  }
+  return out;
+}
+
+std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
+                       Violations* violations) {
+  for (const auto& [key, value] : labels) {
+    if (!IsLabelKey(key)) violations->Add(path, absl::StrCat(Quoted(key), "; expected the key of a label"));
+    if (value.size() > kMaxText || value.find('\0') != std::string::npos) {
+      violations->Add(path, absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
+    }
+  }
+  return PackLabels(Labels(labels.begin(), labels.end()));
 }
 
 }  // namespace
@@ -217,7 +281,8 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
   }
 }
 
-void ReadShape(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
+void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
+               Violations* violations, PodTemplate* out) {
   out->requests = ReadAmounts(shape.requests(), At(path, "requests"), violations);
   out->node_selector = Labels(shape.node_selector().begin(), shape.node_selector().end());
   out->has_affinity = shape.affinity_size() > 0;
@@ -229,22 +294,24 @@ void ReadShape(const v1::PodShape& shape, const std::string& path, Violations* v
   }
   ReadTolerations(shape, At(path, "tolerations"), violations, out);
   ReadPorts(shape, At(path, "host_ports"), violations, out);
+  out->neighbours = ReadNeighbours(shape, path, name_space, violations);
 }
 
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
-             PodDescription* out) {
+             PodDescription* out, absl::string_view name_space) {
   if (pod.uid().empty() || pod.uid().size() > kMaxText) {
     violations->Add(At(path, "uid"),
                     "is empty or longer than 253 bytes; expected an identity that is never used again");
   }
   out->uid = pod.uid();
-  ReadNamespace(pod.namespace_(), At(path, "namespace"), violations, &out->name_space);
+  ReadNamespace(pod.namespace_(), At(path, "namespace"), violations, &out->name_space, name_space);
   ReadName(pod.name(), At(path, "name"), violations);
   out->name = pod.name();
   out->created_ms = pod.created_unix_ms() > 0 ? pod.created_unix_ms() : now_ms;
   out->priority = pod.priority();
   out->scheduler_name = pod.scheduler_name();
-  ReadShape(pod.shape(), At(path, "shape"), violations, &out->shape);
+  ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape);
+  out->labels = ReadLabels(pod.labels(), At(path, "labels"), violations);
   if (!pod.gang().empty()) ReadName(pod.gang(), At(path, "gang"), violations);
   out->gang.name = pod.gang();
   out->gang.subgroup = pod.subgroup();
@@ -302,8 +369,10 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
     }
     const std::string fallback = set.subgroup().empty() ? out->name : absl::StrCat(out->name, "-", set.subgroup());
     const std::string name = set.name().empty() ? fallback : set.name();
+    size_t pod_labels = 0;
+    for (const auto& [key, value] : set.labels()) pod_labels += key.size() + value.size();
     bytes += static_cast<size_t>(set.count()) *
-             (set.shape().ByteSizeLong() + request.gang().ByteSizeLong() + 2 * name.size() + id.size());
+             (set.shape().ByteSizeLong() + pod_labels + request.gang().ByteSizeLong() + 2 * name.size() + id.size());
     if (bytes > kMaxMemberBytes) {
       violations->Add(
           absl::StrCat(path, ".count"),
@@ -315,7 +384,8 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
     ReadName(name, absl::StrCat(path, ".name"), violations);
     pod.priority = set.priority();
     pod.gang.subgroup = set.subgroup();
-    ReadShape(set.shape(), absl::StrCat(path, ".shape"), violations, &pod.shape);
+    ReadShape(set.shape(), absl::StrCat(path, ".shape"), out->name_space, violations, &pod.shape);
+    pod.labels = ReadLabels(set.labels(), absl::StrCat(path, ".labels"), violations);
     if (!violations->none()) return;  // none of them is made
     for (int32_t member = 0; member < set.count(); ++member) {
       pod.name = absl::StrCat(name, "-", member);
@@ -326,7 +396,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
   for (int i = 0; i < request.pods_size(); ++i) {
     const v1::PodFacts& pod = request.pods(i);
     const std::string path = absl::StrCat(before, "pods[", i, "]");
-    ReadPod(pod, path, now_ms, violations, &out->pods.emplace_back());
+    ReadPod(pod, path, now_ms, violations, &out->pods.emplace_back(), out->name_space);
     if (!pod.gang().empty() && pod.gang() != out->name) {
       violations->Add(path + ".gang", absl::StrCat(Quoted(pod.gang()), "; expected ", out->name, ", or nothing"));
     }

@@ -16,9 +16,12 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
 // The namespace ("default" when empty) and name of a gang.
 void ReadGangName(const v1::GangSpec& gang, const std::string& path, Violations* violations, std::string* name_space,
                   std::string* name);
-void ReadShape(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out);
+// `name_space`: the pod's.
+void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
+               Violations* violations, PodTemplate* out);
+// `name_space`: of pods that name none.
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
-             PodDescription* out);
+             PodDescription* out, absl::string_view name_space = "default");
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out);
 // The members of a submission, from its member sets and pods; those of manifests are added by the caller first.
 // `before` stands before each field.

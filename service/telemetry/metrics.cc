@@ -32,6 +32,7 @@ const std::map<std::string, std::string>& GaugeHelp() {
       {"muster_planner_placed", "Gangs, or groups of them, that the planner placed since the start"},
       {"muster_planner_tries", "Orders that the planner tried since the start"},
       {"muster_planner_given_up", "How often it gave up without a proof that nothing fits (gangs.planTries)"},
+      {"muster_planner_kept", "How often room was kept for a gang until pods that are being deleted are gone"},
       {"muster_promised_holds", "Held binds that plans may still bring"},
       {"muster_store_failing", "1 while the store refuses commits and answers wait"},
       {"muster_store_waiting", "Batches of commands that wait for the store"},

@@ -9,12 +9,14 @@
 namespace muster {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
-std::string Dump(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
+std::string Dump(const OrderedJson& json) {
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
 
-Json PartsJson(const Span::Parts& parts) {
-  Json out = Json::object();
+OrderedJson PartsJson(const Span::Parts& parts) {
+  OrderedJson out = OrderedJson::object();
   const auto add = [&](const char* name, int64_t us) {
     if (us >= 0) out[name] = us;
   };
@@ -26,8 +28,8 @@ Json PartsJson(const Span::Parts& parts) {
   return out;
 }
 
-Json SpanJson(const Span& span) {
-  Json out = {{"traceId", TraceHex(span.trace)}, {"spanId", SpanHex(span.id)}};
+OrderedJson SpanOf(const Span& span) {
+  OrderedJson out = {{"traceId", TraceHex(span.trace)}, {"spanId", SpanHex(span.id)}};
   if (span.parent != 0) out["parentSpanId"] = SpanHex(span.parent);
   out["name"] = std::string(span.name);
   const auto add = [&](const char* name, absl::string_view text) {
@@ -43,7 +45,7 @@ Json SpanJson(const Span& span) {
   }
   out["beginUnixUs"] = span.begun_us;
   out["durationUs"] = span.took_us;
-  if (Json parts = PartsJson(span.parts); !parts.empty()) out["partsUs"] = std::move(parts);
+  if (OrderedJson parts = PartsJson(span.parts); !parts.empty()) out["partsUs"] = std::move(parts);
   if (span.pods > 0) out["pods"] = span.pods;
   for (const Span::Link& link : span.links) {
     out["links"].push_back(
@@ -137,13 +139,13 @@ int64_t TraceLog::ended() const {
 }
 
 std::string TraceJson(const std::string& gang, const TraceLog::Page& page) {
-  Json out = {{"gang", gang}, {"keptSinceUnixUs", page.kept_since_us}, {"spans", Json::array()}};
-  for (const auto& span : page.spans) out["spans"].push_back(SpanJson(*span));
+  OrderedJson out = {{"gang", gang}, {"keptSinceUnixUs", page.kept_since_us}, {"spans", OrderedJson::array()}};
+  for (const auto& span : page.spans) out["spans"].push_back(SpanOf(*span));
   return Dump(out);
 }
 
 std::string TracesJson(const std::vector<TraceLog::Summary>& gangs) {
-  Json out = {{"gangs", Json::array()}};
+  OrderedJson out = {{"gangs", OrderedJson::array()}};
   for (const TraceLog::Summary& gang : gangs) {
     out["gangs"].push_back(
         {{"gang", gang.gang}, {"spans", gang.spans}, {"lastUnixUs", gang.last_us}, {"started", gang.started}});

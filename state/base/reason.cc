@@ -74,6 +74,12 @@ absl::string_view ReasonName(ReasonCode code) {
       return "ShuttingDown";
     case ReasonCode::kNoPlaceFound:
       return "NoPlaceFound";
+    case ReasonCode::kQueueLimit:
+      return "QueueLimit";
+    case ReasonCode::kUnknownQueue:
+      return "UnknownQueue";
+    case ReasonCode::kQueueRejected:
+      return "QueueRejected";
     case ReasonCode::kEvicted:
       return "Evicted";
   }

@@ -45,6 +45,9 @@ enum class ReasonCode : uint8_t {
   kOverloaded,           // the mailbox is full
   kShuttingDown,         // musterd is stopping
   kNoPlaceFound,         // the planner gave up for now: neither a place nor a proof that there is none (P-6)
+  kQueueLimit,           // a queue on the way to the root has no room for the gang now
+  kUnknownQueue,         // the gang's queue does not exist, or takes no gangs (queues.unknown: wait)
+  kQueueRejected,        // its queue can never take the gang as it is (Q-4, Q-5, queues.unknown: reject)
   kEvicted,              // members are being evicted so that the gang can start anew (G-13)
 };
 

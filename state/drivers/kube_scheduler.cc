@@ -53,7 +53,8 @@ bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
   bool some = false;
   for (const Ledger::Promise& promise : promises) {
     const Gang& gang = r_.gangs->gang(promise.claim);
-    if (r_.eligibility->Priority(gang) >= pod.facts.priority || r_.plans->Of(gang)->committed) continue;
+    const Plan* plan = r_.plans->Of(gang);  // nullptr: its room is only kept (P-8)
+    if (r_.eligibility->Priority(gang) >= pod.facts.priority || (plan != nullptr && plan->committed)) continue;
     yielded.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
     some = true;
   }
@@ -152,6 +153,10 @@ FilterReply KubeScheduler::FilterMember(const Pod& pod, const NodeOffer& offer, 
     if (reply.kind == FilterReply::Kind::kOneNode || !reply.reason.none()) return reply;
   }
   if (r_.eligibility->PassesOneByOne(gang)) {
+    if (Reason reason = r_.queues->Check(pod); !reason.none()) {
+      r_.queues->NoteRefused(gang);
+      return RefuseMember(pod, std::move(reason));
+    }
     FilterReply reply = FilterExtra(pod, offer);
     r_.calls->SetParked(pod, !reply.guarded.empty());
     if (!reply.guarded.empty()) r_.calls->NoteGuarded(pod);
@@ -349,6 +354,11 @@ void KubeScheduler::OnBind(const Bind& call, Step* step) {
     return step->EndHold(
         call.token, false,
         {ReasonCode::kWithdrawn, absl::StrCat("node ", call.node, " is outside the domain of gang ", pod->gang->key)});
+  }
+  if (Reason reason = r_.queues->Check(*pod); !reason.none()) {
+    r_.queues->NoteRefused(*pod->gang);
+    r_.calls->SetParked(*pod, true);
+    return step->EndHold(call.token, false, std::move(reason));
   }
   r_.bindings->BindLone(*pod, node, call.token, step);
 }

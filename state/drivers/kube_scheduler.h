@@ -10,6 +10,7 @@
 
 #include "state/placement/class_index.h"
 #include "state/starts/bindings.h"
+#include "state/starts/queues.h"
 #include "state/starts/wait_reasons.h"
 
 namespace muster {
@@ -33,6 +34,7 @@ struct KubeRooms {
   Claims* claims;
   Bindings* bindings;
   const Domains* domains;
+  Queues* queues;
 };
 
 class KubeScheduler {

@@ -22,6 +22,9 @@ bool Together(const Gangs& gangs, const Gang& a, const Gang& b) {
 bool Verbs::RoomWithout(const Pod& pod, NodeId node, const QueueKey* after) const {
   const auto waiters = r_.barrier->waiters().find(node);
   if (waiters == r_.barrier->waiters().end()) return false;
+  // Whoever it must not be near may be somebody who does not wait: nobody leaves for that.
+  const bool apart = r_.cluster->pod_class(pod.cls).has_neighbours;
+  if (apart && r_.cluster->neighbours().Room(node, pod.cls, 1) == 0) return false;
   ResourceSum theirs;
   for (const PodId id : waiters->second) {
     const Pod& other = r_.gangs->pod(id);

@@ -94,6 +94,10 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
 
 // The pod uses the node from now on.
 Reason Verbs::TakeNode(const Pod& pod, NodeId node, Step* step) {
+  if (Reason reason = r_.queues->Check(pod); !reason.none()) {
+    reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
+    return reason;
+  }
   if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);  // what it was nominated for
   if (r_.cluster->Room(node, pod.cls, 1) == 0 && !MakeWay(pod, NodeOffer({r_.cluster->node(node).facts.name}), step)) {
     r_.nominations->Charge();

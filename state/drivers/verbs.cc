@@ -147,7 +147,10 @@ Reason Verbs::Refusal(NodeId node, const Pod& pod) const {
   const Node& at = r_.cluster->node(node);
   const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
   const ResourceId lacking = request.FirstLacking(at.free);
-  if (lacking < 0) return {ReasonCode::kNoRoom, "a host port is taken"};
+  if (lacking < 0) {
+    const bool alone = r_.cluster->RoomAlone(node, pod.cls, 1) > 0;
+    return {ReasonCode::kNoRoom, alone ? r_.cluster->neighbours().Obstacle(node, pod.cls) : "a host port is taken"};
+  }
   const std::string& name = r_.cluster->names().Name(lacking);
   if (request.Get(lacking) <= at.free.Get(lacking) + at.reserved.Get(lacking)) {
     return {ReasonCode::kGuarded, absl::StrCat("its free ", name, " is promised to a gang")};
@@ -169,6 +172,8 @@ NodesReply Verbs::FindNodes(const Pod& pod, const std::vector<std::string>& offe
 
 NodesReply Verbs::FeasibleNodes(const Pod& pod, const std::vector<std::string>& offered) {
   NodesReply reply;
+  reply.reason = r_.queues->Check(pod);
+  if (!reply.reason.none()) return reply;
   if (offered.empty()) {
     const Region region = pod.gang == nullptr ? Region() : r_.domains->For(*pod.gang, pod.leaf);
     for (const ClassIndex::Entry& entry : r_.index->Best(pod.cls)) {

@@ -9,6 +9,7 @@
 
 #include "state/placement/class_index.h"
 #include "state/starts/bindings.h"
+#include "state/starts/queues.h"
 #include "state/starts/wait_reasons.h"
 
 namespace muster {
@@ -28,6 +29,7 @@ struct VerbRooms {
   Claims* claims;
   Bindings* bindings;
   const Domains* domains;
+  const Queues* queues;
 };
 
 class Verbs {

@@ -177,7 +177,19 @@ Reason Eligibility::StructureReason(const Gang& gang) const {
                                                 " ran out before the gang could start; delete its pods to free it")};
   }
   if (gang.kept.evicting) return {ReasonCode::kEvicted, "its members are being evicted so that it can start anew"};
-  return {};
+  return QueueReason(gang);
+}
+
+// Whether there is a queue for it, and one that takes gangs that declare their total. Who has started
+// stays.
+Reason Eligibility::QueueReason(const Gang& gang) const {
+  if (!queues_->any() || gang.once_satisfied() || gang.active() > 0) return {};
+  QueueTree::Home home = queues_->HomeOf(gang.rules.queue);
+  if (!home.refusal.none() || !gang.rules.declares_total) return std::move(home.refusal);
+  const QueueSpec& spec = queues_->at(home.queue).spec;
+  if (spec.sort != QueueSort::kFair) return {};
+  return {ReasonCode::kQueueRejected, absl::StrCat("it declares its total, and queue ", spec.name,
+                                                   ", whose sort policy is fair, takes no such gangs")};
 }
 
 Reason Eligibility::GateReason(const Gang& gang, int64_t now_ms) const {

@@ -13,6 +13,7 @@
 #include "absl/container/inlined_vector.h"
 #include "state/gangs/gangs.h"
 #include "state/queueing/order.h"
+#include "state/queueing/queue_tree.h"
 
 namespace muster {
 
@@ -22,8 +23,8 @@ using Group = absl::InlinedVector<const Gang*, 4>;
 class Eligibility {
  public:
   // `cross_namespace_groups`: D-10's switch.
-  Eligibility(const Gangs* gangs, bool cross_namespace_groups)
-      : gangs_(gangs), cross_namespace_groups_(cross_namespace_groups) {}
+  Eligibility(const Gangs* gangs, const QueueTree* queues, bool cross_namespace_groups)
+      : gangs_(gangs), queues_(queues), cross_namespace_groups_(cross_namespace_groups) {}
 
   // --- reasons; none: nothing stands in the way ---
   // What concerns only this pod.
@@ -98,6 +99,7 @@ class Eligibility {
   [[nodiscard]] Reason MatesReason(const Gang& gang) const;
   [[nodiscard]] Reason MatesMembersReason(const Gang& gang, int64_t now_ms) const;
   [[nodiscard]] static Reason UninitialisedReason(const Gang& gang);
+  [[nodiscard]] Reason QueueReason(const Gang& gang) const;
   [[nodiscard]] static Reason SizeReason(const Gang& gang);
   // What the gang's group is now; nullptr: the gang is alone, or its group does not stand.
   [[nodiscard]] const Look* Standing(const Gang& gang) const;
@@ -108,6 +110,7 @@ class Eligibility {
   [[nodiscard]] Reason Disagreement(const Gang& gang, const std::vector<std::string>& ids) const;
 
   const Gangs* gangs_;
+  const QueueTree* queues_;
   bool cross_namespace_groups_;
   mutable ById<Look> looks_;  // by GroupId
 };

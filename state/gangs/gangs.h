@@ -64,6 +64,8 @@ class Gangs {
   [[nodiscard]] const GroupRegister& groups() const { return groups_; }
   // Grows with every change of what Eligibility judges by.
   [[nodiscard]] int64_t changes() const { return changes_ + groups_.changes(); }
+  // What else it judges by, the queues, changed.
+  void JudgeAnew() { ++changes_; }
 
   // --- pods ---
   // REQUIRES: the UID is not known.

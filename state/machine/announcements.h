@@ -12,6 +12,7 @@
 #include "state/machine/fact_keeper.h"
 #include "state/records/records.h"
 #include "state/starts/bindings.h"
+#include "state/starts/queues.h"
 
 namespace muster {
 
@@ -34,6 +35,8 @@ struct AnnouncementRooms {
   Deadlines* deadlines;  // of pods
   Submissions* submissions;
   FactKeeper* facts;
+  Pipeline* pipeline;
+  Queues* queues;
 };
 
 class Announcements {
@@ -99,6 +102,7 @@ class Announcements {
   void SayWhatIsRead();
   void FollowGate(const Pod& pod, bool was_gated, Step* step);
   void FollowState(const Pod& pod, Step* step);
+  void FollowEnd(const Pod& pod, Step* step);
   void FollowNomination(const Pod& pod);
   void JoinGang(const Pod& pod, Step* step);
   void LeaveGang(const Pod& pod);
@@ -108,6 +112,7 @@ class Announcements {
   void RulesChanged(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
   void TakeUpCommitments(Step* step);
+  void Learn(const NeighbourRules& rules, Step* step);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.
   [[nodiscard]] ClassId AcquireClass(PodDescription* facts);
 

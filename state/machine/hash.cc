@@ -4,6 +4,7 @@
 #include "state/base/hash.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 
@@ -39,6 +40,21 @@ void AddResources(const ResourceList& list, StateHasher* hasher) {
   for (const auto& [name, amount] : list) {
     hasher->Add(name);
     hasher->Add(amount);
+  }
+}
+
+void AddQueues(const QueueTree& tree, StateHasher* hasher) {
+  hasher->Add(static_cast<int>(tree.rules().unknown));
+  hasher->Add(static_cast<int64_t>(tree.rules().queues.size()));
+  for (const QueueSpec& queue : tree.rules().queues) {
+    hasher->Add(queue.name);
+    hasher->Add(queue.parent);
+    AddResources(queue.quota, hasher);
+    AddResources(queue.limit, hasher);
+    AddResources(queue.over_quota_weight, hasher);
+    hasher->Add(queue.priority);
+    hasher->Add(queue.max_applications);
+    hasher->Add(static_cast<int>(queue.sort));
   }
 }
 
@@ -111,6 +127,7 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   hasher->Add(facts.priority);
   hasher->Add(facts.scheduler_name);
   hasher->Add(facts.shape.Key());
+  hasher->Add(facts.labels);
   hasher->Add(facts.gang.name);
   hasher->Add(static_cast<int>(facts.gang.dialect));
   hasher->Add(facts.gang.declares);
@@ -172,7 +189,7 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
   hasher->Add(plan.size());
   for (const Slot& slot : plan.slots) {
     hasher->Add(NameOf(cluster, slot.node));
-    hasher->Add(cluster.pod_class(slot.cls).key);
+    hasher->Add(slot.cls == kNoClass ? absl::string_view() : absl::string_view(cluster.pod_class(slot.cls).key));
     hasher->Add(static_cast<int>(slot.state));
     hasher->Add(slot.priority);
     hasher->Add(slot.leaf);
@@ -266,6 +283,18 @@ void AddCalls(const Calls::State& calls, StateHasher* hasher) {
   hasher->AddTime(calls.told_ms);
 }
 
+void AddKept(absl::Span<const Statement::Operation> places, const Cluster& cluster, StateHasher* hasher) {
+  std::map<std::pair<std::string, std::string>, int64_t> kept;
+  for (const Statement::Operation& place : places) {
+    kept[{cluster.node(place.node).facts.name, cluster.pod_class(place.cls).key}] += place.pods;
+  }
+  for (const auto& [where, pods] : kept) {
+    hasher->Add(where.first);
+    hasher->Add(where.second);
+    hasher->Add(pods);
+  }
+}
+
 }  // namespace
 
 uint64_t Machine::DurableHash() const {
@@ -296,6 +325,20 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   hasher.AddTime(sources_.stale_since_ms());
   if (!hasher.canonical()) hasher.Add(plans_.next_id());
   hasher.Add(planning_.Due());
+  AddQueues(queue_tree_, &hasher);
+  hasher.Add(backlog_.AnyBlocked() && planning_.QueuesFreed());
+  std::set<std::string> refused;
+  for (const GangId id : queues_.refused()) refused.insert(gangs_.gang(id).key);
+  AddNames(refused, &hasher);
+  std::map<std::string, bool> unread;
+  for (const auto& [node, by_facts] : planning_.Unread()) {
+    bool& any_by_facts = unread[std::string(NameOf(cluster_, node))];
+    any_by_facts = any_by_facts || by_facts;
+  }
+  for (const auto& [name, by_facts] : unread) {
+    hasher.Add(name);
+    hasher.Add(by_facts);
+  }
   hasher.AddTime(kube_scheduler_.refusals_until_ms());
   std::map<std::string, int64_t> unheard;
   for (const auto& [node, until_ms] : ledger_.unheard()) unheard[cluster_.node(node).facts.name] = until_ms;
@@ -305,6 +348,10 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.AddTime(until_ms);
   }
   AddNames(nominations_.uids(), &hasher);
+  for (const auto& [uid, since_ms] : pipeline_.ending()) {
+    hasher.Add(uid);
+    hasher.AddTime(since_ms);
+  }
   AddNames(calls_.Guarded(), &hasher);
   hasher.Add(static_cast<int64_t>(calls_.asked_early().size()));
   for (const auto& [turn, uid] : calls_.asked_early()) hasher.Add(uid);
@@ -322,6 +369,8 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.AddTime(repair_.Deadline(gang));
     hasher.AddTime(repair_.FinishBy(gang));
     hasher.AddTime(planning_.RetryAt(gang));
+    hasher.AddTime(pipeline_.Deadline(gang));
+    if (pipeline_.KeepsFor(gang)) AddKept(pipeline_.KeptFor(gang), cluster_, &hasher);
     hasher.Add(planning_.TimesGivenUp(gang));
     hasher.Add(gang.left_half);
     hasher.AddTime(gang_deadlines_.Of(gang.id));

@@ -88,7 +88,7 @@ bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, Hol
         const Gang& to = r_.gangs->gang(promise.claim);
         HolderView& of = HolderOf(&to, &read->holders);
         of.promised += promise.pods;
-        of.promised_ms = r_.plans->Of(to)->created_ms;
+        if (const Plan* plan = r_.plans->Of(to); plan != nullptr) of.promised_ms = plan->created_ms;
         of.amount += WideSum{amount} * promise.pods;
       }
     }

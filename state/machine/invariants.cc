@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/base/hash.h"
 #include "state/machine/machine.h"
+#include "state/machine/queue_invariants.h"
 #include "state/machine/shape_invariants.h"
 
 namespace muster {
@@ -20,14 +21,15 @@ class Expected {
   explicit Expected(const Cluster& cluster) : cluster_(cluster), nodes_(static_cast<size_t>(cluster.node_limit())) {}
   void Charge(NodeId node, ClassId cls, ChargeKind kind) {
     OnNode& at = nodes_[static_cast<size_t>(node)];
-    (kind == ChargeKind::kUsed ? at.used : at.reserved).AddTimes(cluster_.pod_class(cls).request, 1);
-    ++(kind == ChargeKind::kUsed ? at.used_pods : at.reserved_pods);
+    const auto of = static_cast<size_t>(kind);
+    at.sums[of].AddTimes(cluster_.pod_class(cls).request, 1);
+    ++at.pods[of];
     const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape.host_ports;
     at.ports.insert(at.ports.end(), ports.begin(), ports.end());
   }
-  // A place that a plan promises.
-  void Promise(NodeId node, ClassId cls) {
-    Charge(node, cls, ChargeKind::kReserved);
+  // A place that a plan promises, or that is kept for a gang.
+  void Promise(NodeId node, ClassId cls, ChargeKind kind) {
+    Charge(node, cls, kind);
     nodes_[static_cast<size_t>(node)].promised.push_back(cls);
     Count(cls);
   }
@@ -56,18 +58,19 @@ class Expected {
 
  private:
   struct OnNode {
-    ResourceSum used;
-    ResourceSum reserved;
-    int32_t used_pods = 0;
-    int32_t reserved_pods = 0;
+    ResourceSum sums[3];  // by ChargeKind
+    int32_t pods[3] = {};
     std::vector<HostPort> ports;
     std::vector<ClassId> promised;
   };
   [[nodiscard]] absl::Status CompareNode(NodeId id) const {
     const Node& node = cluster_.node(id);
     const OnNode& at = nodes_[static_cast<size_t>(id)];
-    if (!(node.used == at.used) || !(node.reserved == at.reserved) || node.used_pods != at.used_pods ||
-        node.reserved_pods != at.reserved_pods) {
+    const ResourceSum* sums[] = {&node.used, &node.reserved, &node.kept};
+    const int32_t pods[] = {node.used_pods, node.reserved_pods, node.kept_pods};
+    bool same = true;
+    for (size_t kind = 0; kind < 3; ++kind) same = same && *sums[kind] == at.sums[kind] && pods[kind] == at.pods[kind];
+    if (!same) {
       return Broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
     }
     if (cluster_.ReservationsExceed(id)) {
@@ -154,6 +157,26 @@ absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const
   }
   for (const auto& [turn, uid] : calls.asked_early()) {
     if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));
+  }
+  return absl::OkStatus();
+}
+
+// P-8: room is kept for gangs that wait without a plan, where ending pods give back what is not free.
+absl::Status CheckKept(const Pipeline& pipeline, const Gangs& gangs, const Backlog& backlog, const Plans& plans) {
+  for (const GangId id : pipeline.KeptGangs()) {
+    const Gang& gang = gangs.gang(id);
+    if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
+      return Broken(absl::StrCat(gang.key, " has room kept and does not wait for it"));
+    }
+    for (const Statement::Operation& place : pipeline.KeptFor(gang)) {
+      if (!pipeline.Stands(place.node)) return Broken("more is kept on a node than ending pods give back");
+    }
+  }
+  for (const auto& [uid, since_ms] : pipeline.ending()) {
+    const Pod* pod = gangs.FindPod(uid);
+    if (pod == nullptr || pod->state != MemberState::kLeaving || !pod->on_node()) {
+      return Broken(absl::StrCat("pod ", uid, " is waited for and does not end"));
+    }
   }
   return absl::OkStatus();
 }
@@ -311,7 +334,14 @@ absl::Status Machine::CheckInvariants() const {
     holds += *held;
     if (plan->uses_holds) promised += plan->size();
     for (const Slot& slot : plan->slots) {
-      if (slot.state != SlotState::kCommitted) expected.Promise(slot.node, slot.cls);
+      if (slot.state != SlotState::kCommitted) {
+        expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);
+      }
+      // Who is bound has left its slot, and may be of another class by now.
+      const bool stale = slot.cls != kNoClass && (slot.cls >= cluster_.class_limit() || !cluster_.has_class(slot.cls));
+      if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
+        status = Broken(gang.key + " has a slot of a class that need not be there");
+      }
     }
   });
   gangs_.ForEachGang([&](const Gang& gang) {
@@ -335,6 +365,13 @@ absl::Status Machine::CheckInvariants() const {
   if (holds != held_binds()) return Broken(absl::StrCat("counts ", held_binds(), " held binds, has ", holds));
   if (promised != promised_holds()) {
     return Broken(absl::StrCat("counts ", promised_holds(), " promised holds, has ", promised));
+  }
+  if (std::string wrong = WrongQueues(gangs_, plans_, ledger_, backlog_, queues_); !wrong.empty()) return Broken(wrong);
+  if (absl::Status kept = CheckKept(pipeline_, gangs_, backlog_, plans_); !kept.ok()) return kept;
+  for (const GangId id : pipeline_.KeptGangs()) {
+    for (const Statement::Operation& place : pipeline_.KeptFor(gangs_.gang(id))) {
+      for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kKept);
+    }
   }
   if (absl::Status sets = CheckSets(gangs_, nominations_, calls_); !sets.ok()) return sets;
   for (const auto& [node, pods] : barrier_.waiters()) {

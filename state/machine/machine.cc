@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace muster {
 namespace {
@@ -38,41 +39,46 @@ Machine::Machine(const MachineSettings& s)
       topology_(&cluster_, s.topology_levels),
       ledger_(&cluster_),
       gangs_(GangsSettings{s.gang, s.scheduler_names, s.one_priority, s.keeps_facts}),
-      eligibility_(&gangs_, s.cross_namespace_groups),
+      eligibility_(&gangs_, &queue_tree_, s.cross_namespace_groups),
       sources_(s.fact_sources, s.stale_after_ms),
       plans_(&gangs_, &ledger_),
       domains_(&topology_, &ledger_, &plans_),
+      queues_(&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_),
       calls_(&gangs_, &cluster_, s.nominate),
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
       nominations_(&gangs_, &cluster_, &ledger_),
+      pipeline_(&gangs_, &eligibility_, &cluster_, &ledger_),
       clock_(&gangs_),
       submissions_(&gangs_, &gang_deadlines_, s.keeps_facts),
       facts_(&gangs_, &submissions_, s.keeps_facts, s.keeps_created),
       reasons_(&eligibility_, &backlog_, &plans_, &sources_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-               &clock_, &submissions_, &domains_}),
+               &clock_, &submissions_, &domains_, &pipeline_}),
       repair_(&gangs_, &plans_, &claims_, s.repair_ms),
       bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
                  &claims_, &repair_, &pod_deadlines_, &domains_},
                 {s.hold_limit_ms, s.answer_limit_ms, s.bind_within_ms}),
       planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                 &nominations_, &claims_},
+                 &queues_, &nominations_, &pipeline_, &claims_},
                 {s.max_holds, s.planner_tries}),
       kube_scheduler_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
-                       &barrier_, &claims_, &bindings_, &domains_},
+                       &barrier_, &claims_, &bindings_, &domains_, &queues_},
                       {s.learned_refusal_ms, s.percentage_of_nodes}),
       verbs_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &barrier_,
-              &nominations_, &clock_, &claims_, &bindings_, &domains_}),
+              &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_}),
       submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
                          {s.submission_ttl_ms, s.max_submissions}),
-      announcements_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &backlog_, &plans_,
-                      &calls_, &barrier_, &nominations_, &claims_, &repair_, &bindings_, &restored_, &pod_deadlines_,
-                      &submissions_, &facts_}),
+      announcements_({&cluster_,       &ledger_,      &gangs_,  &eligibility_, &sources_,
+                      &refused_facts_, &backlog_,     &plans_,  &calls_,       &barrier_,
+                      &nominations_,   &claims_,      &repair_, &bindings_,    &restored_,
+                      &pod_deadlines_, &submissions_, &facts_,  &pipeline_,    &queues_}),
       settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
-                 &claims_, &repair_, &bindings_, &planning_, &reasons_, &gang_deadlines_},
+                 &claims_, &repair_, &bindings_, &planning_, &pipeline_, &queues_, &reasons_, &gang_deadlines_},
                 s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_}) {}
+               &bindings_, &queues_}) {
+  queues_.Set(s.queues);
+}
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
@@ -294,6 +300,16 @@ void Machine::On(const AskGang& command, Step* step) {
 void Machine::On(const BindingOutcome& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
   if (pod != nullptr) bindings_.NoteOutcome(*pod, command, step);  // deleted: its calls were answered then
+}
+
+void Machine::On(const SetQueues& command, Step* step) {
+  if (const std::vector<std::string> problems = ProblemsOf(command.rules); !problems.empty()) {
+    return step->Refuse(absl::InvalidArgumentError(absl::StrJoin(problems, "\n")));
+  }
+  queues_.Set(command.rules);
+  planning_.WakeAll();
+  gangs_.JudgeAnew();
+  gangs_.ForEachGang([this](const Gang& gang) { gangs_.Touch(gang); });
 }
 
 void Machine::On(const PlanRound& command, Step* step) { planning_.Round(command.max_gangs, step); }

@@ -92,6 +92,8 @@ class Machine {
   [[nodiscard]] const Ledger& ledger() const { return ledger_; }
   [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] const Bindings& bindings() const { return bindings_; }
+  [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
+  [[nodiscard]] const Queues& queues() const { return queues_; }
   [[nodiscard]] const PlanningStats& planning_stats() const { return planning_.stats(); }
   // Numbers of effects up to here may have been given by processes before this one.
   [[nodiscard]] int64_t effects_reserved() const { return restored_.effects_reserved(); }
@@ -107,12 +109,12 @@ class Machine {
   void AfterRestore();
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::sources_,
-                      &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_, &Machine::plans_,
-                      &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::calls_, &Machine::barrier_,
-                      &Machine::nominations_, &Machine::clock_, &Machine::submissions_, &Machine::repair_,
-                      &Machine::bindings_, &Machine::planning_, &Machine::kube_scheduler_, &Machine::settling_,
-                      &Machine::now_ms_);
+    return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::queue_tree_, &Machine::queues_,
+                      &Machine::sources_, &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_,
+                      &Machine::plans_, &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::calls_,
+                      &Machine::barrier_, &Machine::nominations_, &Machine::pipeline_, &Machine::clock_,
+                      &Machine::submissions_, &Machine::repair_, &Machine::bindings_, &Machine::planning_,
+                      &Machine::kube_scheduler_, &Machine::settling_, &Machine::now_ms_);
   }
 
  private:
@@ -148,6 +150,7 @@ class Machine {
   // Outcomes, time, process.
   void On(const BindingOutcome& command, Step* step);
   void On(const PlanRound& command, Step* step);
+  void On(const SetQueues& command, Step* step);
   void On(const Tick& command, Step* step);
   void On(const Shutdown& command, Step* step);
 
@@ -161,6 +164,7 @@ class Machine {
   Topology topology_;
   Ledger ledger_;
   Gangs gangs_;
+  QueueTree queue_tree_;
   Eligibility eligibility_;
   Sources sources_;
   RefusedFacts refused_facts_;
@@ -170,9 +174,11 @@ class Machine {
   Deadlines pod_deadlines_;
   Plans plans_;
   Domains domains_;
+  Queues queues_;
   Calls calls_;
   Barrier barrier_;
   Nominations nominations_;
+  Pipeline pipeline_;
   WaitClock clock_;
   Submissions submissions_;
   FactKeeper facts_;

@@ -63,6 +63,7 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
   }
   const Pod* known = r_.gangs->FindPod(facts.uid);
   if (known == nullptr) {
+    Learn(facts.shape.neighbours, step);
     AddPod(facts, submitted, step);
     return absl::OkStatus();
   }
@@ -72,13 +73,30 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
                                                    known->facts.name, ", announced again as ", facts.name_space, "/",
                                                    facts.name, "; a UID belongs to one pod"));
   }
+  Learn(facts.shape.neighbours, step);
   ChangePod(*known, FillIn(known->facts, facts), step);
   return absl::OkStatus();
 }
 
+// What somebody says of pods around it may tell others apart that were alike: those are taken anew.
+void Announcements::Learn(const NeighbourRules& rules, Step* step) {
+  if (rules.empty() || !r_.cluster->Learn(rules)) return;
+  for (PodId id = 0; id < r_.gangs->pod_limit(); ++id) {
+    const Pod* pod = r_.gangs->PodAt(id);
+    if (pod == nullptr || pod->cls == kNoClass) continue;
+    const std::string kin = r_.cluster->neighbours().KinOf(pod->facts.name_space, pod->facts.labels);
+    if (kin == r_.cluster->pod_class(pod->cls).kin) continue;
+    r_.barrier->End(*pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was changed")}, step);
+    r_.claims->FreeSlot(*pod);
+    TakeFacts(*pod, pod->facts, /*shape_changed=*/true, step);
+    if (pod->gang != nullptr) r_.claims->NoteMemberLoss(*pod->gang, step);
+  }
+}
+
 ClassId Announcements::AcquireClass(PodDescription* facts) {
   if (!facts->invalid.empty()) return kNoClass;
-  const absl::StatusOr<ClassId> cls = r_.cluster->AcquireClass(facts->shape);
+  const absl::StatusOr<ClassId> cls =
+      r_.cluster->AcquireClass(facts->shape, r_.cluster->neighbours().KinOf(facts->name_space, facts->labels));
   if (cls.ok()) return *cls;
   facts->invalid = std::string(cls.status().message());
   return kNoClass;
@@ -103,6 +121,7 @@ void Announcements::AddPod(PodDescription facts, bool submitted, Step* step) {
   }
   if (asked && lone) r_.calls->Call(pod, kNoNode, 0, step);
   if (pod.on_node()) r_.claims->UseNode(pod, step);
+  FollowEnd(pod, step);
   if (lone && !pod.facts.nominated_node.empty()) r_.nominations->Add(pod);
   // No gang to wait for: nobody else would ever take the gate away.
   if (lone && pod.facts.our_gate && r_.gangs->Serves(pod)) r_.calls->Call(pod, kNoNode, 0, step);
@@ -112,6 +131,7 @@ void Announcements::JoinGang(const Pod& pod, Step* step) {
   if (!pod.facts.gang.in_gang()) return;
   const Gang& gang = InternGang(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, step->now_ms());
   r_.gangs->Join(pod, gang);
+  r_.queues->Join(pod);
   if (r_.gangs->Adopt(pod)) RulesChanged(gang);
   if (pod.facts.timed_out_mark) r_.gangs->SetTimedOut(gang, true);
   if (pod.state == MemberState::kPending) NotifySoon(gang, step->now_ms());
@@ -128,12 +148,16 @@ void Announcements::JoinGang(const Pod& pod, Step* step) {
 void Announcements::LeaveGang(const Pod& pod) {
   const Gang* gang = pod.gang;
   r_.gangs->Leave(pod);
+  r_.queues->Leave(pod);
   if (gang == nullptr || gang->declared_by != pod.facts.uid || gang->children() == 0) return;
   if (!r_.gangs->HandOverDeclaration(*gang)) Redeclare(*gang);
 }
 
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
-  const Change change(pod.facts, facts);
+  Change change(pod.facts, facts);
+  // Most labels tell nobody anything.
+  const std::string kin = r_.cluster->neighbours().KinOf(facts.name_space, facts.labels);
+  change.shape = change.shape || (pod.cls != kNoClass && kin != r_.cluster->pod_class(pod.cls).kin);
   const bool was_gated = pod.facts.our_gate;
   if (change.shape || change.gang || change.priority || change.subgroup) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
@@ -144,6 +168,7 @@ void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) 
   FollowGate(pod, was_gated, step);
   FollowState(pod, step);
   if (pod.on_node()) r_.claims->UseNode(pod, step);
+  FollowEnd(pod, step);
   if (pod.gang == nullptr && (change.gang || change.nomination)) FollowNomination(pod);
   if (change.unschedulable && !pod.facts.unschedulable.empty()) NoteUnschedulable(pod, step);
   if (change.called) NoteHeard(pod, step->now_ms());
@@ -208,6 +233,13 @@ void Announcements::FollowState(const Pod& pod, Step* step) {
   if (now != pod.state) r_.bindings->Follow(pod, now, step);
 }
 
+// P-8: whoever counts on what an ending pod gives back must look again when it does not end after all.
+void Announcements::FollowEnd(const Pod& pod, Step* step) {
+  if (!r_.pipeline->Follow(pod, step->now_ms())) return;
+  const NodeId node = r_.ledger->ChargeOf(pod.id).node;
+  if (node != kNoNode) r_.claims->ReverifyNode(node, step);
+}
+
 void Announcements::FollowNomination(const Pod& pod) {
   if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);
   if (pod.facts.nominated_node.empty() || pod.state != MemberState::kPending) {
@@ -257,6 +289,7 @@ void Announcements::RemovePod(const std::string& uid, Step* step) {
   const bool was_active = pod.active();
   r_.bindings->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}, step);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  r_.pipeline->Forget(pod);
   r_.claims->FreeSlot(pod);
   LeaveGang(pod);
   r_.nominations->Remove(pod);

@@ -27,6 +27,7 @@ struct ReaderRooms {
   const Barrier* barrier;
   const WaitClock* clock;
   const Bindings* bindings;
+  const Queues* queues;
 };
 
 class Reader {

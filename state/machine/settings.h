@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "state/model/gang.h"
+#include "state/model/queue.h"
 
 namespace muster {
 
@@ -32,6 +33,7 @@ struct MachineSettings {
   int64_t submission_ttl_ms = 60'000;        // of a submitted gang that names none
   int32_t planner_tries = 64;                // P-6: how many orders the planner tries before it gives a gang up for now
   std::vector<std::string> topology_levels;  // P-4: labels of nodes, each within the one before it, the widest first
+  QueueRules queues;                         // as the configuration declares them
   int32_t max_submissions = 10'000;          // submitted gangs that wait or are planned; more are refused
 };
 

@@ -134,7 +134,11 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
                      gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
                      !r_.eligibility->PassesOneByOne(gang) && GroupIsFree(gang);
   if (r_.repair->FinishBy(gang) != kNever && !r_.eligibility->KeyOf(gang).half_bound) r_.repair->EndFinish(gang);
+  const bool runs = r_.plans->Of(gang) != nullptr || gang.active() > 0 || gang.count(MemberState::kLeaving) > 0 ||
+                    gang.count(MemberState::kWaiting) > 0;
+  r_.queues->Follow(gang, runs, wants);
   if (!wants) {
+    r_.pipeline->Drop(gang);
     r_.backlog->Remove(gang.id);
     r_.backlog->ForgetReason(gang.id);
     return;
@@ -143,11 +147,14 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   if (key.half_bound) r_.repair->Finish(gang, now_ms);
   const QueueKey* queued = r_.backlog->queued(gang.id);
   const std::string& blocked_by = r_.backlog->blocked_by(gang.id);
-  if (queued != nullptr && *queued == key && (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang)))
+  const int32_t lane = r_.queues->Of(gang) + 1;
+  if (queued != nullptr && *queued == key && r_.backlog->lane(gang.id) == lane &&
+      (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang))) {
     return;
+  }
   r_.backlog->Remove(gang.id);
   r_.backlog->ForgetReason(gang.id);
-  r_.backlog->Add(gang.id, std::move(key));
+  r_.backlog->Add(gang.id, std::move(key), lane);
 }
 
 // Returns whether it is another one than before.
@@ -176,12 +183,14 @@ void Settling::Forget(const Gang& gang, Step* step) {
     reply.reason = {ReasonCode::kGone, "its pods were removed"};
     r_.submissions->Finish(gang, std::move(reply));
   }
+  r_.pipeline->Drop(gang);
   r_.backlog->Remove(gang.id);
   r_.backlog->ForgetReason(gang.id);
   r_.deadlines->Forget(gang.id, gang.key);
   r_.clock->Forget(gang);
   r_.repair->Forget(gang);
   r_.planning->Forget(gang);
+  r_.queues->Forget(gang);
   if (gang.recorded) DeleteGangRecord(gang.key, step);
   TouchNaming(gang);
   r_.gangs->Forget(gang);

@@ -27,6 +27,8 @@ struct SettlingRooms {
   Repair* repair;
   Bindings* bindings;
   Planning* planning;
+  Pipeline* pipeline;
+  Queues* queues;
   const WaitReasons* reasons;
   Deadlines* deadlines;  // of gangs
 };

@@ -54,10 +54,16 @@ std::string HintFor(ReasonCode code) {
       return "free or add capacity, or lower minResources";
     case ReasonCode::kTooManyHolds:
       return "wait for other gangs to start, or raise holds.max";
+    case ReasonCode::kQueueLimit:
+      return "wait for other gangs of the queue to end, or raise what the reason names";
+    case ReasonCode::kUnknownQueue:
+      return "declare the queue, or name another one";
+    case ReasonCode::kQueueRejected:
+      return "name a queue that can take the gang, or change the gang or the queue as the reason says";
     case ReasonCode::kBackoff:
       return "wait: it is tried again by itself";
     case ReasonCode::kInvalidRequest:
-      return "correct the pod's resource requests";
+      return "correct what the reason names in the pod";
     case ReasonCode::kNotServed:
       return "set the pod's schedulerName to one that Muster serves";
     default:
@@ -126,6 +132,9 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.would_help =
       gang.reason.code == ReasonCode::kGroupDisagrees ? r_.eligibility->GroupHint(gang) : HintFor(gang.reason.code);
   view.warnings = gang.warnings;
+  if (std::string warning = r_.queues->tree().WarningOf(gang.rules.queue); !warning.empty()) {
+    view.warnings.push_back(std::move(warning));
+  }
   view.leaves = gang.leaves;
   MembersRead read;
   if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);
@@ -237,7 +246,9 @@ NodeView Reader::ViewNode(NodeId id) const {
   };
   write(node.allocatable, &view.allocatable);
   write(node.used, &view.used);
-  write(node.reserved, &view.reserved);
+  ResourceSum promised = node.reserved;
+  for (const auto& [resource, amount] : node.kept.entries()) promised.Add(resource, amount);
+  write(promised, &view.reserved);
   write(node.free, &view.free);
   if (node.heard != Heard::kNow) view.stale_since_ms = r_.sources->stale_since_ms();
   view.shut = node.heard == Heard::kTooLongAgo;

@@ -52,7 +52,7 @@ struct HolderView {
   int32_t promised = 0;          // places kept for members that are still to come
   WideSum amount = 0;            // of HoldersView::resource, by all of these
   int64_t created_ms = kNever;   // the gang; kNever: no gang
-  int64_t promised_ms = kNever;  // since when the places are kept; kNever: there are none
+  int64_t promised_ms = kNever;  // since when a plan keeps them; kNever: none does (P-8)
 };
 struct HoldersView {
   std::string resource;             // what there is least of, for what the gang asks; empty: nobody holds anything

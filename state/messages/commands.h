@@ -14,6 +14,7 @@
 #include "state/model/gang.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
+#include "state/model/queue.h"
 
 namespace muster {
 
@@ -187,6 +188,12 @@ struct BindingOutcome {
   std::string message;
 };
 
+// --- what operators declare ---
+// The queues as they are declared now, in place of those that were. Refused as a whole where anything is wrong.
+struct SetQueues {
+  QueueRules rules;
+};
+
 // --- time and process ---
 struct PlanRound {
   int32_t max_gangs = 64;
@@ -195,10 +202,11 @@ struct Tick {};
 // Answers every hold that is not committed (graceful shutdown).
 struct Shutdown {};
 
-using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
-                             UnreadableFact, FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter,
-                             FindNodes, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
-                             SubmitGang, ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown>;
+using Command =
+    std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, UnreadableFact,
+                 FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold,
+                 Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang,
+                 AskGang, BindingOutcome, PlanRound, Tick, Shutdown, SetQueues>;
 
 }  // namespace muster
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 
 namespace muster {
 namespace {
@@ -11,7 +12,8 @@ bool Contains(const std::vector<std::string>& values, absl::string_view value) {
   return std::find(values.begin(), values.end(), value) != values.end();
 }
 
-// `value` is nullptr when the node lacks the key.
+}  // namespace
+
 bool Meets(const SelectorRequirement& requirement, const std::string* value) {
   switch (requirement.op) {
     case SelectorOperator::kIn:
@@ -36,7 +38,16 @@ bool Meets(const SelectorRequirement& requirement, const std::string* value) {
   return false;
 }
 
-}  // namespace
+void AppendText(absl::string_view text, std::string* out) { absl::StrAppend(out, text.size(), ":", text); }
+
+void AppendRequirements(const std::vector<SelectorRequirement>& requirements, std::string* out) {
+  absl::StrAppend(out, requirements.size(), ";");
+  for (const SelectorRequirement& requirement : requirements) {
+    AppendText(requirement.key, out);
+    absl::StrAppend(out, static_cast<int>(requirement.op), "/", requirement.values.size(), ";");
+    for (const std::string& value : requirement.values) AppendText(value, out);
+  }
+}
 
 std::optional<SelectorOperator> ParseSelectorOperator(absl::string_view text) {
   if (text == "In") return SelectorOperator::kIn;

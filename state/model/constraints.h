@@ -26,6 +26,14 @@ struct SelectorRequirement {
   std::vector<std::string> values;
 };
 
+// Length-prefixed: whatever stands in the text, its end is known.
+void AppendText(absl::string_view text, std::string* out);
+
+// Whether a label meets it; nullptr: there is no such label.
+[[nodiscard]] bool Meets(const SelectorRequirement& requirement, const std::string* value);
+// Appends the requirements so that they can be read back in one way only.
+void AppendRequirements(const std::vector<SelectorRequirement>& requirements, std::string* out);
+
 // Requirements are ANDed. A term without any requirement matches nothing.
 struct NodeSelectorTerm {
   std::vector<SelectorRequirement> expressions;  // on labels

@@ -107,6 +107,7 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   rules.total_number = rules.min_member;
   if (const int32_t* total = Pick(annotations, object, &D::total_number); total != nullptr) {
     rules.total_number = std::max(*total, rules.min_member);
+    rules.declares_total = true;
   }
   rules.wait_time_ms = defaults.wait_time_ms;
   Assign(Pick(annotations, object, &D::wait_time_ms), &rules.wait_time_ms);
@@ -114,6 +115,7 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   rules.match_policy = defaults.match_policy;
   Assign(Pick(annotations, object, &D::match_policy), &rules.match_policy);
   Assign(Pick(annotations, object, &D::min_resources), &rules.min_resources);
+  rules.declares_total = rules.declares_total || !rules.min_resources.empty();
   if (const int32_t* priority = Pick(annotations, object, &D::priority); priority != nullptr) {
     rules.priority = *priority;
   }

@@ -99,6 +99,7 @@ struct GangObject {
 struct GangRules {
   int32_t min_member = 0;  // with subgroups: the fewest members with which it can start
   int32_t total_number = 0;
+  bool declares_total = false;  // by its total number or minResources
   int64_t wait_time_ms = 0;
   GangMode mode = GangMode::kStrict;
   MatchPolicy match_policy = MatchPolicy::kOnceSatisfied;

@@ -9,6 +9,7 @@
 #include "state/base/resources.h"
 #include "state/model/constraints.h"
 #include "state/model/gang.h"
+#include "state/model/neighbours.h"
 
 namespace muster {
 
@@ -20,6 +21,7 @@ struct PodTemplate {
   std::vector<NodeSelectorTerm> affinity;  // ORed
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
+  NeighbourRules neighbours;
 
   // Equal exactly for equal templates.
   [[nodiscard]] std::string Key() const;
@@ -35,6 +37,7 @@ struct PodDescription {
   int32_t priority = 0;
   std::string scheduler_name;
   PodTemplate shape;
+  std::string labels;  // PackLabels
   GangMembership gang;
   std::string node_name;       // empty: not bound
   std::string nominated_node;  // status.nominatedNodeName

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 
 namespace muster {
@@ -21,6 +22,16 @@ bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
 // As near as node.free tells it: what is below this is far below what anybody asks for.
 constexpr int64_t kLeastTold = -(int64_t{1} << 62);
 int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, kLeastTold)); }
+
+int32_t& PodsOf(Node* node, ChargeKind kind) {
+  if (kind == ChargeKind::kKept) return node->kept_pods;
+  return kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods;
+}
+
+ResourceSum& SumsOf(Node* node, ChargeKind kind) {
+  if (kind == ChargeKind::kKept) return node->kept;
+  return kind == ChargeKind::kUsed ? node->used : node->reserved;
+}
 
 }  // namespace
 
@@ -39,6 +50,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   ForgetRefusals(id);
   Refresh(&node);
   CountFree(node, 1);
+  neighbours_.NoteNode(id);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
 }
@@ -56,6 +68,7 @@ void Cluster::RemoveNode(absl::string_view name) {
   node.allocatable.Clear();
   node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
   Refresh(&node);
+  neighbours_.NoteNode(id);
   Log(id, /*constraints=*/true, /*gained=*/false);
   ForgetIfUnused(id);
 }
@@ -98,7 +111,7 @@ NodeId Cluster::InternNode(absl::string_view name) {
 
 void Cluster::ForgetIfUnused(NodeId id) {
   const Node& node = this->node(id);
-  if (node.present || node.used_pods != 0 || node.reserved_pods != 0) return;
+  if (node.present || node.used_pods != 0 || node.reserved_pods != 0 || node.kept_pods != 0) return;
   ForgetRefusals(id);
   order_.Remove(node.facts.name);
   node_ids_.erase(node.facts.name);
@@ -111,10 +124,12 @@ void Cluster::CountFree(const Node& node, int64_t times) {
   for (const auto& [id, free] : node.free.entries()) {
     if (free > 0) total_free_.Add(id, WideSum{free} * times);
   }
+  total_allocatable_.AddTimes(node.allocatable, times);
 }
 
-absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
+absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, absl::string_view kin) {
   std::string key = shape.Key();
+  if (!kin.empty()) absl::StrAppend(&key, "k", kin);
   const auto found = class_ids_.find(key);
   if (found != class_ids_.end()) {
     ++classes_[static_cast<size_t>(found->second)]->pods;
@@ -134,6 +149,7 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
   cls->key = key;
   PodTemplate alike = shape;
   alike.host_ports.clear();
+  alike.neighbours = NeighbourRules();
   for (auto& [name, amount] : alike.requests) amount = std::min<int64_t>(amount, 1);
   cls->family = alike.Key();
   cls->shape = shape;
@@ -141,6 +157,9 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape) {
   cls->request = cls->named;
   cls->request.Set(kPods, 1);
   cls->pods = 1;
+  cls->kin = std::string(kin);
+  cls->has_neighbours = !kin.empty() || !shape.neighbours.empty();
+  if (cls->has_neighbours) neighbours_.AddClass(id, shape.neighbours, kin);
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
   return id;
@@ -152,6 +171,7 @@ void Cluster::ReleaseClass(ClassId id) {
   if (--cls.pods > 0) return;
   exclusions_ -= static_cast<int64_t>(cls.excluded.size());
   for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
+  if (cls.has_neighbours) neighbours_.RemoveClass(id);
   names_.Release(cls.named);
   class_ids_.erase(cls.key);
   classes_[static_cast<size_t>(id)].reset();
@@ -200,11 +220,12 @@ void Cluster::Refresh(Node* node) {
   tell(node->allocatable);
   tell(node->used);
   tell(node->reserved);
+  tell(node->kept);
 }
 
 void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
-  (kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods) += times;
-  ResourceSum& sums = kind == ChargeKind::kUsed ? node->used : node->reserved;
+  PodsOf(node, kind) += times;
+  ResourceSum& sums = SumsOf(node, kind);
   const bool counted = node->counts();
   for (const auto& [id, amount] : cls.request.entries()) {
     if (amount == 0) continue;
@@ -222,6 +243,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
+  MUSTER_CHECK(kind != ChargeKind::kKept || (c.shape.host_ports.empty() && !c.has_neighbours));
   Node& node = mutable_node(id);
   Add(&node, c, kind, times);
   for (const HostPort& port : c.shape.host_ports) {
@@ -229,13 +251,15 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
     (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
   }
-  Log(id, /*constraints=*/false, /*gained=*/false);
+  // Who waits for a neighbour may have it now; what is only promised is nobody's neighbour yet but its own gang's.
+  const bool opens = c.has_neighbours && neighbours_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
+  Log(id, /*constraints=*/false, /*gained=*/opens);
 }
 
 void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {
   const PodClass& c = pod_class(cls);
   Node& node = mutable_node(id);
-  MUSTER_CHECK(times > 0 && (kind == ChargeKind::kUsed ? node.used_pods : node.reserved_pods) >= times);
+  MUSTER_CHECK(times > 0 && PodsOf(&node, kind) >= times);
   Add(&node, c, kind, -times);
   for (const HostPort& port : c.shape.host_ports) {
     const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
@@ -245,6 +269,7 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
     count -= times;
     if (held->used + held->reserved == 0) node.ports.erase(held);
   }
+  if (c.has_neighbours) neighbours_.Charge(id, cls, -times);
   // K-6: a learned refusal stands until the node changes. Whoever ran there and left is a change; a promise that is
   // given back is none - kube-scheduler never saw it.
   const bool changed = gained && kind == ChargeKind::kUsed && ForgetRefusals(id);
@@ -278,8 +303,10 @@ void Cluster::Hash(StateHasher* hasher) const {
     add(node.allocatable);
     add(node.used);
     add(node.reserved);
+    add(node.kept);
     hasher->Add(node.used_pods);
     hasher->Add(node.reserved_pods);
+    hasher->Add(node.kept_pods);
     int64_t ports = 0;
     for (const PortCharges& held : node.ports)
       ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
@@ -298,7 +325,15 @@ void Cluster::Hash(StateHasher* hasher) const {
       hasher->Add(name);
       hasher->AddTime(until);
     }
+    if (!cls->has_neighbours) continue;
+    absl::btree_map<absl::string_view, int64_t> there;
+    for (const auto& [id, pods] : neighbours_.ChargedOf(class_ids_.at(key))) there.emplace(node(id).facts.name, pods);
+    for (const auto& [name, pods] : there) {
+      hasher->Add(name);
+      hasher->Add(pods);
+    }
   }
+  neighbours_.HashLearned(hasher);
 }
 
 }  // namespace muster

@@ -1,7 +1,8 @@
 // Nodes, classes of identical pods, and what is charged where: the one place from which usage is derived (SPEC Q-7).
 //
-// Every amount on a node is either *used* (a pod is bound there, or its binding is under way) or *reserved* (promised
-// to a gang's slot). free = allocatable - used - reserved; reservations never make it negative, facts from outside may.
+// Every amount on a node is *used* (a pod is bound there, or its binding is under way), *reserved* (promised to a
+// gang's slot) or *kept* for a gang that waits for ending pods to give back the rest (P-8). free = allocatable - used -
+// reserved - kept; reservations never make it negative, facts from outside and what is kept may.
 //
 // Every change is appended to a log, so that whoever keeps something derived per class (ClassIndex, the planner's list
 // of blocked gangs) catches up by reading what is new instead of scanning all nodes.
@@ -25,16 +26,15 @@
 #include "state/base/resources.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
+#include "state/placement/neighbours.h"
 #include "state/placement/node_order.h"
 
 namespace muster {
 
-using NodeId = int32_t;
-using ClassId = int32_t;
 inline constexpr NodeId kNoNode = -1;
 inline constexpr ClassId kNoClass = -1;
 
-enum class ChargeKind : uint8_t { kUsed, kReserved };
+enum class ChargeKind : uint8_t { kUsed, kReserved, kKept };
 
 // Why a class cannot use a node at all, whatever is free there.
 enum class Obstacle : uint8_t { kNone, kAbsent, kStale, kUnschedulable, kTaint, kSelector, kAffinity, kLearned };
@@ -63,26 +63,30 @@ struct Node {
   Heard heard = Heard::kNow;
   int32_t used_pods = 0;
   int32_t reserved_pods = 0;
+  int32_t kept_pods = 0;
   ResourceVector free;  // what is left, as near as it can be told: at least -2^62; negative where facts say more than
                         // there is
   ResourceVector allocatable;
   ResourceSum reserved;
   ResourceSum used;
+  ResourceSum kept;
   std::vector<PortCharges> ports;  // held by some charge
   NodeDescription facts;
 
   // What is free here counts as free altogether.
   [[nodiscard]] bool counts() const { return present && !facts.unschedulable && heard != Heard::kTooLongAgo; }
   [[nodiscard]] WideSum Left(ResourceId id) const {
-    return WideSum{allocatable.Get(id)} - used.Get(id) - reserved.Get(id);
+    return WideSum{allocatable.Get(id)} - used.Get(id) - reserved.Get(id) - kept.Get(id);
   }
 };
 
 struct PodClass {
   std::string key;
   std::string family;  // equal for classes of the same constraints that ask for the same resources, however much of
-                       // them; host ports aside
+                       // them; host ports and neighbours aside
   PodTemplate shape;
+  std::string kin;                            // Neighbours::KinOf
+  bool has_neighbours = false;                // it is known to Neighbours
   ResourceVector named;                       // what is asked by name, as names() has it
   ResourceVector request;                     // with one "pods"
   int32_t pods = 0;                           // pods and slots of this class; at 0 it is forgotten
@@ -97,7 +101,7 @@ struct ClusterChange {
 
 class Cluster {
  public:
-  Cluster() = default;
+  Cluster() : neighbours_(this) {}
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
@@ -120,15 +124,18 @@ class Cluster {
   [[nodiscard]] int32_t stale_nodes() const { return stale_nodes_; }
   // Sum of free over present, schedulable nodes, negative parts left out (P-10).
   [[nodiscard]] const ResourceSum& TotalFree() const { return total_free_; }
+  // What the same nodes have, free or not.
+  [[nodiscard]] const ResourceSum& TotalAllocatable() const { return total_allocatable_; }
 
   // --- classes ---
-  // The class of `shape`, with one pod counted; ReleaseClass takes it back. InvalidArgument when a request is out of
-  // range.
-  absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape);
+  // The class of `shape` and `kin`, with one pod counted; ReleaseClass takes it back. InvalidArgument when a request is
+  // out of range. REQUIRES: what the shape says of its neighbours is learned.
+  absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape, absl::string_view kin = "");
   void ReleaseClass(ClassId id);
   // Keeps the class known for `times` more users (a reserved slot outlives its pods).
   void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }
   [[nodiscard]] const PodClass& pod_class(ClassId id) const { return *classes_[static_cast<size_t>(id)]; }
+  [[nodiscard]] bool has_class(ClassId id) const { return classes_[static_cast<size_t>(id)] != nullptr; }
   [[nodiscard]] ClassId class_limit() const { return static_cast<ClassId>(classes_.size()); }
   // K-6: `cls` is refused on `node` until `until_ms`, or until the node's facts change or a pod leaves it.
   void Exclude(ClassId cls, NodeId node, int64_t until_ms);
@@ -138,23 +145,34 @@ class Cluster {
   int64_t ExpireExclusions(int64_t now_ms);
 
   // --- charges ---
+  // kKept: REQUIRES a class without host ports and neighbours.
   void Charge(NodeId node, ClassId cls, ChargeKind kind, int32_t times);
   // `gained` false: the charge was only tried (a rollback), nothing became free that was not free before.
   void Discharge(NodeId node, ClassId cls, ChargeKind kind, int32_t times, bool gained);
 
   // --- feasibility (P-3) ---
   [[nodiscard]] Obstacle FindObstacle(NodeId node, ClassId cls) const;
-  // How many pods of `cls` fit into what is free on `node` now, at most `limit`, obstacles aside.
+  // How many pods of `cls` fit into what is free on `node` now, and are let there by their neighbours, at most `limit`,
+  // obstacles aside. Neighbours in other nodes count too: one more pod may close, or open, many nodes.
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
+  // The same without pods in other nodes, and without what the class asks of its neighbours but not to be two of a kind
+  // on a node: never less than Room, and changed by what is charged on the node only.
+  [[nodiscard]] int32_t RoomAlone(NodeId node, ClassId cls, int32_t limit) const;
   // Whether one pod of `cls` would fit the node's amounts if `regained` were free too.
-  [[nodiscard]] bool FitsWith(NodeId node, ClassId cls, const ResourceSum& regained) const;
+  [[nodiscard]] bool FitsWith(NodeId node, ClassId cls, const ResourceSum& regained) const {
+    return RoomWith(node, cls, regained, 1) > 0;
+  }
+  // How many would, at most `limit`.
+  [[nodiscard]] int32_t RoomWith(NodeId node, ClassId cls, const ResourceSum& regained, int32_t limit) const;
   // P-4: the mean share, 0 to 1000, of each requested resource that is taken, less 1000 where GPUs would be stranded.
   [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
-  // Some resource of which a part is reserved here is over-committed.
+  // The node may help somebody soon who waits for room.
+  void NoteHope(NodeId node) { Log(node, /*constraints=*/false, /*gained=*/true); }
+  // Some resource of which a part is reserved here is over-committed, whatever is kept.
   [[nodiscard]] bool ReservationsExceed(NodeId node) const;
   // A host port that `cls` reserves on `node` is held there by somebody else too.
   [[nodiscard]] bool PortsCollide(NodeId node, ClassId cls) const;
-  // Whether the node still carries what is reserved there for `cls`: constraints, amounts, host ports.
+  // Whether the node still carries what is reserved there for `cls`: constraints, amounts, host ports, neighbours.
   [[nodiscard]] bool Carries(NodeId node, ClassId cls) const;
 
   // --- order and change log ---
@@ -167,6 +185,9 @@ class Cluster {
   }
 
   [[nodiscard]] const ResourceNames& names() const { return names_; }
+  [[nodiscard]] const Neighbours& neighbours() const { return neighbours_; }
+  // As Neighbours::Learn.
+  bool Learn(const NeighbourRules& rules) { return neighbours_.Learn(rules); }
 
   // Adds nodes, charges and learned refusals, by name, in order of names.
   void Hash(StateHasher* hasher) const;
@@ -175,9 +196,10 @@ class Cluster {
   static constexpr auto Recorded() {
     return std::tuple(&Cluster::names_, &Cluster::nodes_, &Cluster::unused_nodes_, &Cluster::node_ids_,
                       &Cluster::order_, &Cluster::present_nodes_, &Cluster::stale_nodes_, &Cluster::total_free_,
-                      &Cluster::classes_, &Cluster::unused_classes_, &Cluster::class_ids_, &Cluster::log_,
-                      &Cluster::log_start_, &Cluster::exclusions_);
+                      &Cluster::total_allocatable_, &Cluster::classes_, &Cluster::unused_classes_, &Cluster::class_ids_,
+                      &Cluster::log_, &Cluster::log_start_, &Cluster::exclusions_, &Cluster::neighbours_);
   }
+  void AfterRestore() { neighbours_.Rebuild(); }
 
  private:
   void Log(NodeId node, bool constraints, bool gained);
@@ -199,12 +221,14 @@ class Cluster {
   int32_t present_nodes_ = 0;
   int32_t stale_nodes_ = 0;
   ResourceSum total_free_;
+  ResourceSum total_allocatable_;
   std::vector<std::unique_ptr<PodClass>> classes_;
   std::vector<ClassId> unused_classes_;
   absl::flat_hash_map<std::string, ClassId> class_ids_;
   std::deque<ClusterChange> log_;
   int64_t log_start_ = 0;
   int64_t exclusions_ = 0;
+  Neighbours neighbours_;
 };
 
 }  // namespace muster

@@ -57,6 +57,11 @@ Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
 }
 
 int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
+  const int32_t room = RoomAlone(id, cls, limit);
+  return room > 0 && pod_class(cls).has_neighbours ? neighbours_.Room(id, cls, room) : room;
+}
+
+int32_t Cluster::RoomAlone(NodeId id, ClassId cls, int32_t limit) const {
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
   if (!c.shape.host_ports.empty()) {
@@ -67,15 +72,18 @@ int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
     }
     limit = std::min(limit, 1);
   }
+  if (limit > 1 && c.has_neighbours && neighbours_.OneOn(id, cls)) limit = 1;
   if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // without dividing
   return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
 }
 
-bool Cluster::FitsWith(NodeId id, ClassId cls, const ResourceSum& regained) const {
+int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, int32_t limit) const {
   const Node& node = this->node(id);
-  return absl::c_all_of(pod_class(cls).request.entries(), [&](const ResourceVector::Entry& entry) {
-    return entry.amount <= 0 || entry.amount <= node.Left(entry.id) + regained.Get(entry.id);
-  });
+  WideSum times = limit;
+  for (const auto& [resource, amount] : pod_class(cls).request.entries()) {
+    if (amount > 0) times = std::min(times, (node.Left(resource) + regained.Get(resource)) / amount);
+  }
+  return static_cast<int32_t>(std::max<WideSum>(times, 0));
 }
 
 // Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
@@ -105,7 +113,7 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
 bool Cluster::ReservationsExceed(NodeId id) const {
   const Node& node = this->node(id);
   return absl::c_any_of(node.reserved.entries(), [&](const ResourceSum::Entry& entry) {
-    return entry.amount > 0 && node.free.Get(entry.id) < 0;
+    return entry.amount > 0 && node.free.Get(entry.id) + node.kept.Get(entry.id) < 0;
   });
 }
 
@@ -122,7 +130,8 @@ bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
 }
 
 bool Cluster::Carries(NodeId id, ClassId cls) const {
-  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls);
+  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls) &&
+         (!pod_class(cls).has_neighbours || neighbours_.Agree(id, cls));
 }
 
 }  // namespace muster

@@ -152,7 +152,8 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
   const PodClass& wanted = cluster.pod_class(cls);
   Obstacles obstacles;
   int32_t ports_taken = 0;
-  int64_t when_empty = 0;  // pods, no more than it takes to know
+  absl::btree_map<std::string, int32_t> counts;  // nodes by what keeps the pod off
+  int64_t when_empty = 0;                        // pods, no more than it takes to know
   absl::btree_map<ResourceId, Lacking> lacking;
   for (NodeId id = 0; id < cluster.node_limit(); ++id) {
     const Node& node = cluster.node(id);
@@ -170,11 +171,14 @@ std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together)
       Lacking& of = lacking[first];
       ++of.nodes;
       of.possible = of.possible || wanted.request.Get(first) <= node.allocatable.Get(first);
-    } else if (cluster.Room(id, cls, 1) == 0) {
+    } else if (cluster.RoomAlone(id, cls, 1) == 0) {
       ++ports_taken;
+    } else if (wanted.has_neighbours) {
+      const std::string why = cluster.neighbours().Obstacle(id, cls);
+      if (!why.empty()) ++counts[why];
     }
   }
-  absl::btree_map<std::string, int32_t> counts = obstacles.Phrases();
+  counts.merge(obstacles.Phrases());
   if (ports_taken > 0) counts.emplace("host port taken", ports_taken);
   for (const auto& [id, of] : lacking) {
     counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), of.nodes);

@@ -2,19 +2,23 @@
 //
 // A pod is charged on at most one node, as used (it is there, or its binding is under way) or as reserved (room kept
 // for its nomination). A claim - whoever wants nodes as a whole - is promised places: so many of a class on a node.
-// Promises are charged as reserved. Owners are ids that mean nothing here. Not thread-safe.
+// Promises are charged as reserved, or as kept. What a pod is charged, and what a claim is promised, is booked on its
+// payer's account, a queue's: usage of queues is that and nothing else. Owners are ids that mean nothing here. Not
+// thread-safe.
 #ifndef MUSTER_STATE_PLACEMENT_LEDGER_H_
 #define MUSTER_STATE_PLACEMENT_LEDGER_H_
 
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/types/span.h"
+#include "state/base/accounts.h"
 #include "state/base/by_id.h"
 #include "state/placement/cluster.h"
 
@@ -34,9 +38,17 @@ class Ledger {
     int32_t pods;
   };
 
+  struct Payer {
+    int32_t account = kNoAccount;
+    bool fixed = false;  // what it has cannot be taken from it: it must fit the account's quota
+    friend bool operator==(const Payer&, const Payer&) = default;
+  };
+
   explicit Ledger(Cluster* cluster) : cluster_(cluster) {}
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
+
+  [[nodiscard]] const Cluster& cluster() const { return *cluster_; }
 
   // --- pods ---
   [[nodiscard]] const PodCharge& ChargeOf(int32_t pod) const { return pods_.Of(pod); }
@@ -64,6 +76,25 @@ class Ledger {
   // Reserves one more place. REQUIRES: it fits, or facts are about to be looked at again.
   void AddPlace(int32_t claim, NodeId node, ClassId cls);
   void GiveBackPlace(int32_t claim, NodeId node, ClassId cls, bool gained);
+  // The same for room that is kept (P-8), of which the cluster's charge is whoever's who calls.
+  void NoteKept(int32_t claim, NodeId node, ClassId cls, int32_t pods) { AddPromise(claim, node, cls, pods); }
+  void ForgetKept(int32_t claim, NodeId node, ClassId cls, int32_t pods);
+  // --- accounts ---
+  // New accounts, each with the one above it; nobody has a payer any more.
+  void OpenAccounts(std::vector<int32_t> parents);
+  // Who pays for the pod, and for what the claim is promised. What is booked moves along.
+  void SetPayer(int32_t pod, Payer payer);
+  void SetClaimPayer(int32_t claim, Payer payer);
+  [[nodiscard]] const Payer& PayerOf(int32_t pod) const { return payers_.Of(pod); }
+  [[nodiscard]] const Payer& ClaimPayerOf(int32_t claim) const { return claims_.Of(claim).payer; }
+  // What is used of each account: charged to pods or promised, room that is kept aside.
+  [[nodiscard]] const Accounts& used() const { return used_; }
+  // The part of it that is fixed.
+  [[nodiscard]] const Accounts& fixed() const { return fixed_; }
+  // Grows whenever less may be used of some account, or its owner says so.
+  void NoteFreed() { ++times_freed_; }
+  [[nodiscard]] int64_t times_freed() const { return times_freed_; }
+
   // What is promised on `node`.
   [[nodiscard]] absl::Span<const Promise> PromisedOn(NodeId node) const { return promises_.Of(node).made; }
   // Nodes on which something is promised, in no order.
@@ -78,7 +109,8 @@ class Ledger {
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Ledger::pods_, &Ledger::going_, &Ledger::promises_, &Ledger::promised_, &Ledger::changed_,
-                      &Ledger::is_changed_, &Ledger::removed_, &Ledger::unheard_);
+                      &Ledger::is_changed_, &Ledger::removed_, &Ledger::unheard_, &Ledger::payers_, &Ledger::claims_,
+                      &Ledger::used_, &Ledger::fixed_, &Ledger::times_freed_);
   }
 
  private:
@@ -87,6 +119,14 @@ class Ledger {
     size_t at = 0;  // in promised_, while there are some
   };
 
+  struct Claim {
+    Payer payer;
+    absl::InlinedVector<std::pair<ClassId, int32_t>, 1> promised;  // places by class, some of them none
+  };
+
+  void Book(const Payer& payer, ClassId cls, int64_t pods);
+  void BookPromise(int32_t claim, ClassId cls, int32_t pods);
+  void AddPromise(int32_t claim, NodeId node, ClassId cls, int32_t pods);
   void Unpromise(int32_t claim, NodeId node, ClassId cls);
 
   Cluster* cluster_;
@@ -96,7 +136,12 @@ class Ledger {
   ById<Promises> promises_;  // by NodeId
   std::vector<NodeId> promised_;
   std::vector<NodeId> changed_;
-  std::vector<uint8_t> is_changed_;   // by NodeId
+  std::vector<uint8_t> is_changed_;  // by NodeId
+  ById<Payer> payers_;               // by pod
+  ById<Claim> claims_;
+  Accounts used_;
+  Accounts fixed_;
+  int64_t times_freed_ = 0;
   std::vector<std::string> removed_;  // names, since readers were told last
 };
 

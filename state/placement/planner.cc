@@ -4,7 +4,10 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "state/placement/hints.h"
+#include "state/placement/one_by_one.h"
 #include "state/placement/second_try.h"
 
 namespace muster {
@@ -14,12 +17,18 @@ namespace muster {
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                  const Region& region) {
   int32_t placed = 0;
-  for (const ClassIndex::Entry& entry : index->Best(cls)) {
-    if (placed == wanted) break;
-    if (!region.Has(entry.node)) continue;
-    const int32_t pods = cluster.Room(entry.node, cls, wanted - placed);
-    statement->Allocate(entry.node, cls, pods);
-    placed += pods;
+  // But where each pod may make room for the next, those that were full may not be any more.
+  const bool grows = cluster.pod_class(cls).has_neighbours && cluster.neighbours().Grows(cls);
+  for (int32_t before = -1; placed < wanted && placed != before;) {
+    before = placed;
+    for (const ClassIndex::Entry& entry : index->Best(cls)) {
+      if (placed >= wanted) break;
+      if (!region.Has(entry.node)) continue;
+      const int32_t pods = cluster.Room(entry.node, cls, wanted - placed);
+      statement->Allocate(entry.node, cls, pods);
+      placed += pods;
+    }
+    if (!grows) break;
   }
   return placed;
 }
@@ -45,6 +54,24 @@ PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t nee
   }
   result.placed = result.placed_pods == needed;
   return result;
+}
+
+// That nothing was found says that there is nothing: no pod of the demands makes room for another, but where there is
+// one class of them, and its pods go into one domain after the other.
+bool Proves(absl::Span<const Demand> demands, const Region& region, const Cluster& cluster) {
+  absl::flat_hash_set<ClassId> classes;
+  for (const Demand& demand : demands) {
+    for (const Candidates& run : demand.candidates) {
+      if (cluster.pod_class(run.cls).has_neighbours) classes.insert(run.cls);
+    }
+  }
+  if (classes.empty()) return true;
+  const bool alone = demands.size() == 1 && demands.front().candidates.size() == 1;
+  const Neighbours& neighbours = cluster.neighbours();
+  return absl::c_all_of(classes, [&](ClassId cls) {
+    if (alone) return !neighbours.Tangled(cls) && (!region.everywhere() || neighbours.TogetherIn(cls).empty());
+    return absl::c_none_of(classes, [&](ClassId placed) { return neighbours.Opens(placed, cls); });
+  });
 }
 
 }  // namespace
@@ -73,6 +100,14 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
   return result;
 }
 
+bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, const Cluster& cluster) {
+  return std::all_of(statement.operations().begin() + static_cast<std::ptrdiff_t>(since), statement.operations().end(),
+                     [&](const Statement::Operation& each) {
+                       return !cluster.pod_class(each.cls).has_neighbours ||
+                              cluster.neighbours().Agree(each.node, each.cls);
+                     });
+}
+
 GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
                              const Cluster& cluster, Statement* statement, const Region& region) {
   const Statement::Checkpoint start = statement->Mark();
@@ -85,16 +120,25 @@ GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries
       out.parts.push_back({statement->Mark(), result.lowest_priority});
       continue;
     }
-    statement->Rollback(start);
-    out.parts.clear();
     out.failed_demand = i;
     out.placed_pods = result.placed_pods;
     out.lacking = result.lacking;
     out.explanation = std::move(result.explanation);
-    SecondTry(demands, max_tries, index, cluster, statement, region).Run(&out);
+    break;
+  }
+  out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);
+  if (out.placed) return out;
+  if (out.parts.size() == demands.size()) out.explanation = "where there is room they are in each other's way";
+  statement->Rollback(start);
+  out.parts.clear();
+  SecondTry(demands, max_tries, index, cluster, statement, region).Run(&out);
+  if (out.placed || Proves(demands, region, cluster)) return out;
+  if (max_tries > 1 && OneByOne(demands, index, cluster, statement, region).Run(&out)) {
+    out.out_of_tries = false;
     return out;
   }
-  out.placed = true;
+  out.kept_apart = true;
+  out.out_of_tries = true;
   return out;
 }
 

@@ -63,6 +63,7 @@ struct GroupPlacement {
 
   int32_t tries = 0;          // how many were used, at most max_tries
   bool out_of_tries = false;  // not placed, though more tries might have; false: it is proven that it does not fit
+  bool kept_apart = false;    // not placed, and pods ask of others what no number of tries disproves
 };
 
 // With so many tries, what fits is placed of gangs of a few pods on a few nodes, and 98 of 100 of twice that size, with
@@ -76,6 +77,10 @@ inline constexpr int32_t kDefaultTries = 64;
 // one greedy pass; all later ones together are bounded by a constant besides. Not placed: `statement` is as it was.
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
                                            const Cluster& cluster, Statement* statement, const Region& region = {});
+
+// Whether what was allocated since may be there together, as far as neighbours go: each had nothing against those
+// before it, but one that came later may be too many for it (P-3, topology spread).
+[[nodiscard]] bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, const Cluster& cluster);
 
 // Reserves up to `wanted` pods of `cls`, each on its best node of the region; returns how many.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,

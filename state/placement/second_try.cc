@@ -9,6 +9,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "state/base/check.h"
+#include "state/placement/planner.h"
 
 namespace muster {
 namespace {
@@ -207,6 +208,17 @@ std::vector<NodeId> SecondTry::DistinctNodes(const std::vector<size_t>& items, i
   return out;
 }
 
+// Two pods, one of each, cannot share a node.
+bool SecondTry::Repel(ClassId a, ClassId b) const {
+  const PodClass& one = cluster_.pod_class(a);
+  const PodClass& other = cluster_.pod_class(b);
+  if (one.has_neighbours && other.has_neighbours && cluster_.neighbours().Repel(a, b)) return true;
+  return std::any_of(one.shape.host_ports.begin(), one.shape.host_ports.end(), [&](const HostPort& port) {
+    return std::any_of(other.shape.host_ports.begin(), other.shape.host_ports.end(),
+                       [&](const HostPort& held) { return Conflicts(port, held); });
+  });
+}
+
 std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& items) const {
   Model out;
   out.items = items;
@@ -220,14 +232,7 @@ std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& 
     made.pods = items_[i].pods;
     made.choice = items_[i].choice;
     for (const ResourceId id : resources_) made.request.push_back(cls.request.Get(id));
-    for (const size_t other : items) {
-      const std::vector<HostPort>& others = cluster_.pod_class(items_[other].cls).shape.host_ports;
-      packing.conflicts.push_back(
-          std::any_of(cls.shape.host_ports.begin(), cls.shape.host_ports.end(), [&](const HostPort& port) {
-            return std::any_of(others.begin(), others.end(),
-                               [&](const HostPort& held) { return Conflicts(port, held); });
-          }));
-    }
+    for (const size_t other : items) packing.conflicts.push_back(Repel(items_[i].cls, items_[other].cls));
   }
   const size_t limit = static_cast<size_t>(kMaxStepsAPod) / items.size();
   out.nodes = DistinctNodes(items, packing.pods(), limit);
@@ -237,8 +242,7 @@ std::optional<SecondTry::Model> SecondTry::MakeModel(const std::vector<size_t>& 
     for (const ResourceId id : resources_)
       packing.free.push_back(std::max<int64_t>(0, Nearest(cluster_.node(node).free.Get(id))));
     for (const size_t i : items) {
-      const bool once = !cluster_.pod_class(items_[i].cls).shape.host_ports.empty();
-      packing.most.push_back(!Lists(node, i) ? 0 : once ? 1 : items_[i].pods);
+      packing.most.push_back(!Lists(node, i) ? 0 : Repel(items_[i].cls, items_[i].cls) ? 1 : items_[i].pods);
     }
   }
   return out;
@@ -301,6 +305,7 @@ PackingOutcome SecondTry::SearchBound(int64_t budget, int64_t* used) {
 }
 
 void SecondTry::Adopt(GroupPlacement* out) {
+  const Statement::Checkpoint start = statement_->Mark();
   std::vector<std::vector<Place>> by_item(items_.size());
   for (const Place& place : places_) {
     std::vector<Place>& same = by_item[place.item];
@@ -331,6 +336,12 @@ void SecondTry::Adopt(GroupPlacement* out) {
     out->parts.push_back({statement_->Mark(), parts.lowest_priority});
   }
   for (size_t i = 0; i < items_.size(); ++i) MUSTER_CHECK(next[i] == by_item[i].size());
+  if (!NeighboursAgree(*statement_, start,
+                       cluster_)) {  // the search knows what pods on one node have against each other, no more
+    statement_->Rollback(start);
+    out->parts.clear();
+    return;
+  }
   out->placed = true;
   out->out_of_tries = false;
   out->lacking = kNoClass;

@@ -86,7 +86,8 @@ class SecondTry {
   // `places_`. False: they do not all fit.
   bool PlaceInOrder(const std::vector<size_t>& order);
   [[nodiscard]] bool Lists(NodeId node, size_t item) const;
-  // Puts `places_` on the statement, demand by demand.
+  [[nodiscard]] bool Repel(ClassId a, ClassId b) const;
+  // Puts `places_` on the statement, demand by demand, if pods elsewhere have nothing against it.
   void Adopt(GroupPlacement* out);
 
   const absl::Span<const Demand> demands_;

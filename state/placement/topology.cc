@@ -35,7 +35,8 @@ std::string Topology::NameFor(NodeId node, const Level& level) const {
   const Node& of = cluster_->node(node);
   if (!of.present) return "";
   const auto own = of.facts.labels.find(level.key);
-  if (own == of.facts.labels.end()) return "";
+  // Kubernetes gives every node this label; whoever announces nodes by other ways may not.
+  if (own == of.facts.labels.end()) return level.key == kHostnameLabel ? of.facts.name : "";
   if (std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return own->second;
   std::string name;
   for (const std::string& key : levels_) {
@@ -91,7 +92,7 @@ void Topology::CatchUp(Level* level) {
 
 int32_t Topology::RoomOn(NodeId node, ClassId cls) const {
   if (cluster_->FindObstacle(node, cls) != Obstacle::kNone) return 0;
-  return cluster_->Room(node, cls, std::numeric_limits<int32_t>::max());
+  return cluster_->RoomAlone(node, cls, std::numeric_limits<int32_t>::max());
 }
 
 void Topology::CatchUp(ClassId cls, ClassRoom* of) {

@@ -1,32 +1,41 @@
 #include "state/queueing/backlog.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "state/base/check.h"
 
 namespace muster {
 
-void Backlog::Add(int32_t item, QueueKey key) {
-  MUSTER_CHECK(!items_.Of(item).key.has_value());
-  new_.emplace(key, item);
-  items_[item].key = std::move(key);
+Backlog::Lane& Backlog::LaneAt(int32_t lane) {
+  if (static_cast<size_t>(lane) >= lanes_.size()) lanes_.resize(static_cast<size_t>(lane) + 1);
+  return lanes_[static_cast<size_t>(lane)];
 }
 
-void Backlog::Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why) {
+void Backlog::Add(int32_t item, QueueKey key, int32_t lane) {
+  MUSTER_CHECK(!items_.Of(item).key.has_value());
+  LaneAt(lane).fresh.emplace(key, item);
+  items_[item].key = std::move(key);
+  items_[item].lane = lane;
+}
+
+void Backlog::Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why, int32_t lane) {
   MUSTER_CHECK(!items_.Of(item).key.has_value());
   Alike& alike = blocked_[needs];
+  MUSTER_CHECK(alike.waiting.empty() || alike.lane == lane);
+  alike.lane = lane;
   alike.wait_for = std::move(wait_for);
   alike.waiting.emplace(key, item);
   if (key.half_bound) half_bound_.insert(key);
   List(&alike);
-  items_[item] = {std::move(key), std::move(needs), std::move(why)};
+  items_[item] = {std::move(key), std::move(needs), std::move(why), lane};
 }
 
 void Backlog::Remove(int32_t item) {
   if (!items_.Of(item).key.has_value()) return;
   Item& removed = items_[item];
   if (removed.needs.empty()) {
-    new_.erase(*removed.key);
+    LaneAt(removed.lane).fresh.erase(*removed.key);
   } else {
     const auto alike = blocked_.find(removed.needs);
     alike->second.waiting.erase(*removed.key);
@@ -55,23 +64,47 @@ const WaitFor* Backlog::waits_for(int32_t item) const {
 void Backlog::List(Alike* alike) {
   const bool lists = alike->awake && !alike->waiting.empty();
   if (lists && alike->listed == alike->waiting.begin()->first) return;
-  if (alike->listed.has_value()) awake_.erase(*std::exchange(alike->listed, std::nullopt));
+  absl::btree_map<QueueKey, int32_t>& awake = LaneAt(alike->lane).awake;
+  if (alike->listed.has_value()) awake.erase(*std::exchange(alike->listed, std::nullopt));
   if (!lists) return;
-  awake_.insert(*alike->waiting.begin());
+  awake.insert(*alike->waiting.begin());
   alike->listed = alike->waiting.begin()->first;
 }
 
+// nullptr: nobody of the lane is to be tried.
+const std::pair<const QueueKey, int32_t>* Backlog::NextOf(const Lane& lane) const {
+  if (lane.fresh.empty() && lane.awake.empty()) return nullptr;
+  const bool is_new =
+      lane.awake.empty() || (!lane.fresh.empty() && lane.fresh.begin()->first < lane.awake.begin()->first);
+  const auto& first = is_new ? *lane.fresh.begin() : *lane.awake.begin();
+  return half_bound_.empty() || first.first.half_bound ? &first : nullptr;
+}
+
 std::optional<int32_t> Backlog::Next() const {
-  if (new_.empty() && awake_.empty()) return std::nullopt;
-  const bool is_new = awake_.empty() || (!new_.empty() && new_.begin()->first < awake_.begin()->first);
-  const auto& [key, item] = is_new ? *new_.begin() : *awake_.begin();
-  if (!half_bound_.empty() && !key.half_bound) return std::nullopt;
-  return item;
+  const std::pair<const QueueKey, int32_t>* best = nullptr;
+  for (const Lane& lane : lanes_) {
+    const auto* first = NextOf(lane);
+    if (first != nullptr && (best == nullptr || first->first < best->first)) best = first;
+  }
+  return best == nullptr ? std::nullopt : std::optional(best->second);
+}
+
+std::optional<int32_t> Backlog::Next(const std::function<bool(int32_t, int32_t)>& before) const {
+  std::optional<int32_t> best;
+  for (const Lane& lane : lanes_) {
+    const auto* first = NextOf(lane);
+    if (first != nullptr && (!best.has_value() || before(first->second, *best))) best = first->second;
+  }
+  return best;
 }
 
 std::vector<int32_t> Backlog::New() const {
+  std::vector<std::pair<QueueKey, int32_t>> all;
+  for (const Lane& lane : lanes_) all.insert(all.end(), lane.fresh.begin(), lane.fresh.end());
+  if (lanes_.size() > 1) std::sort(all.begin(), all.end());
   std::vector<int32_t> items;
-  for (const auto& [key, item] : new_) items.push_back(item);
+  items.reserve(all.size());
+  for (const auto& [key, item] : all) items.push_back(item);
   return items;
 }
 
@@ -112,9 +145,12 @@ bool Backlog::tried_anew(int32_t item) const {
   return !needs.empty() && blocked_.find(needs)->second.anew;
 }
 
-void Backlog::Wake(bool anew, const std::function<bool(const WaitFor&)>& helps) {
+void Backlog::Wake(bool anew, const std::function<bool(const WaitFor&, int32_t)>& helps) {
   for (auto& [needs, alike] : blocked_) {
-    if (alike.wait_for.holds || (alike.awake && alike.anew == anew) || !helps(alike.wait_for)) continue;
+    if (alike.wait_for.holds || (alike.awake && alike.anew == anew) ||
+        !helps(alike.wait_for, alike.waiting.begin()->second)) {
+      continue;
+    }
     alike.awake = true;
     alike.anew = alike.anew || anew;
     List(&alike);

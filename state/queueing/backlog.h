@@ -3,8 +3,8 @@
 // An item is new (it will be tried), or blocked: it was tried, did not fit, and is not tried again until something came
 // that could help. Items that failed alike - their needs have the same text - wait together, and only their first in
 // order is tried when they wake; once one of them went through, the next is tried. While an item that is half bound is
-// blocked, nothing else is tried (K-13). Pure: knows neither nodes nor gangs.
-// Not thread-safe.
+// blocked, nothing else is tried (K-13). Items stand in lanes, one for each queue, and alike are only those of one
+// lane. Pure: knows neither nodes nor gangs. Not thread-safe.
 #ifndef MUSTER_STATE_QUEUEING_BACKLOG_H_
 #define MUSTER_STATE_QUEUEING_BACKLOG_H_
 
@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -28,6 +29,7 @@ namespace muster {
 struct WaitFor {
   std::vector<int32_t> classes;  // room for a pod of one of these; empty: any gain may help
   bool holds = false;            // held binds that end, not capacity
+  bool queue = false;            // room in its queue, not in the cluster
   int32_t at_least = 0;          // one class only: nothing less than room for so many of its pods helps; 0: not known
 };
 
@@ -35,9 +37,9 @@ class Backlog {
  public:
   // --- one item ---
   // REQUIRES: the item is not queued.
-  void Add(int32_t item, QueueKey key);
-  // The item was tried and waits with all of the same `needs`. REQUIRES: it is not queued.
-  void Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why);
+  void Add(int32_t item, QueueKey key, int32_t lane = 0);
+  // The item was tried and waits with all of the same `needs`. REQUIRES: it is not queued; those are of this lane.
+  void Block(int32_t item, QueueKey key, std::string needs, WaitFor wait_for, Reason why, int32_t lane = 0);
   // The item is queued no more; harmless when it was not.
   void Remove(int32_t item);
   // Why the item was blocked last; cleared by ForgetReason, not by waking.
@@ -45,6 +47,7 @@ class Backlog {
   void ForgetReason(int32_t item);
   // nullptr: not queued.
   [[nodiscard]] const QueueKey* queued(int32_t item) const;
+  [[nodiscard]] int32_t lane(int32_t item) const { return items_.Of(item).lane; }
   // What a blocked item waits for; nullptr: it is new, or not queued.
   [[nodiscard]] const WaitFor* waits_for(int32_t item) const;
   // Empty: new, or not queued.
@@ -53,6 +56,8 @@ class Backlog {
   // --- the whole ---
   // The first in order among new items and the firsts of those who wait together and were woken.
   [[nodiscard]] std::optional<int32_t> Next() const;
+  // Of the firsts of all lanes the one that `before` puts before the others.
+  [[nodiscard]] std::optional<int32_t> Next(const std::function<bool(int32_t, int32_t)>& before) const;
   // The name of the half-bound item that everything else waits for; nullptr: there is none.
   [[nodiscard]] const std::string* HeldUpBy() const {
     return half_bound_.empty() ? nullptr : &half_bound_.begin()->name;
@@ -69,8 +74,8 @@ class Backlog {
   void WakeAlike(const std::string& needs, bool anew = false);
   void WakeHolds();
   // Wakes whoever waits for capacity and `helps` says yes to. `anew`: they are to be tried even if there is no room for
-  // them, since the reason that they were given may be another now.
-  void Wake(bool anew, const std::function<bool(const WaitFor&)>& helps);
+  // them, since the reason that they were given may be another now. `helps` is told the first of those who wait, too.
+  void Wake(bool anew, const std::function<bool(const WaitFor&, int32_t)>& helps);
   // Whether the item was woken so.
   [[nodiscard]] bool tried_anew(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
@@ -79,7 +84,7 @@ class Backlog {
 
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Backlog::items_, &Backlog::new_, &Backlog::blocked_, &Backlog::half_bound_, &Backlog::awake_);
+    return std::tuple(&Backlog::items_, &Backlog::lanes_, &Backlog::blocked_, &Backlog::half_bound_);
   }
 
  private:
@@ -87,22 +92,29 @@ class Backlog {
     std::optional<QueueKey> key;
     std::string needs;
     Reason why;
+    int32_t lane = 0;
   };
   struct Alike {
     WaitFor wait_for;
     absl::btree_map<QueueKey, int32_t> waiting;
     bool awake = false;              // its first is to be tried
     bool anew = false;               // even if there is no room for it
-    std::optional<QueueKey> listed;  // as what it stands in awake_
+    std::optional<QueueKey> listed;  // as what it stands among those awake
+    int32_t lane = 0;
   };
-  // Keeps the place of those who wait together in awake_ up to date.
+  struct Lane {
+    absl::btree_map<QueueKey, int32_t> fresh;
+    absl::btree_map<QueueKey, int32_t> awake;  // the firsts of those who were woken
+  };
+  [[nodiscard]] const std::pair<const QueueKey, int32_t>* NextOf(const Lane& lane) const;
+  Lane& LaneAt(int32_t lane);
+  // Keeps the place of those who wait together among those awake up to date.
   void List(Alike* alike);
 
   ById<Item> items_;
-  absl::btree_map<QueueKey, int32_t> new_;
+  std::vector<Lane> lanes_;
   absl::btree_map<std::string, Alike> blocked_;  // by needs
   absl::btree_set<QueueKey> half_bound_;         // of blocked items
-  absl::btree_map<QueueKey, int32_t> awake_;     // the firsts of those who were woken
 };
 
 }  // namespace muster

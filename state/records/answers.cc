@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr char kAnswer[] = "answer";
-constexpr int32_t kFormat = 1;
+constexpr int32_t kAnswerFormat = 1;
 
 }  // namespace
 
@@ -20,16 +20,16 @@ Record AnswerRecord(const KeptAnswer& answer) {
   record.set_message(answer.message);
   record.set_details(answer.details);
   record.set_response(answer.response);
-  return {.kind = kAnswer, .key = answer.key, .format = kFormat, .value = record.SerializeAsString()};
+  return {.kind = kAnswer, .key = answer.key, .format = kAnswerFormat, .value = record.SerializeAsString()};
 }
 
-Record NoAnswerRecord(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kFormat}; }
+Record NoAnswerRecord(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
 
 bool IsAnswerRecord(const Record& record) { return record.kind == kAnswer; }
 
 absl::StatusOr<KeptAnswer> ReadAnswer(const Record& record) {
   store::v1::AnswerRecord parsed;
-  if (record.format != kFormat || !parsed.ParseFromString(record.value)) {
+  if (record.format != kAnswerFormat || !parsed.ParseFromString(record.value)) {
     return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\", format ", record.format,
                                                    ": not a readable AnswerRecord; run the version of Muster that "
                                                    "wrote it, or a newer one"));

@@ -15,11 +15,6 @@ void Put(const TopologyRule& from, kept::Topology* to) {
 
 TopologyRule Get(const kept::Topology& from) { return {from.required(), from.preferred(), from.spread()}; }
 
-template <typename Enum>
-Enum As(int32_t number) {
-  return static_cast<Enum>(number);
-}
-
 }  // namespace
 
 void PutDeclaration(const GangDeclaration& from, store::v1::Declaration* to) {

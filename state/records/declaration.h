@@ -10,6 +10,12 @@ namespace store::v1 {
 class Declaration;
 }  // namespace store::v1
 
+// An enum is kept as its number.
+template <typename Enum>
+Enum As(int32_t number) {
+  return static_cast<Enum>(number);
+}
+
 void PutDeclaration(const GangDeclaration& from, store::v1::Declaration* to);
 [[nodiscard]] GangDeclaration GetDeclaration(const store::v1::Declaration& from);
 

@@ -76,6 +76,29 @@ void Put(const std::vector<SelectorRequirement>& from,
   }
 }
 
+void Put(const PodSelector& from, kept::Template::PodSelector* to) {
+  to->set_all_namespaces(from.all_namespaces);
+  for (const std::string& name : from.namespaces) to->add_namespaces(name);
+  Put(from.requirements, to->mutable_requirements());
+}
+
+void Put(const NeighbourTerm& from, kept::Template::NeighbourTerm* to) {
+  to->set_topology_key(from.topology_key);
+  Put(from.selector, to->mutable_selector());
+}
+
+void Put(const NeighbourRules& from, kept::Template* to) {
+  for (const NeighbourTerm& term : from.affinity) Put(term, to->add_pod_affinity());
+  for (const NeighbourTerm& term : from.anti_affinity) Put(term, to->add_pod_anti_affinity());
+  for (const SpreadConstraint& each : from.spread) {
+    kept::Template::Spread& out = *to->add_spread();
+    out.set_topology_key(each.topology_key);
+    out.set_max_skew(each.max_skew);
+    out.set_min_domains(each.min_domains);
+    Put(each.selector, out.mutable_selector());
+  }
+}
+
 void Put(const PodTemplate& from, kept::Template* to) {
   for (const auto& [name, amount] : from.requests) (*to->mutable_requests())[name] = amount;
   for (const auto& [key, value] : from.node_selector) (*to->mutable_node_selector())[key] = value;
@@ -98,14 +121,10 @@ void Put(const PodTemplate& from, kept::Template* to) {
     out.set_port(port.port);
     out.set_ip(port.ip);
   }
+  Put(from.neighbours, to);
 }
 
 // --- in ---
-
-template <typename Enum>
-Enum As(int32_t number) {
-  return static_cast<Enum>(number);
-}
 
 Reason Get(const kept::Reason& from) { return {As<ReasonCode>(from.code()), from.text()}; }
 
@@ -130,6 +149,22 @@ std::vector<SelectorRequirement> Get(const google::protobuf::RepeatedPtrField<ke
   return to;
 }
 
+PodSelector Get(const kept::Template::PodSelector& from) {
+  return {from.all_namespaces(), {from.namespaces().begin(), from.namespaces().end()}, Get(from.requirements())};
+}
+
+NeighbourRules GetNeighbours(const kept::Template& from) {
+  NeighbourRules to;
+  for (const auto& term : from.pod_affinity()) to.affinity.push_back({term.topology_key(), Get(term.selector())});
+  for (const auto& term : from.pod_anti_affinity()) {
+    to.anti_affinity.push_back({term.topology_key(), Get(term.selector())});
+  }
+  for (const auto& each : from.spread()) {
+    to.spread.push_back({each.topology_key(), each.max_skew(), each.min_domains(), Get(each.selector())});
+  }
+  return to;
+}
+
 PodTemplate Get(const kept::Template& from) {
   PodTemplate to;
   to.requests = AmountsOf(from.requests());
@@ -142,6 +177,7 @@ PodTemplate Get(const kept::Template& from) {
     to.tolerations.push_back(std::move(toleration));
   }
   for (const auto& in : from.host_ports()) to.host_ports.push_back({As<Protocol>(in.protocol()), in.port(), in.ip()});
+  to.neighbours = GetNeighbours(from);
   return to;
 }
 
@@ -167,6 +203,7 @@ KeptPod Get(const kept::PodRecord& from, const std::string& uid) {
   facts.priority = from.priority();
   facts.scheduler_name = from.scheduler_name();
   facts.shape = Get(from.shape());
+  facts.labels = PackLabels(Labels(from.labels().begin(), from.labels().end()));
   facts.gang = Get(from.gang());
   facts.node_name = from.node_name();
   facts.nominated_node = from.nominated_node();
@@ -219,6 +256,7 @@ void WritePodRecord(const PodDescription& pod, bool submitted, Step* step) {
   record.set_priority(pod.priority);
   record.set_scheduler_name(pod.scheduler_name);
   Put(pod.shape, record.mutable_shape());
+  for (auto& [key, value] : UnpackLabels(pod.labels)) (*record.mutable_labels())[key] = value;
   Put(pod.gang, record.mutable_gang());
   record.set_node_name(pod.node_name);
   record.set_nominated_node(pod.nominated_node);

@@ -16,10 +16,10 @@ constexpr char kStart[] = "start";
 constexpr char kCommit[] = "commit";
 constexpr char kPlans[] = "plans";
 constexpr char kEffects[] = "effects";
-constexpr int32_t kFormat = 1;
+constexpr int32_t kRecordFormat = 1;
 
 void Write(absl::string_view kind, std::string key, std::string value, Step* step) {
-  step->Keep({.kind = std::string(kind), .key = std::move(key), .format = kFormat, .value = std::move(value)});
+  step->Keep({.kind = std::string(kind), .key = std::move(key), .format = kRecordFormat, .value = std::move(value)});
 }
 
 absl::Status Unreadable(const Record& record, absl::string_view why) {
@@ -40,7 +40,7 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
-  step->Keep({kGang, gang.key, gang.kept.incarnation, kFormat, std::move(value)});
+  step->Keep({kGang, gang.key, gang.kept.incarnation, kRecordFormat, std::move(value)});
   return recorded;
 }
 
@@ -82,7 +82,7 @@ void WritePlansRecord(int64_t next, Step* step) {
 Record EffectsRecord(int64_t reserved) {
   store::v1::EffectsRecord record;
   record.set_reserved(reserved);
-  return {.kind = kEffects, .key = "", .format = kFormat, .value = record.SerializeAsString()};
+  return {.kind = kEffects, .key = "", .format = kRecordFormat, .value = record.SerializeAsString()};
 }
 
 absl::Status Restored::Load(absl::Span<const Record> records) {
@@ -94,8 +94,8 @@ absl::Status Restored::Load(absl::Span<const Record> records) {
 }
 
 absl::Status Restored::LoadOne(const Record& record) {
-  if (record.format != kFormat) {
-    return Unreadable(record, absl::StrCat("written in format ", record.format, "; this process knows ", kFormat,
+  if (record.format != kRecordFormat) {
+    return Unreadable(record, absl::StrCat("written in format ", record.format, "; this process knows ", kRecordFormat,
                                            ": run the version of Muster that wrote it, or a newer one"));
   }
   if (record.kind == kGang) {

@@ -146,6 +146,7 @@ const Gang* Claims::LastOnNode(NodeId node, bool exceeded) const {
   const Gang* last = nullptr;
   for (const Ledger::Promise& promise : r_.ledger->PromisedOn(node)) {
     const Gang& gang = r_.gangs->gang(promise.claim);
+    if (r_.plans->Of(gang) == nullptr) continue;  // it is only kept
     if (!exceeded && r_.cluster->Carries(node, promise.cls) && r_.domains->Kept(gang)) continue;
     if (last == nullptr || r_.eligibility->KeyOf(*last) < r_.eligibility->KeyOf(gang)) last = &gang;
   }
@@ -153,6 +154,7 @@ const Gang* Claims::LastOnNode(NodeId node, bool exceeded) const {
 }
 
 void Claims::ReverifyNode(NodeId node, Step* step) {
+  r_.pipeline->Reverify(node);
   while (true) {
     const bool exceeded = r_.cluster->ReservationsExceed(node);
     if (const Gang* last = LastOnNode(node, exceeded); last != nullptr) {
@@ -175,6 +177,21 @@ void Claims::UseNode(const Pod& pod, Step* step) {
   const NodeId node = r_.cluster->InternNode(pod.facts.node_name);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
   ReverifyNode(node, step);
+  const bool felt_elsewhere = r_.cluster->pod_class(pod.cls).has_neighbours && !r_.cluster->neighbours().Local(pod.cls);
+  if (felt_elsewhere) ReverifyNeighbours(step);
+}
+
+// A pod that came may be what places elsewhere must not have near them.
+void Claims::ReverifyNeighbours(Step* step) {
+  std::vector<NodeId> nodes = r_.ledger->promised();
+  const NodeOrder& order = r_.cluster->order();
+  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
+  for (const NodeId node : nodes) {
+    const bool any = absl::c_any_of(r_.ledger->PromisedOn(node), [&](const Ledger::Promise& promise) {
+      return r_.cluster->pod_class(promise.cls).has_neighbours;
+    });
+    if (any) ReverifyNode(node, step);
+  }
 }
 
 void Claims::Requeue(const Gang& gang, int64_t now_ms) { PutBack(gang, kBackoffStartMs, now_ms); }

@@ -15,6 +15,7 @@
 #include "state/starts/barrier.h"
 #include "state/starts/domains.h"
 #include "state/starts/nominations.h"
+#include "state/starts/pipeline.h"
 #include "state/starts/submissions.h"
 #include "state/starts/wait_clock.h"
 
@@ -34,6 +35,7 @@ struct ClaimRooms {
   WaitClock* clock;
   Submissions* submissions;
   const Domains* domains;
+  Pipeline* pipeline;
 };
 
 class Claims {
@@ -71,6 +73,7 @@ class Claims {
   void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);
 
  private:
+  void ReverifyNeighbours(Step* step);
   void PutBack(const Gang& gang, int64_t first_ms, int64_t now_ms);
   void AssignSlots(const Gang& gang, int64_t now_ms);
   void DropOpenSlots(const Gang& gang, const Reason& reason, Step* step);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/algorithm/container.h"
+
 namespace muster {
 namespace {
 
@@ -23,6 +25,12 @@ bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
 
 }  // namespace
 
+bool TellsDomains(const Node& node, const Gang& gang) {
+  const auto says = [&](const std::string& key) { return key.empty() || node.facts.labels.contains(key); };
+  return node.present && says(gang.rules.topology.required) &&
+         absl::c_all_of(gang.rules.tree.nodes, [&](const auto& each) { return says(each.topology.required); });
+}
+
 std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger) {
   std::vector<NodeId> homes(static_cast<size_t>(std::max(1, gang.rules.tree.leaves)), kNoNode);
   if (!gang.rules.domains) return homes;
@@ -32,7 +40,11 @@ std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger) {
       const Ledger::PodCharge& charge = ledger.ChargeOf(pod->id);
       if (pod->leaf < 0 || charge.node == kNoNode || charge.kind != ChargeKind::kUsed) continue;
       NodeId& home = homes[static_cast<size_t>(pod->leaf)];
-      if (home == kNoNode) home = charge.node;
+      const Cluster& cluster = ledger.cluster();
+      if (home == kNoNode ||
+          (!TellsDomains(cluster.node(home), gang) && TellsDomains(cluster.node(charge.node), gang))) {
+        home = charge.node;
+      }
     }
   }
   return homes;
@@ -57,8 +69,10 @@ void Domains::ForEachRule(const Gang& gang, int32_t leaf, const std::vector<Plac
   const auto look = [&](int32_t subgroup, const std::string& key) {
     if (key.empty() || (leaf >= 0 && !IsUnder(tree, leaf, subgroup))) return;
     const std::vector<DomainId>& domain_of = topology_->At(key).domain_of;
-    const auto first = std::find_if(places.begin(), places.end(),
-                                    [&](const Place& place) { return IsUnder(tree, place.leaf, subgroup); });
+    // A node that left is in no domain: then another tells which it is.
+    const auto first = std::find_if(places.begin(), places.end(), [&](const Place& place) {
+      return IsUnder(tree, place.leaf, subgroup) && domain_of[static_cast<size_t>(place.node)] != kNoDomain;
+    });
     visit(subgroup, domain_of, first == places.end() ? kNoDomain : domain_of[static_cast<size_t>(first->node)]);
   };
   look(kWholeGang, gang.rules.topology.required);

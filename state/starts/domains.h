@@ -16,8 +16,11 @@
 
 namespace muster {
 
-// By leaf, the node of a member that has one; kNoNode: none has. Of a gang that requires no domain: nothing is looked
-// up.
+// The node says in which of the domains that the gang requires it is; one that left says nothing.
+[[nodiscard]] bool TellsDomains(const Node& node, const Gang& gang);
+
+// By leaf, the node of a member that has one, rather of one whose node says where it is; kNoNode: none has. Of a gang
+// that requires no domain: nothing is looked up.
 [[nodiscard]] std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger);
 
 class Domains {

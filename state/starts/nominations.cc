@@ -9,14 +9,23 @@ void Nominations::Add(const Pod& pod) {
   Charge();
 }
 
-void Nominations::Charge() {
+void Nominations::Charge() { static_cast<void>(Borrow()); }
+
+std::vector<const Pod*> Nominations::Borrow() {
+  std::vector<const Pod*> charged;
   for (const std::string& uid : uids_) {
     const Pod* pod = gangs_->FindPod(uid);
     if (ledger_->ChargeOf(pod->id).node != kNoNode || pod->cls == kNoClass) continue;
     const NodeId node = cluster_->FindNode(pod->facts.nominated_node);
     if (node == kNoNode || cluster_->Room(node, pod->cls, 1) == 0) continue;
     ledger_->ChargePod(pod->id, node, pod->cls, ChargeKind::kReserved);
+    charged.push_back(pod);
   }
+  return charged;
+}
+
+void Nominations::GiveBack(const std::vector<const Pod*>& pods) {
+  for (const Pod* pod : pods) ledger_->DischargePod(pod->id, /*gained=*/false);
 }
 
 void Nominations::ReleaseBelow(int32_t priority) {

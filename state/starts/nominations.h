@@ -5,6 +5,7 @@
 
 #include <string>
 #include <tuple>
+#include <vector>
 
 #include "absl/container/btree_set.h"
 #include "state/gangs/gangs.h"
@@ -25,6 +26,9 @@ class Nominations {
   bool Remove(const Pod& pod) { return uids_.erase(pod.facts.uid) > 0; }
   // Reserves room for whoever has none and finds some.
   void Charge();
+  // The same for a moment; returns who has room now and had none.
+  [[nodiscard]] std::vector<const Pod*> Borrow();
+  void GiveBack(const std::vector<const Pod*>& pods);
   // A plan of higher priority need not respect room that pods of lower priority were nominated for.
   void ReleaseBelow(int32_t priority);
   // Some pod holds room by its nomination.

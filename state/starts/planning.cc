@@ -6,8 +6,6 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -26,32 +24,38 @@ constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int32_t kMaxDoublings = 4;
 // Of those who were woken and would not fit, a round looks at so many for each gang that it may try.
 constexpr int32_t kLooksPerGang = 4;
+// So much a round charges and discharges at most to lend what ending pods hold (P-8): a few milliseconds, and a part of
+// what the cluster's log keeps.
+constexpr int64_t kChargesLent = 16'384;
 
 }  // namespace
 
-bool Planning::Due() const {
-  if (!r_.sources->complete()) return false;
-  return r_.backlog->Due() || (r_.backlog->AnyBlocked() && gain_position_ != r_.cluster->log_end());
+std::optional<int32_t> Planning::Next() const {
+  if (!r_.queues->any()) return r_.backlog->Next();
+  return r_.backlog->Next(
+      [this](int32_t a, int32_t b) { return r_.queues->Before(r_.gangs->gang(a), r_.gangs->gang(b)); });
 }
 
 void Planning::Round(int32_t max_gangs, Step* step) {
   if (!r_.sources->complete()) return;
+  r_.queues->NewRound();
   Wake();
   int32_t looks = kLooksPerGang * max_gangs;
+  int64_t lending = kChargesLent;
   for (int32_t tried = 0; tried < max_gangs; ++tried) {
-    std::optional<int32_t> next = r_.backlog->Next();
+    std::optional<int32_t> next = Next();
     // Who was woken for room that others took meanwhile sleeps on.
     while (next.has_value() && r_.backlog->waits_for(*next) != nullptr && !r_.backlog->tried_anew(*next) &&
            !MayFit(*r_.backlog->waits_for(*next))) {
       r_.backlog->Sleep(r_.backlog->blocked_by(*next));
       if (--looks == 0) return;  // the next round goes on
-      next = r_.backlog->Next();
+      next = Next();
     }
     if (!next.has_value()) return;
     const Gang& gang = r_.gangs->gang(*next);
     r_.gangs->Touch(gang);
     const bool anew = r_.backlog->tried_anew(gang.id);
-    if (!Try(gang, step)) continue;
+    if (!Try(gang, &lending, step)) continue;
     const std::string alike = r_.backlog->blocked_by(gang.id);
     r_.backlog->Remove(gang.id);
     // What let this one go may let the next of its kind go.
@@ -59,56 +63,14 @@ void Planning::Round(int32_t max_gangs, Step* step) {
   }
 }
 
-// Whoever waits for room that came since the last round.
-void Planning::Wake() {
-  const int64_t end = r_.cluster->log_end();
-  const int64_t position = std::exchange(gain_position_, end);
-  if (!r_.backlog->AnyBlocked()) return;
-  const bool missed = position < r_.cluster->log_start();
-  absl::flat_hash_set<NodeId> seen;
-  std::vector<NodeId> gained;
-  bool facts_changed = missed;
-  for (int64_t at = missed ? end : position; at < end; ++at) {
-    const ClusterChange& change = r_.cluster->log_at(at);
-    if (!change.gained) continue;
-    facts_changed = facts_changed || change.constraints;
-    if (seen.insert(change.node).second) gained.push_back(change.node);
-  }
-  if (!missed && gained.empty()) return;
-  const auto helps = [&](const WaitFor& wait_for) {
-    const bool touches = absl::c_any_of(gained, [&](NodeId node) {
-      return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
-        return r_.cluster->FindObstacle(node, cls) == Obstacle::kNone && r_.cluster->Room(node, cls, 1) > 0;
-      });
-    });
-    return touches && (facts_changed || MayFit(wait_for));
-  };
-  absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;  // many wait for as much of one class
-  r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for) {
-    if (missed || wait_for.classes.empty()) return true;
-    if (wait_for.classes.size() > 1) return helps(wait_for);
-    const auto [answer, fresh] = known.try_emplace({wait_for.classes.front(), wait_for.at_least}, false);
-    if (fresh) answer->second = helps(wait_for);
-    return answer->second;
-  });
-}
-
-bool Planning::MayFit(const WaitFor& wait_for) const {
-  // Room that is kept for nominated pods may be taken by a plan of higher priority.
-  if (wait_for.at_least == 0 || r_.nominations->AnyCharged()) return true;
-  const ClassId cls = wait_for.classes.front();
-  int32_t room = 0;
-  for (const ClassIndex::Entry& entry : r_.index->Best(cls)) {
-    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);
-    if (room >= wait_for.at_least) return true;
-  }
-  return false;
-}
-
 std::string Planning::Needs(const Gang& gang) const {
   std::string out = absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",
                                  FormatResources(gang.rules.min_resources));
   if (gang.rules.shaped()) AddShape(gang, *r_.cluster, *r_.ledger, &out);
+  if (r_.queues->any()) {
+    // What its queue asks about it.
+    absl::StrAppend(&out, "@", r_.queues->Of(gang), ",", gang.rules.total_number, ",", gang.rules.preemptible);
+  }
   for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
     absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
     if (run.leaf != 0) absl::StrAppend(&out, ",", run.leaf);
@@ -117,47 +79,62 @@ std::string Planning::Needs(const Gang& gang) const {
 }
 
 std::string Planning::GroupNeeds(const Gang& gang) const {
-  if (gang.rules.group.empty()) return Needs(gang);
+  if (gang.rules.group.empty() && !r_.pipeline->KeepsFor(gang)) return Needs(gang);
   std::string out = absl::StrJoin(gang.rules.group, ",");
   for (const Gang* each : r_.eligibility->Unplaced(gang)) absl::StrAppend(&out, "+", Needs(*each));
+  if (r_.pipeline->KeepsFor(gang)) absl::StrAppend(&out, "~", gang.key);
   return out;
 }
 
-bool Planning::Try(const Gang& gang, Step* step) {
+bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
   std::string needs = GroupNeeds(gang);
   if (const WaitFor* asleep = r_.backlog->Asleep(needs); asleep != nullptr) {
     // P-9: an identical gang failed and nothing changed since that could help.
-    Block(gang, needs, asleep->classes.empty(), asleep->holds, r_.backlog->WhyAsleep(needs));
+    Block(gang, needs, *asleep, r_.backlog->WhyAsleep(needs));
     return false;
   }
   if (r_.backlog->blocked_by(gang.id) == needs) r_.backlog->Sleep(needs);
   const Group gangs = r_.eligibility->Unplaced(gang);
-  if (Reason reason = NoChance(gangs); !reason.none()) {
-    const bool holds = reason.code == ReasonCode::kTooManyHolds;
-    Block(gang, std::move(needs), /*any_gain=*/true, holds, std::move(reason));
-    return false;
+  const Pipeline::Lifted lifted = r_.pipeline->Lift(gang);
+  Reason reason = Attempt(gangs, step);
+  const bool placed = reason.none();
+  const bool cluster = reason.code != ReasonCode::kTooManyHolds && !Queues::Said(reason);
+  const bool kept = !placed && cluster && KeepRoom(gang, gangs, lending, step->now_ms());
+  r_.pipeline->Return(lifted, placed || kept);
+  if (placed) return true;
+  if (kept) {
+    NameKeptRoom(gang, &reason);
+    r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind
   }
-  if (Reason reason = Place(gangs, step); !reason.none()) {
-    const bool any_gain = reason.code == ReasonCode::kNoPlaceFound;
-    Block(gang, std::move(needs), any_gain, /*holds=*/false, std::move(reason));
-    r_.gangs->Touch(gang);
-    return false;
-  }
-  return true;
+  if (kept || !lifted.own.empty()) needs = GroupNeeds(gang);
+  WaitFor wait_for = WaitsFor(gang, reason);
+  Block(gang, std::move(needs), std::move(wait_for), std::move(reason));
+  r_.gangs->Touch(gang);
+  return false;
+}
+
+Reason Planning::Attempt(const Group& gangs, Step* step) {
+  Reason reason = NoChance(gangs);
+  return reason.none() ? Place(gangs, step) : reason;
 }
 
 // Places all that the gangs' minimums miss and adopts the plans, or keeps nothing and says why.
 Reason Planning::Place(const Group& gangs, Step* step) {
+  r_.nominations->Charge();  // what came free since is theirs first (K-3)
   r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
   // P-6: who was given up before is looked at longer.
   const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
   Statement statement(r_.cluster);
-  const bool shaped = absl::c_any_of(gangs, [](const Gang* each) { return each->rules.shaped(); });
+  const bool shaped =
+      absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !TogetherIn(*each).empty(); });
   const int32_t tries = settings_.tries << doublings;
   const Placed placed = shaped ? PlaceTrees(gangs, tries, &statement) : PlaceRoom(gangs, tries, &statement);
   stats_.tries += placed.tries;
   Reason reason;
-  if (placed.placed) {
+  if (placed.placed) reason = QueueAgrees(gangs, placed);
+  if (!reason.none()) {
+    statement.Rollback(0);
+  } else if (placed.placed) {
     ++stats_.placed;
     given_up_.Reset(gangs.front()->id);
     static_cast<void>(statement.Commit());
@@ -167,6 +144,15 @@ Reason Planning::Place(const Group& gangs, Step* step) {
   }
   r_.nominations->Charge();
   return reason;
+}
+
+// What was placed may be more than was asked about: of members of several classes, the planner chooses.
+Reason Planning::QueueAgrees(const Group& gangs, const Placed& placed) const {
+  if (!r_.queues->any()) return {};
+  Queues::Places places;
+  places.reserve(gangs.size());
+  for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
+  return r_.queues->Check(gangs, places);
 }
 
 // Wherever there is room.
@@ -179,11 +165,11 @@ Planning::Placed Planning::PlaceRoom(const Group& gangs, int32_t tries, Statemen
   Placed out{placement.placed, placement.tries, placement.out_of_tries, "", {}};
   if (!placement.placed) {
     const Gang& failed = *gangs[placement.failed_demand];
+    const bool unsaid = placement.out_of_tries && (!placement.kept_apart || placement.explanation.empty());
     const std::string whose =
         gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-    out.why =
-        absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members", whose,
-                     placement.out_of_tries ? "" : "; ", placement.out_of_tries ? "" : placement.explanation);
+    out.why = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
+                           whose, unsaid ? "" : "; ", unsaid ? "" : placement.explanation);
     return out;
   }
   auto begin = statement->operations().begin();
@@ -195,6 +181,18 @@ Planning::Placed Planning::PlaceRoom(const Group& gangs, int32_t tries, Statemen
   return out;
 }
 
+// P-3: the label of which the gang's members want to be in one domain by their affinity to each other; empty: none.
+std::string Planning::TogetherIn(const Gang& gang) const {
+  std::string label;
+  for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
+    const bool any = r_.cluster->pod_class(run.cls).has_neighbours;
+    const std::string wanted = any ? r_.cluster->neighbours().TogetherIn(run.cls) : "";
+    if (wanted.empty() || (!label.empty() && label != wanted)) return "";
+    label = wanted;
+  }
+  return label;
+}
+
 // By domains and subgroups (P-4, P-5).
 Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const {
   TreeDemand root;
@@ -203,6 +201,8 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Stateme
     const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
     const int32_t missing = r_.eligibility->Missing(*gangs[i]);
     root.children.push_back(DemandOf(*gangs[i], name, missing, r_.gangs->CandidateRuns(*gangs[i]), *r_.ledger));
+    TopologyRule& topology = root.children.back().topology;
+    if (topology.required.empty()) topology.required = TogetherIn(*gangs[i]);
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());
@@ -210,6 +210,10 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Stateme
   TreePlacement placement = TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement).Place(root);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}};
   if (!placement.placed) return out;
+  if (!NeighboursAgree(*statement, 0, *r_.cluster)) {
+    statement->Rollback(0);
+    return {false, placement.tries, true, "where there is room its members are in each other's way", {}};
+  }
   out.parts.resize(gangs.size());
   for (const auto& [part, lowest] : placement.lowest_priorities) {
     Placed::Part& of_gang = out.parts[parts[static_cast<size_t>(part)].first];
@@ -253,6 +257,7 @@ void Planning::AdoptPlans(const Group& gangs, const Placed& placed, Step* step) 
       if (mate != gangs[i]) mates.push_back(mate->key);
     }
     r_.plans->SetMates(*gangs[i], std::move(mates));
+    r_.queues->LetIn(*gangs[i]);
     r_.gangs->Touch(*gangs[i]);
   }
 }
@@ -274,6 +279,7 @@ Reason Planning::NoChance(const Group& gangs) const {
     return {ReasonCode::kTooManyHolds, absl::StrCat("needs ", needed, " held binds, other gangs use too many of the ",
                                                     settings_.max_holds, " there are")};
   }
+  if (Reason queue = r_.queues->Check(gangs); !queue.none()) return queue;
   return LacksMinResources(gangs);
 }
 
@@ -314,25 +320,6 @@ ResourceList Planning::PlacedRequests(const Gang& gang) {
     }
   }
   return sum;
-}
-
-WaitFor Planning::WaitsFor(const Gang& gang, bool any_gain, bool holds) const {
-  WaitFor out{{}, holds};
-  if (any_gain) return out;
-  const Group gangs = r_.eligibility->Unplaced(gang);
-  for (const Gang* each : gangs) {
-    for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
-      if (!absl::c_linear_search(out.classes, run.cls)) out.classes.push_back(run.cls);
-    }
-  }
-  if (out.classes.size() == 1 && gangs.size() == 1) out.at_least = r_.eligibility->Missing(gang);
-  return out;
-}
-
-void Planning::Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason) {
-  WaitFor wait_for = WaitsFor(gang, any_gain, holds);
-  r_.backlog->Remove(gang.id);
-  r_.backlog->Block(gang.id, r_.eligibility->KeyOf(gang), std::move(needs), std::move(wait_for), std::move(reason));
 }
 
 }  // namespace muster

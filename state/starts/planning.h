@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "state/gangs/sources.h"
 #include "state/placement/class_index.h"
 #include "state/placement/tree_planner.h"
 #include "state/starts/claims.h"
+#include "state/starts/queues.h"
 
 namespace muster {
 
@@ -26,7 +29,9 @@ struct PlanningRooms {
   const Sources* sources;
   Backlog* backlog;
   Plans* plans;
+  Queues* queues;
   Nominations* nominations;
+  Pipeline* pipeline;
   Claims* claims;
 };
 
@@ -40,6 +45,7 @@ struct PlanningStats {
   int64_t placed = 0;    // gangs, or groups of them
   int64_t tries = 0;     // of the planner
   int64_t given_up = 0;  // the budget was used up without a proof that nothing fits
+  int64_t kept = 0;      // room was kept until ending pods give back the rest (P-8)
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
@@ -56,8 +62,17 @@ class Planning {
   void Retry(const Gang& gang);
   void Forget(const Gang& gang) { given_up_.Reset(gang.id); }
 
+  // Nodes that gained something since the last round, in no order, some more than once, and whether by their facts. Of
+  // a log that does not reach back so far: what it has. Empty while nobody waits for room.
+  [[nodiscard]] std::vector<std::pair<NodeId, bool>> Unread() const;
+  // Room in queues came since the last round.
+  [[nodiscard]] bool QueuesFreed() const { return freed_position_ != r_.ledger->times_freed(); }
   // A round would have something to look at.
   [[nodiscard]] bool Due() const;
+  // The rules of queues are others now: whoever was blocked is tried again.
+  void WakeAll() {
+    r_.backlog->Wake(/*anew=*/true, [](const WaitFor& /*wait_for*/, int32_t /*gang*/) { return true; });
+  }
   // Tries up to `max_gangs` gangs, in order.
   void Round(int32_t max_gangs, Step* step);
   // What the gang asks of the cluster, as text: equal for gangs that need the same.
@@ -67,20 +82,28 @@ class Planning {
 
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Planning::stats_, &Planning::given_up_, &Planning::gain_position_);
+    return std::tuple(&Planning::stats_, &Planning::given_up_, &Planning::gain_position_, &Planning::freed_position_);
   }
 
  private:
   void Wake();
-  [[nodiscard]] bool Try(const Gang& gang, Step* step);
+  [[nodiscard]] std::optional<int32_t> Next() const;
+  [[nodiscard]] bool Try(const Gang& gang, int64_t* lending, Step* step);
+  // Why the gangs were not placed; none: they were.
+  [[nodiscard]] Reason Attempt(const Group& gangs, Step* step);
   [[nodiscard]] Reason Place(const Group& gangs, Step* step);
+  // P-8: where it would fit once ending pods are gone, its room is kept. Returns whether it is. `lending`: what this
+  // round may still charge for it.
+  [[nodiscard]] bool KeepRoom(const Gang& gang, const Group& gangs, int64_t* lending, int64_t now_ms);
+  void NameKeptRoom(const Gang& gang, Reason* reason) const;
+  [[nodiscard]] bool Fits(const Group& gangs, int32_t tries, Statement* statement) const;
   [[nodiscard]] Reason NoChance(const Group& gangs) const;
   [[nodiscard]] Reason LacksMinResources(const Group& gangs) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
   // There is room for what the item waits for, as far as that is known.
   [[nodiscard]] bool MayFit(const WaitFor& wait_for) const;
-  [[nodiscard]] WaitFor WaitsFor(const Gang& gang, bool any_gain, bool holds) const;
-  void Block(const Gang& gang, std::string needs, bool any_gain, bool holds, Reason reason);
+  [[nodiscard]] WaitFor WaitsFor(const Gang& gang, const Reason& reason) const;
+  void Block(const Gang& gang, std::string needs, WaitFor wait_for, Reason reason);
 
   struct GivenUp {
     int32_t times = 0;
@@ -99,15 +122,19 @@ class Planning {
     std::vector<Part> parts;  // by gang
   };
   [[nodiscard]] Placed PlaceRoom(const Group& gangs, int32_t tries, Statement* statement) const;
+  [[nodiscard]] std::string TogetherIn(const Gang& gang) const;
   [[nodiscard]] Placed PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const;
+  // What its queue says to the places that were found.
+  [[nodiscard]] Reason QueueAgrees(const Group& gangs, const Placed& placed) const;
   [[nodiscard]] Reason NoPlace(const Group& gangs, const Placed& placed, int64_t now_ms);
   void AdoptPlans(const Group& gangs, const Placed& placed, Step* step);
 
   const PlanningRooms r_;
   const PlanningSettings settings_;
   PlanningStats stats_;
-  ById<GivenUp> given_up_;     // by gang: the leader of its group
-  int64_t gain_position_ = 0;  // in the cluster's log
+  ById<GivenUp> given_up_;      // by gang: the leader of its group
+  int64_t gain_position_ = 0;   // in the cluster's log
+  int64_t freed_position_ = 0;  // how often room in queues came that was looked at
 };
 
 }  // namespace muster

@@ -255,7 +255,9 @@ void Plans::Reopen(const Pod& pod) {
 
 void Plans::NoteBound(const Pod& pod) {
   ++Mut(*pod.gang).bound;
-  MutSlot(pod).pod = nullptr;
+  Slot& slot = MutSlot(pod);
+  slot.pod = nullptr;
+  slot.cls = kNoClass;  // it was the pod's, which may change or go
   slots_.Reset(pod.id);
 }
 

@@ -8,8 +8,8 @@ namespace {
 
 class Shaper {
  public:
-  Shaper(const Gang& gang, const std::vector<Candidates>& runs, std::vector<NodeId> homes)
-      : gang_(gang), runs_(runs), homes_(std::move(homes)) {}
+  Shaper(const Gang& gang, const std::vector<Candidates>& runs, const Cluster& cluster, std::vector<NodeId> homes)
+      : gang_(gang), runs_(runs), cluster_(cluster), homes_(std::move(homes)) {}
 
   // What the subgroups under `parent` (-1: the gang) still need.
   void AddChildren(int32_t parent, int32_t minimum, TreeDemand* out) const {
@@ -18,7 +18,7 @@ class Shaper {
     for (size_t i = 0; i < nodes.size(); ++i) {
       if (nodes[i].parent != parent) continue;
       TreeDemand child = Of(static_cast<int32_t>(i));
-      if (out->home == kNoNode) out->home = child.home;
+      if (child.home != kNoNode && (out->home == kNoNode || !Tells(out->home))) out->home = child.home;
       if (child.needed <= 0) {
         --out->needed;
       } else {
@@ -28,6 +28,7 @@ class Shaper {
   }
 
  private:
+  [[nodiscard]] bool Tells(NodeId node) const { return TellsDomains(cluster_.node(node), gang_); }
   [[nodiscard]] TreeDemand Of(int32_t node) const {
     const Subgroup& of = gang_.rules.tree.nodes[static_cast<size_t>(node)];
     TreeDemand out;
@@ -49,6 +50,7 @@ class Shaper {
 
   const Gang& gang_;
   const std::vector<Candidates>& runs_;
+  const Cluster& cluster_;
   const std::vector<NodeId> homes_;
 };
 
@@ -61,7 +63,7 @@ TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing, 
   out.topology = gang.rules.topology;
   std::vector<NodeId> homes = HomesOf(gang, ledger);
   if (!gang.rules.tree.empty()) {
-    Shaper(gang, runs, std::move(homes)).AddChildren(-1, gang.rules.tree.minimum, &out);
+    Shaper(gang, runs, ledger.cluster(), std::move(homes)).AddChildren(-1, gang.rules.tree.minimum, &out);
     return out;
   }
   out.home = homes.front();

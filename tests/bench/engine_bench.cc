@@ -1,6 +1,6 @@
 // What a caller in the same process gets from the engine: the whole path, from a gang's announcement to its pods being
 // bound, its answers and its published pictures included. The figures of docs/performance.md, as core_bench prints
-// them. An argument runs one of them: submit templates publish snapshot recover filter record.
+// them. An argument runs one of them: submit neighbours templates publish snapshot recover filter record.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -127,6 +127,33 @@ void SubmitFigures() {
   measure(5000, 50'000, 1, 256, "engine: gangs of 1 submitted and confirmed, 5,000 nodes");
   measure(5000, 10'000, 10, 256, "engine: gangs of 10 submitted and confirmed, 5,000 nodes");
   measure(10'000, 50'000, 1, 8'000, "engine: 50,000 gangs of 1, 8,000 at once, 10,000 nodes");
+}
+
+// Half of the gangs, and so of the pods, must not share nodes: with their own members by the job's label, each job's
+// another.
+void NeighbourFigures() {
+  const auto measure = [](int gangs, int size, int percent, const std::string& figure) {
+    std::vector<double> rates;
+    for (int run = 0; run < 3; ++run) {
+      Service service(5000);
+      std::vector<SubmitGang> all;
+      all.reserve(static_cast<size_t>(gangs));
+      for (int i = 0; i < gangs; ++i) {
+        SubmitGang& gang = all.emplace_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+        for (PodDescription& pod : gang.pods) {
+          pod.labels = PackLabels({{"job", gang.name}});
+          if (i * percent % 100 >= percent) continue;
+          pod.shape.neighbours.anti_affinity = {
+              {"kubernetes.io/hostname", {false, {gang.name_space}, {{"job", SelectorOperator::kIn, {gang.name}}}}}};
+        }
+      }
+      rates.push_back(gangs * size / SubmitAll(&service.engine(), std::move(all), 256));
+    }
+    Report(figure, rates, "pods/s");
+  };
+  measure(10'000, 10, 0, "engine: gangs of 10 with labels, nobody kept apart, 5,000 nodes");
+  measure(10'000, 10, 50, "engine: gangs of 10, half of them kept apart by their job's label, 5,000 nodes");
+  measure(50'000, 1, 50, "engine: gangs of 1, half of them kept apart by their job's label, 5,000 nodes");
 }
 
 // 200,000 pods of many templates, each seen once before.
@@ -359,10 +386,10 @@ void FilterBesidePlanning() {
 
 int main(int argc, char** argv) {
   const std::pair<const char*, void (*)()> figures[] = {
-      {"submit", muster::SubmitFigures},   {"templates", muster::TemplateFigures},
-      {"publish", muster::PublishFigures}, {"snapshot", muster::SnapshotFigures},
-      {"recover", muster::RecoverFigures}, {"filter", muster::FilterBesidePlanning},
-      {"record", muster::RecordFigures}};
+      {"submit", muster::SubmitFigures},        {"neighbours", muster::NeighbourFigures},
+      {"templates", muster::TemplateFigures},   {"publish", muster::PublishFigures},
+      {"snapshot", muster::SnapshotFigures},    {"recover", muster::RecoverFigures},
+      {"filter", muster::FilterBesidePlanning}, {"record", muster::RecordFigures}};
   bool found = argc < 2;
   for (const auto& [name, run] : figures) {
     if (argc > 1 && std::strcmp(argv[1], name) != 0) continue;
@@ -370,6 +397,7 @@ int main(int argc, char** argv) {
     run();
   }
   if (!found)
-    std::fprintf(stderr, "expected one of submit templates publish snapshot recover filter record, not %s\n", argv[1]);
+    std::fprintf(stderr, "expected one of submit neighbours templates publish snapshot recover filter record, not %s\n",
+                 argv[1]);
   return found ? 0 : 2;
 }

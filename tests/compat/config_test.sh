@@ -34,6 +34,7 @@ done
 
 # 2. The doors that kube-scheduler's configurations name.
 local_names "$kept/config/tests.yaml"
+: >"$work/log"  # there before anybody looks into it
 (cd "$work" && exec "$musterd" --config "$work/tests.yaml") >"$work/log" 2>&1 &
 pid=$!
 serves=

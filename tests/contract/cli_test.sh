@@ -51,6 +51,7 @@ has "$("$musterctl" plan -f "$work/other.yaml" || true)" "would wait"
 if "$musterctl" plan -f "$work/other.yaml" >/dev/null; then fail "a gang that would wait ends without an error"; fi
 has "$("$musterctl" plan -f "$work/other.yaml" --add 2=gpu-c)" "would start"
 has "$("$musterctl" plan job --add 2=gpu-c)" "would start"
+has "$("$musterctl" plan -f "$work/job.yaml" 2>&1 || true)" "musterctl plan NAME"
 has "$("$musterctl" plan job --without nope 2>&1 || true)" "node nope, which would be gone, is not known"
 has "$("$musterctl" plan -f "$work/other.yaml" --add x=gpu-c 2>&1 || true)" "expected NODE or NUMBER=NODE"
 if "$musterctl" get gang other >/dev/null 2>&1; then fail "what was only asked about is there"; fi

@@ -30,6 +30,8 @@ class FakeApi {
         return;
       }
       response.status = script.front().first;
+      if (retry_after_s > 0 && response.status != 200)
+        response.set_header("Retry-After", std::to_string(retry_after_s));
       response.set_content(script.front().second, "application/json; charset=utf-8");
       script.erase(script.begin());
     });
@@ -42,6 +44,7 @@ class FakeApi {
     thread_.join();
   }
   int port = 0;
+  int retry_after_s = 0;  // said with whatever is no success
   std::vector<std::pair<int, std::string>> lists;
   std::vector<std::pair<int, std::string>> watches;
   std::vector<std::string> requests;
@@ -114,6 +117,38 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
     resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
   EXPECT_TRUE(resumed) << "the second watch goes on from the bookmark";
   EXPECT_GE(informer.stats().errors, 5u);
+}
+
+// EDGES.md 13: a server that ends every watch at once, or asks to be left alone, is not asked again and again.
+TEST(Informer, LeavesAServerAloneThatAsksForIt) {
+  const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
+    KubeConfig config;
+    config.tls = false;
+    config.host = "127.0.0.1";
+    config.port = api->port;
+    KubeClient client(config);
+    Informer::Handlers handlers;
+    handlers.upsert = [](const Json&) {};
+    handlers.remove = [](const std::string&, const std::string&) {};
+    handlers.identity = [](const Json&) { return std::string("u"); };
+    Informer informer("/things", &client, handlers);
+    informer.Start();
+    absl::SleepFor(for_how_long);
+    informer.Stop();
+    return api->requests.size();
+  };
+  FakeApi hasty;
+  hasty.lists.assign(1'000, {200, List("", "", 5)});
+  hasty.watches.assign(1'000, {200, ""});
+  EXPECT_LE(asked(&hasty, absl::Seconds(1)), 8U) << "0.1 to 0.3 s after the first, then longer";
+  FakeApi gone;
+  gone.lists.assign(1'000, {200, List("", "", 5)});
+  gone.watches.assign(1'000, {410, "{}"});
+  EXPECT_LE(asked(&gone, absl::Seconds(1)), 12U) << "a list and a watch each time";
+  FakeApi busy;
+  busy.retry_after_s = 2;
+  busy.lists.assign(1'000, {429, "{}"});
+  EXPECT_EQ(asked(&busy, absl::Milliseconds(1'500)), 1U) << "not before the 2 s are over";
 }
 
 TEST(KubeClient, AServerThatHangsIsGivenUp) {

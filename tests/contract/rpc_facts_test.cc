@@ -212,5 +212,45 @@ TEST_F(Rpc, SubmittedPodsAreBoundedAndUnplaced) {
   EXPECT_TRUE(client_->SubmitGang(submit).ok());
 }
 
+// SPEC P-3 over gRPC: members that want to be apart from each other are, by the label that they carry.
+TEST_F(Rpc, SubmittedMembersAreKeptApart) {
+  NodeDescription node;
+  node.name = "n2";
+  node.allocatable = {{"cpu", 2'000}, {"pods", 10}};
+  ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  v1::SubmitGangRequest submit;
+  submit.set_request_id("apart");
+  submit.mutable_gang()->set_name("apart");
+  submit.mutable_gang()->set_min_member(2);
+  v1::MemberSet* set = submit.add_members();
+  set->set_count(2);
+  (*set->mutable_labels())["job"] = "apart";
+  (*set->mutable_shape()->mutable_requests())["cpu"] = "100m";
+  v1::PodAffinityTerm* term = set->mutable_shape()->add_pod_anti_affinity();
+  term->set_topology_key("kubernetes.io/hostname");
+  v1::SelectorRequirement* expression = term->mutable_selector()->add_expressions();
+  expression->set_key("job");
+  expression->set_operator_("In");
+  expression->add_values("apart");
+  const auto planned = client_->SubmitGang(submit);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_EQ(planned->placements_size(), 2) << planned->DebugString();
+  EXPECT_NE(planned->placements(0).node(), planned->placements(1).node());
+
+  submit.set_request_id("more");
+  submit.mutable_gang()->set_name("more");
+  expression->set_operator_("Gt");
+  term->set_topology_key("no key");
+  set->mutable_shape()->add_topology_spread()->set_topology_key("zone");
+  (*set->mutable_labels())["not a key"] = "x";
+  const absl::Status wrong = client_->SubmitGang(submit).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  for (const char* field : {"members[0].shape.pod_anti_affinity[0].topology_key",
+                            "members[0].shape.pod_anti_affinity[0].selector.expressions[0]",
+                            "members[0].shape.topology_spread[0].max_skew", "members[0].labels"}) {
+    EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace muster

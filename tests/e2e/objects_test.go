@@ -199,13 +199,14 @@ func (w *world) withPriority(value int32) podOption {
 	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
 }
 
-// withImpossibleNeighbour asks for a neighbour that does not exist: a filter of kube-scheduler that Muster does not model
-// refuses the pod on every node.
+// withImpossibleNeighbour asks for a neighbour that does not exist, in namespaces of which Muster does not read the labels: a
+// filter of kube-scheduler that it does not model refuses the pod on every node.
 func withImpossibleNeighbour(pod *corev1.Pod) {
 	pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}},
-			TopologyKey:   "kubernetes.io/hostname",
+			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}},
+			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}},
+			TopologyKey:       "kubernetes.io/hostname",
 		}},
 	}}
 }

@@ -230,7 +230,8 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 }
 
 // A gang with a member that kube-scheduler finds no node for, for reasons that Muster does not know, keeps nobody waiting
-// and says what kube-scheduler said: a claim that does not exist, a neighbour that does not exist. SPEC K-5, K-7, P-6.
+// and says what kube-scheduler said: a claim that does not exist, a neighbour in namespaces
+// that it does not read. SPEC K-5, K-7, P-6.
 func TestAGangThatCannotStartDelaysNobody(t *testing.T) {
 	shared.install(t, guard, "")
 	hindrances := map[string]podOption{"claim": withMissingClaim, "neighbour": withImpossibleNeighbour}

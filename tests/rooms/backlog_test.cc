@@ -147,7 +147,7 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
         case 1:
           backlog.Remove(item);
           twin.Remove(item);
-          backlog.Add(item, key);
+          backlog.Add(item, key, /*lane=*/roll(3));
           twin.Add(item, key);
           break;
         case 2:
@@ -156,7 +156,7 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
           const Reason why{ReasonCode::kNoRoom, absl::StrCat("step ", step)};
           backlog.Remove(item);
           twin.Remove(item);
-          backlog.Block(item, key, needs, wait_for, why);
+          backlog.Block(item, key, needs, wait_for, why, /*lane=*/needs < "c" ? 0 : 2);
           twin.Block(item, key, needs, wait_for, why);
           break;
         }
@@ -169,7 +169,7 @@ TEST(BacklogRoom, AgreesWithAListThatIsScanned) {
           const auto waits_for = [&](const WaitFor& wait_for) {
             return std::count(wait_for.classes.begin(), wait_for.classes.end(), cls) > 0;
           };
-          backlog.Wake(/*anew=*/false, waits_for);
+          backlog.Wake(/*anew=*/false, [&](const WaitFor& w, int32_t /*first*/) { return waits_for(w); });
           twin.Wake([&](const std::string&, const WaitFor& w) { return !w.holds && waits_for(w); });
           break;
         }
@@ -256,13 +256,13 @@ TEST(BacklogRoom, OnlyWhoWaitsForIt) {
   backlog.Block(3, Key(0, "a/3"), "woken", {{5}, false}, {});
   backlog.WakeAlike("woken");
   std::vector<std::vector<int32_t>> asked;
-  backlog.Wake(/*anew=*/false, [&](const WaitFor& wait_for) {
+  backlog.Wake(/*anew=*/false, [&](const WaitFor& wait_for, int32_t /*first*/) {
     asked.push_back(wait_for.classes);
     return false;
   });
   EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}})) << "neither holds nor who is awake is asked about";
   EXPECT_NE(backlog.Asleep("room"), nullptr) << "it would not have helped";
-  backlog.Wake(/*anew=*/false, [](const WaitFor&) { return true; });
+  backlog.Wake(/*anew=*/false, [](const WaitFor&, int32_t) { return true; });
   EXPECT_EQ(backlog.Asleep("room"), nullptr);
   EXPECT_NE(backlog.Asleep("holds"), nullptr);
   backlog.WakeHolds();

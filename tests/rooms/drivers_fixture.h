@@ -49,10 +49,10 @@ class DriversTest : public RoomsTest {
   ReasonCode PreFilter(const std::string& uid) { return verbs_.OnPreFilter({uid}, step_->now_ms()).reason.code; }
 
   KubeScheduler kube_scheduler_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
-                                 &calls_, &barrier_, &claims_, &bindings_, &domains_},
+                                 &calls_, &barrier_, &claims_, &bindings_, &domains_, &queues_},
                                 {kLearnedMs, 0}};
   Verbs verbs_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &barrier_,
-                &nominations_, &clock_, &claims_, &bindings_, &domains_}};
+                &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_}};
   SubmissionDriver submission_driver_{
       {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_}, {kTtlMs, 2}};
 };

@@ -30,7 +30,7 @@ class RoomsTest : public testing::Test {
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
       : calls_(&gangs_, &cluster_, nominate),
         planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                   &nominations_, &claims_},
+                   &queues_, &nominations_, &pipeline_, &claims_},
                   {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
@@ -168,21 +168,24 @@ class RoomsTest : public testing::Test {
   Topology topology_{&cluster_, {}};
   Ledger ledger_{&cluster_};
   Gangs gangs_{GangsSettings{GangDefaults(), {"default-scheduler"}, false}};
-  Eligibility eligibility_{&gangs_, true};
+  QueueTree queue_tree_;
+  Eligibility eligibility_{&gangs_, &queue_tree_, true};
   Sources sources_;
   Backlog backlog_;
   Deadlines gang_deadlines_;
   Deadlines pod_deadlines_;
   Plans plans_{&gangs_, &ledger_};
   Domains domains_{&topology_, &ledger_, &plans_};
+  Queues queues_{&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_};
   Calls calls_;
   Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
   Nominations nominations_{&gangs_, &cluster_, &ledger_};
+  Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
   WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &sources_};
   Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-                  &clock_, &submissions_, &domains_}};
+                  &clock_, &submissions_, &domains_, &pipeline_}};
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
   Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
                       &claims_, &repair_, &pod_deadlines_, &domains_},

@@ -19,7 +19,7 @@ class GangWorld : public testing::Test {
  protected:
   explicit GangWorld(bool one_priority = false, bool cross_namespace_groups = true)
       : gangs_(GangsSettings{{}, {"default-scheduler", "other-scheduler"}, one_priority}),
-        eligibility_(&gangs_, cross_namespace_groups) {}
+        eligibility_(&gangs_, &queue_tree_, cross_namespace_groups) {}
 
   // A pod d/NAME that names gang d/GANG by a PodGroup; empty: in no gang.
   static PodDescription Facts(const std::string& name, const std::string& gang) {
@@ -90,6 +90,7 @@ class GangWorld : public testing::Test {
   }
 
   Gangs gangs_;
+  QueueTree queue_tree_;
   Eligibility eligibility_;
 };
 

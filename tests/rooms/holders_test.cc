@@ -21,7 +21,10 @@ class WhoHolds : public WholeMachine {
     for (const HolderView& of : view.holders) {
       lines.push_back(
           absl::StrCat(of.gang, " ", view.resource, "=", Nearest(of.amount), " ", of.pods, "+", of.promised));
-      if (of.promised > 0) absl::StrAppend(&lines.back(), " since ", of.promised_ms - kT0);
+      if (of.promised > 0 && of.promised_ms == kNever) absl::StrAppend(&lines.back(), " kept");
+      if (of.promised > 0 && of.promised_ms != kNever) {
+        absl::StrAppend(&lines.back(), " since ", of.promised_ms - kT0);
+      }
       EXPECT_EQ(of.created_ms, of.gang.empty() ? kNever : GangAt(of.gang.substr(2)).created_ms);
     }
     return lines;
@@ -57,6 +60,24 @@ TEST_F(WhoHolds, FromThePlanToTheEnd) {
   Apply(RemovePod{"lone"});
   EXPECT_EQ(View("late").reason.code, ReasonCode::kPlanned);
   EXPECT_EQ(Holders("late"), Lines()) << "it has room now";
+}
+
+// P-8: room is kept for a gang without a plan.
+TEST_F(WhoHolds, WhatIsKeptUntilPodsEnd) {
+  Apply(UpsertNode{Node("n", 4)});
+  PodDescription old = Lone("old", 1);
+  old.deleting = true;
+  PutOn("n", old);
+  PutGang("g", 2);
+  for (const char* uid : {"g-1", "g-2"}) {
+    PodDescription pod = machine_.FindPod(uid)->facts;
+    pod.shape.requests = {{"cpu", 2}};
+    Apply(UpsertPod{pod});
+  }
+  now_ms_ = kT0 + 1000;
+  PutGang("late", 2);
+  EXPECT_EQ(Holders("late"), Lines({"d/g cpu=4 0+2 kept", " cpu=1 1+0"}));
+  EXPECT_EQ(Holders("g"), Lines({" cpu=1 1+0"}));
 }
 
 // The driver finds room, the executors do not: who uses the driver's nodes is not to blame.

@@ -18,7 +18,7 @@ TEST_F(KubeSchedulerTest, WhoIsNotKnownIsRemembered) {
 TEST_F(KubeSchedulerTest, BeforeEverythingIsReadNobodyPasses) {
   Sources unread;
   KubeScheduler early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_, &calls_,
-                       &barrier_, &claims_, &bindings_, &domains_},
+                       &barrier_, &claims_, &bindings_, &domains_, &queues_},
                       {kLearnedMs, 0});
   PutLone("a", 1);
   const FilterReply reply = early.OnFilter({"a", std::make_shared<NodeOffer>(std::vector<std::string>{"n"})}, &*step_);
@@ -260,7 +260,7 @@ class SampleSize : public DriversTest, public testing::WithParamInterface<Sample
 
 TEST_P(SampleSize, FewerNodesOfferedProveARefusal) {
   KubeScheduler kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
-                      &barrier_, &claims_, &bindings_, &domains_},
+                      &barrier_, &claims_, &bindings_, &domains_, &queues_},
                      {kLearnedMs, GetParam().percentage});
   AddNode("n", 1);
   for (int32_t i = 1; i < GetParam().nodes; ++i) AddNode(absl::StrCat("full-", i), 0);

@@ -108,7 +108,7 @@ TEST_F(MachineView, WhatWouldHelp) {
   };
   PodDescription invalid = Member("i", "i", 1);
   invalid.invalid = "cpu: not a quantity";
-  EXPECT_EQ(help(invalid), "correct the pod's resource requests");
+  EXPECT_EQ(help(invalid), "correct what the reason names in the pod");
   PodDescription strange = Member("s", "s", 1);
   strange.scheduler_name = "other";
   EXPECT_EQ(help(strange), "set the pod's schedulerName to one that Muster serves");

@@ -65,7 +65,7 @@ TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
   EXPECT_EQ(Permit("r", "n", 1), "reject Gone");
   Sources unread;
   Verbs early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_, &barrier_,
-               &nominations_, &clock_, &claims_, &bindings_, &domains_});
+               &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_});
   EXPECT_EQ(early.OnPermit({"a", "n", 1, 0}, &*step_).reason.code, ReasonCode::kStarting);
 }
 

@@ -24,6 +24,8 @@ PodTemplate Full() {
   shape.affinity = {{{{"gen", SelectorOperator::kIn, {"7", "8"}}}, {}}};
   shape.tolerations = {{"gpu", true, "", TaintEffect::kNoSchedule}};
   shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
+  const PodSelector web = {false, {"d", "e"}, {{"app", SelectorOperator::kIn, {"web"}}}};
+  shape.neighbours = {{{"zone", web}}, {{"rack", web}}, {{"row", 1, 2, web}}};
   return shape;
 }
 
@@ -84,6 +86,19 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
       [](PodTemplate* p) { p->host_ports[0].protocol = Protocol::kUdp; },
       [](PodTemplate* p) { p->host_ports[0].port = 8'080; },
       [](PodTemplate* p) { p->host_ports[0].ip = "10.0.0.1"; },
+      [](PodTemplate* p) { p->neighbours = NeighbourRules(); },
+      [](PodTemplate* p) { std::swap(p->neighbours.affinity, p->neighbours.anti_affinity); },
+      [](PodTemplate* p) { p->neighbours.affinity.clear(); },
+      [](PodTemplate* p) { p->neighbours.anti_affinity.clear(); },
+      [](PodTemplate* p) { p->neighbours.spread.clear(); },
+      [](PodTemplate* p) { p->neighbours.affinity[0].topology_key = "host"; },
+      [](PodTemplate* p) { p->neighbours.affinity[0].selector.all_namespaces = true; },
+      [](PodTemplate* p) { p->neighbours.affinity[0].selector.namespaces = {"de"}; },
+      [](PodTemplate* p) { p->neighbours.affinity[0].selector.requirements.clear(); },
+      [](PodTemplate* p) { p->neighbours.anti_affinity[0].selector.requirements[0].op = SelectorOperator::kNotIn; },
+      [](PodTemplate* p) { p->neighbours.spread[0].max_skew = 2; },
+      [](PodTemplate* p) { p->neighbours.spread[0].min_domains = 1; },
+      [](PodTemplate* p) { p->neighbours.spread[0].selector.namespaces.clear(); },
   };
   std::map<std::string, size_t> keys = {{Full().Key(), changes.size()}};
   for (size_t i = 0; i < changes.size(); ++i) {

@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "state/base": [],
     "state/model": ["state/base"],
     "state/placement": ["state/base", "state/model"],
-    "state/queueing": ["state/base"],
+    "state/queueing": ["state/base", "state/model"],
     "state/messages": ["state/base", "state/model"],
     "state/gangs": ["state/base", "state/model", "state/placement", "state/queueing"],
     "state/records": ["state/base", "state/model", "state/gangs", "state/messages", "proto/muster/store"],
@@ -69,6 +69,11 @@ NOT_RECORDED = {
                   "looks_"},  # empty between two commands
     "NodeOffer": {"set_"},    # found again
     "Calls": {"nominate_"},   # a setting
+    "QueueTree": {"queues_", "ids_", "resources_"},  # made again
+    "Queues": {"shares_", "shares_known_"},  # found again in each round
+    "Pipeline": {"held_", "held_known_"},  # found again
+    "Neighbours": {"known_", "terms_", "unused_", "ids_", "by_pair_", "not_indexed_", "classes_by_pair_", "labels_",
+                   "epoch_"},  # made again
     # Rooms without a state of their own, and caches.
     "Machine": {"index_", "topology_", "domains_", "eligibility_", "facts_", "reasons_", "claims_", "verbs_", "submission_driver_",
                 "announcements_", "reader_"},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -94,7 +95,7 @@ std::string CoreTarget::HangUp(const std::string& uid) { return Apply(EndHold{ui
 
 std::string CoreTarget::Other(const Words& words) {
   const std::string& verb = words[0];
-  const std::string uid = UidOf(words.at(1));
+  const std::string uid = words.size() > 1 ? UidOf(words[1]) : "";
   const std::string rest = words.size() > 2 ? absl::StrJoin(words.begin() + 2, words.end(), " ") : "";
   if (verb == "bind") return Apply(Bind{uid, rest, NewToken(uid)});
   if (verb == "bound" || verb == "bind-fails") {
@@ -113,6 +114,8 @@ std::string CoreTarget::Other(const Words& words) {
     }
     return Apply(preempt);
   }
+  if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues") return DeclareQueues(words);
+  if (verb == "queues") return ShowQueues();
   if (verb == "find") return Apply(FindNodes{uid, Words(words.begin() + 2, words.end())});
   asked_ = words.at(1);
   if (verb == "submit") return Submit(words);
@@ -124,6 +127,54 @@ std::string CoreTarget::Other(const Words& words) {
     return Apply(ConfirmGang{asked_, plan});
   }
   return absl::StrCat("unknown command: ", verb, "\n");
+}
+
+std::string CoreTarget::DeclareQueues(const Words& words) {
+  QueueRules rules = queues_;
+  const auto is_named = [&](const QueueSpec& queue) { return queue.name == words.at(1); };
+  const auto known = std::find_if(rules.queues.begin(), rules.queues.end(), is_named);
+  QueueSpec queue;
+  queue.name = words[1];
+  for (size_t i = 2; i < words.size(); ++i) {
+    const std::pair<std::string, std::string> word = absl::StrSplit(words[i], absl::MaxSplits('=', 1));
+    const std::pair<std::string, std::string> what = absl::StrSplit(word.first, absl::MaxSplits(':', 1));
+    const std::string resource = what.second == "gpu" ? "nvidia.com/gpu" : what.second;
+    const Json one = {{resource, word.second}};
+    if (what.first == "quota") queue.quota.merge(*ParseResourceMap(one, "quota"));
+    if (what.first == "limit") queue.limit.merge(*ParseResourceMap(one, "limit"));
+    if (what.first == "weight") queue.over_quota_weight[resource] = std::stoi(word.second);
+    if (what.first == "parent") queue.parent = word.second;
+    if (what.first == "priority") queue.priority = std::stoi(word.second);
+    if (what.first == "max") queue.max_applications = std::stoi(word.second);
+    if (what.first == "sort") queue.sort = *ParseQueueSort(word.second);
+  }
+  if (words[0] == "unknown-queues") {
+    rules.unknown = *ParseUnknownQueue(words[1]);
+  } else if (words[0] == "remove-queue") {
+    rules.queues.erase(known);
+  } else if (known != rules.queues.end()) {
+    *known = std::move(queue);
+  } else {
+    rules.queues.push_back(std::move(queue));
+  }
+  std::string out = Apply(SetQueues{rules});
+  if (machine_.queues().tree().rules() == rules) queues_ = std::move(rules);
+  return out;
+}
+
+std::string CoreTarget::ShowQueues() {
+  std::string out;
+  const QueueTree& tree = machine_.queues().tree();
+  for (QueueId id = 0; id < tree.size(); ++id) {
+    const Queues::Standing standing = machine_.queues().StandingOf(id);
+    const auto only = [&](ResourceList list) {
+      absl::erase_if(list, [&](const auto& each) { return !absl::c_linear_search(tree.resources(), each.first); });
+      return list.empty() ? "-" : FormatResources(list);
+    };
+    absl::StrAppend(&out, "queue ", tree.at(id).spec.name, ": uses ", only(standing.used), ", waits for ",
+                    only(standing.waiting), ", share ", only(standing.share), ", gangs ", standing.running, "\n");
+  }
+  return out;
 }
 
 std::string CoreTarget::Submit(const Words& words) {

@@ -4,6 +4,9 @@
 //   preempt POD NODE=VICTIM,VICTIM...                 candidates that kube-scheduler proposes
 //   find POD [NODE...]                                where the pod may go, for callers that place pods themselves
 //   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang
+//   queue NAME [parent=Q] [quota:RES=QTY] [limit:RES=QTY] [weight:RES=N] [priority=N] [max=N] [sort=fifo|fair]
+//   remove-queue NAME | unknown-queues wait|default|reject      the queues, declared anew as a whole
+//   queues                                            what each queue uses, waits for, and may have
 //   ask ID | confirm ID [PLAN] | abandon ID           (PLAN: the last one that was shown)
 //
 // Planning rounds run after every command, as the engine does; invariants are checked after every command.
@@ -42,9 +45,12 @@ class CoreTarget : public ScenarioTarget {
   std::string Settle();
   std::string Print(const Outcome& outcome);
   std::string Submit(const Words& words);
+  std::string DeclareQueues(const Words& words);
+  std::string ShowQueues();
   HoldToken NewToken(const std::string& uid);
 
   Machine machine_;
+  QueueRules queues_;
   int64_t now_ms_ = 1'000'000;
   HoldToken next_token_ = 1;
   std::map<HoldToken, std::string> tokens_;  // -> pod name

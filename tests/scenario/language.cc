@@ -33,7 +33,7 @@ std::string TimeText(int64_t ms) {
 }
 
 // "workers:min=2:parent=decode:required=rack" -> an entry of KAI's spec.subGroups.
-Json Subgroup(const std::string& text) {
+Json SubgroupJson(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, ':');
   Json out = {{"name", parts[0]}};
   for (size_t i = 1; i < parts.size(); ++i) {
@@ -43,6 +43,19 @@ Json Subgroup(const std::string& text) {
     if (key == "parent") out["parent"] = value;
     if (key == "required") out["topologyConstraint"]["requiredTopologyLevel"] = value;
     if (key == "preferred") out["topologyConstraint"]["preferredTopologyLevel"] = value;
+  }
+  return out;
+}
+
+// "app=web@zone" -> an entry of a pod's required affinity or anti-affinity; "app" asks for the label only.
+Json TermJson(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '@');
+  const auto [key, value] = Split(parts[0]);
+  Json out = {{"topologyKey", parts.size() > 1 ? parts[1] : "kubernetes.io/hostname"}};
+  if (value.empty()) {
+    out["labelSelector"]["matchExpressions"] = {{{"key", key}, {"operator", "Exists"}}};
+  } else {
+    out["labelSelector"]["matchLabels"][key] = value;
   }
   return out;
 }
@@ -114,7 +127,7 @@ std::string ScenarioLanguage::PodGroup(const Words& words) {
     if (key == "ns") object["metadata"]["namespace"] = value;
     if (words[i] == "x") object["apiVersion"] = "scheduling.x-k8s.io/v1alpha1";
     if (words[i] == "kai") object["apiVersion"] = "scheduling.run.ai/v2alpha2";
-    if (key == "subgroup") object["spec"]["subGroups"].push_back(Subgroup(value));
+    if (key == "subgroup") object["spec"]["subGroups"].push_back(SubgroupJson(value));
     if (key == "required") object["metadata"]["annotations"][keys::kRequiredTopology] = value;
     if (key == "preferred") object["metadata"]["annotations"][keys::kPreferredTopology] = value;
     if (key == "spread") object["metadata"]["annotations"][keys::kSpreadTopology] = value;
@@ -164,6 +177,17 @@ std::string ScenarioLanguage::Pod(const Words& words) {
     if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;
     if (absl::StartsWith(key, "label:")) meta["labels"][Prefixed("label:", key)] = value;
     if (absl::StartsWith(key, "sel:")) spec["nodeSelector"][Prefixed("sel:", key)] = value;
+    if (key == "near" || key == "apart") {
+      Json& terms = spec["affinity"][key == "near" ? "podAffinity" : "podAntiAffinity"];
+      terms["requiredDuringSchedulingIgnoredDuringExecution"].push_back(TermJson(value));
+    }
+    if (key == "even") {  // even=app=web@zone:2, at most two more than anywhere
+      const std::vector<std::string> parts = absl::StrSplit(value, ':');
+      Json constraint = TermJson(parts[0]);
+      constraint["whenUnsatisfiable"] = "DoNotSchedule";
+      constraint["maxSkew"] = parts.size() > 1 ? std::stoi(parts[1]) : 1;
+      spec["topologySpreadConstraints"].push_back(constraint);
+    }
     if (key == "port") ports.push_back({{"hostPort", std::stoi(value)}});
     if (absl::StartsWith(key, "tolerate:")) {
       const std::vector<std::string> parts = absl::StrSplit(value, ':');

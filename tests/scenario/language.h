@@ -9,7 +9,8 @@
 //   [other-gate] [deleting]
 //            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]
 //            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity]
-//            [tolerate:K=V:Effect]
+//            [tolerate:K=V:Effect] [near=KEY[=VALUE][@LABEL]: required pod affinity] [apart=...: anti-affinity]
+//            [even=KEY=VALUE@LABEL[:SKEW]: hard topology spread]
 //   remove-pod NAME
 //   prefilter POD | filter POD [NODE...] | permit POD NODE
 //   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE

@@ -180,5 +180,36 @@ TEST(Reasons, EachIsSaidSomewhereAndSaysWhatWouldHelp) {
   }
 }
 
+// What is said of nodes, domains, subgroups and neighbours is said in these words, which people search for: each is
+// what some scenario expects.
+TEST(Reasons, TheWordsStand) {
+  std::string expected;
+  for (const std::string& file : ScenarioFiles(MUSTER_SCENARIO_DIR)) {
+    for (const ScenarioBlock& block : ReadScenario(file)) absl::StrAppend(&expected, block.expected);
+  }
+  for (const char* words : {"node: insufficient nvidia.com/gpu",
+                            "node: a taint the pod does not tolerate (team)",
+                            "node: marked unschedulable",
+                            "node: node selector (zone)",
+                            "nodes: node affinity",
+                            "node: host port taken",
+                            "refused by another filter of kube-scheduler",
+                            "nodes: pod anti-affinity (kubernetes.io/hostname)",
+                            "node: anti-affinity of other pods (kubernetes.io/hostname)",
+                            "nodes: pod affinity (zone)",
+                            "node: topology spread (zone)",
+                            "no domain of rack holds the gang: a: 2 of 4, b: 2 of 4",
+                            "holds subgroup",
+                            "no node has label block, which the gang requires",
+                            "of 2 subgroups ready",
+                            "pods exist",
+                            "no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?",
+                            "no node offers example.com/fpga",
+                            "no node has more than",
+                            "can never fit: "}) {
+    EXPECT_NE(expected.find(words), std::string::npos) << "no scenario expects: " << words;
+  }
+}
+
 }  // namespace
 }  // namespace muster

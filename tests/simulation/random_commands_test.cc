@@ -28,8 +28,11 @@ TEST(RandomCommands, KeepEveryInvariant) {
   const int steps = FromEnv("MUSTER_STEPS", kSteps);
   int64_t commits = 0;
   int64_t in_domains = 0;
+  int64_t kept_apart = 0;
   int64_t groups = 0;
   int64_t rolled_back = 0;
+  int64_t room_kept = 0;
+  int64_t held_by_queue = 0;
   int64_t confirmed = 0;
   int64_t restarts = 0;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
@@ -45,22 +48,30 @@ TEST(RandomCommands, KeepEveryInvariant) {
     }
     commits += world.commits();
     in_domains += world.in_domains();
+    kept_apart += world.kept_apart();
     groups += world.groups_started();
     confirmed += world.confirmed();
     restarts += world.restarts();
     rolled_back += world.rounds_without_plan();
+    room_kept += world.steps_with_room_kept();
+    held_by_queue += world.steps_held_by_queue();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
+  EXPECT_GT(kept_apart, only > 0 ? -1 : steps / 1000)
+      << "hardly any pod was ever bound that has something against others";
   EXPECT_GT(in_domains, only > 0 ? -1 : steps / 100) << "hardly any gang was ever bound to a domain";
   EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
   EXPECT_GT(restarts, only > 0 ? -1 : steps / 1000) << "hardly any restart";
+  EXPECT_GT(held_by_queue, only > 0 ? -1 : steps / 100) << "hardly ever did a gang wait for room in its queue";
+  EXPECT_GT(room_kept, only > 0 ? -1 : steps / 1000) << "hardly ever was room kept for a gang";
   EXPECT_GT(rolled_back, only > 0 ? -1 : steps / 100) << "hardly any plan was ever rolled back";
   std::printf(
       "%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed, "
-      "%lld restarts\n",
+      "%lld restarts, room kept after %lld steps, held by a queue after %lld\n",
       static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back),
-      static_cast<long long>(confirmed), static_cast<long long>(restarts));
+      static_cast<long long>(confirmed), static_cast<long long>(restarts), static_cast<long long>(room_kept),
+      static_cast<long long>(held_by_queue));
 }
 
 TEST(RandomCommands, SameSeedSameHash) {

@@ -5,7 +5,11 @@
 namespace muster {
 
 RandomWorld::RandomWorld(uint64_t seed, bool keeps_facts)
-    : keeps_facts_(keeps_facts), random_(seed), machine_(std::make_unique<Machine>(OwnSettings())) {
+    : plain_(seed % 3 == 0),
+      queued_(seed % 3 == 1),
+      keeps_facts_(keeps_facts),
+      random_(seed),
+      machine_(std::make_unique<Machine>(OwnSettings())) {
   for (int i = 0; i < 6; ++i) Apply(UpsertNode{RandomNode(i)});
   Apply(FactsRead{});
 }
@@ -70,7 +74,15 @@ void RandomWorld::Step() {
       Apply(Tick{});
       break;
   }
+  if (plain_ && Roll(2) == 0) FillAndEnd();
+  if (queued_ && Roll(40) == 0) ChangeQueues();
   if (machine_->PlanningDue()) Plan();
+  if (queued_) {
+    bool held = false;
+    machine_->ForEachGang([&](const Gang& gang) { held = held || gang.reason.code == ReasonCode::kQueueLimit; });
+    steps_held_by_queue_ += held ? 1 : 0;
+  }
+  if (machine_->pipeline().AnyKept()) ++steps_with_room_kept_;
   if (Roll(400) == 0) Restart();
 }
 
@@ -106,7 +118,8 @@ void RandomWorld::AddPod() {
   pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
   if (Roll(3) == 0) pod.shape.requests["nvidia.com/gpu"] = 1;
   if (Roll(6) == 0) pod.shape.node_selector = {{"zone", "z0"}};
-  if (Roll(8) == 0) pod.shape.host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
+  if (Roll(8) == 0 && !plain_) pod.shape.host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
+  AddNeighbours(&pod);
   pod.our_gate = Roll(4) == 0;
   pod.other_gates = Roll(12) == 0;
   const int gang = Roll(9);
@@ -118,6 +131,8 @@ void RandomWorld::AddPod() {
     if (gang == 3) pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
     if (gang == 2) pod.gang.declaration.match_policy = static_cast<MatchPolicy>(Roll(4));
     if (gang == 1) pod.gang.declaration.topology = TopologyRule{"rack", "", ""};
+    if (queued_) pod.gang.declaration.queue = gang < 3 ? "team" : SomeQueue();
+    if (queued_ && gang == 0) pod.gang.declaration.preemptible = false;
   } else if (gang < 8) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.dialect = GangDialect::kPodGroupSigs;
@@ -134,6 +149,36 @@ void RandomWorld::AddPod() {
     for (int i = Roll(4); i >= 0; --i) ChangeFacts(&pod);
   }
   pods_.emplace(pod.uid, pod);
+  Apply(UpsertPod{pod});
+}
+
+void RandomWorld::FillAndEnd() {
+  if (Roll(3) == 0 && pods_.size() < 48) {
+    PodDescription pod;
+    pod.uid = absl::StrCat("u", next_uid_++);
+    pod.name_space = "d";
+    pod.name = absl::StrCat("p", next_uid_);
+    pod.created_ms = now_ms_;
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.requests = {{"cpu", 500 * (1 + Roll(4))}};
+    pod.node_name = NodeName(Roll(6));
+    pod.phase = PodPhase::kRunning;
+    pods_.emplace(pod.uid, pod);
+    Apply(UpsertPod{pod});
+    return;
+  }
+  if (pods_.empty()) return;
+  PodDescription& pod = pods_.find(SomeUid())->second;
+  pod.node_name = machine_->FindPod(pod.uid)->facts.node_name;
+  if (pod.node_name.empty()) return;
+  if (pod.deleting && Roll(2) == 0) {
+    const std::string uid = pod.uid;
+    pods_.erase(uid);
+    evictions_.erase(uid);
+    Apply(RemovePod{uid});
+    return;
+  }
+  pod.deleting = !pod.deleting || Roll(8) > 0;  // it may turn out to have been said wrongly
   Apply(UpsertPod{pod});
 }
 
@@ -193,6 +238,7 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       break;
     case 9:
       pod->shape.requests["cpu"] = 500 * (1 + Roll(3));
+      if (Roll(3) == 0) AddNeighbours(pod);
       break;
     case 10:
       if (Roll(4) == 0) pod->gang.name = Roll(3) == 0 ? "" : absl::StrCat(Roll(4) == 0 ? "w" : "g", Roll(5));
@@ -206,6 +252,33 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       break;
     default:
       if (pending) pod->other_gates = Roll(6) == 0;
+      break;
+  }
+}
+
+// Keys come into use one after the other: "app" soon, "tier" late, "team" by NotIn, which means pods without it too.
+void RandomWorld::AddNeighbours(PodDescription* pod) {
+  if (plain_) return;
+  Labels labels = {{"app", absl::StrCat("a", Roll(3))}};
+  if (Roll(3) == 0) labels["tier"] = absl::StrCat("t", Roll(2));
+  if (Roll(4) == 0) labels["team"] = "x";
+  pod->labels = PackLabels(labels);
+  NeighbourRules& rules = pod->shape.neighbours;
+  rules = NeighbourRules();
+  if (Roll(3) != 0) return;
+  static const char* const kLabels[] = {"kubernetes.io/hostname", "rack", "zone"};
+  PodSelector selector{Roll(8) == 0, {"d"}, {{"app", SelectorOperator::kIn, {labels["app"]}}}};
+  if (Roll(12) == 0) selector.requirements = {{"tier", SelectorOperator::kExists, {}}};
+  if (Roll(20) == 0) selector.requirements = {{"team", SelectorOperator::kNotIn, {"x"}}};
+  switch (Roll(6)) {
+    case 0:
+      rules.affinity.push_back({kLabels[1 + Roll(2)], selector});
+      break;
+    case 1:
+      rules.spread.push_back({kLabels[Roll(3)], 1 + Roll(2), 1, selector});
+      break;
+    default:
+      rules.anti_affinity.push_back({kLabels[Roll(6) == 0 ? 1 : 0], selector});
       break;
   }
 }
@@ -246,6 +319,7 @@ void RandomWorld::ChangeGangObject() {
   if (object.name != "g7" && Roll(20) != 0) object.declaration.groups = {"d/g5", "d/g6"};
   if (Roll(30) == 0) object.declaration.groups = {"d/g6", "d/g7"};
   AddShape(&object.declaration);
+  if (queued_) object.declaration.queue = SomeQueue();
   if (Roll(10) == 0) {
     objects_.erase(object.name);
     Apply(RemoveGangObject{object.dialect, "d", object.name});

@@ -44,9 +44,15 @@ class RandomWorld {
   // How often what the test is about came to pass.
   [[nodiscard]] int restarts() const { return restarts_; }
   [[nodiscard]] int rounds_without_plan() const { return rounds_without_plan_; }
+  // Steps after which room was kept for some gang (P-8).
+  [[nodiscard]] int steps_with_room_kept() const { return steps_with_room_kept_; }
+  // Steps after which a gang waited for room in its queue.
+  [[nodiscard]] int steps_held_by_queue() const { return steps_held_by_queue_; }
   [[nodiscard]] int groups_started() const { return groups_started_; }
   // Bindings of gangs that require a domain.
   [[nodiscard]] int64_t in_domains() const { return in_domains_; }
+  // Pods bound that want some other pods not near them, or that others want so.
+  [[nodiscard]] int64_t kept_apart() const { return kept_apart_; }
   [[nodiscard]] int commits() const { return commits_; }
   [[nodiscard]] int confirmed() const { return confirmed_; }
 
@@ -69,11 +75,21 @@ class RandomWorld {
   NodeDescription RandomNode(int i);
 
   void AddPod();
+  // Pods come to nodes without anybody asking, and end in their time (P-8).
+  void FillAndEnd();
   std::string SomeUid();
   void RemoveSomePod();
   void ChangeSomePod();
   void ChangeFacts(PodDescription* pod);
   void ChangeGangObject();
+  // Queues come, change and go while gangs run.
+  void ChangeQueues();
+  std::string SomeQueue();
+  // What is used of each queue, by resource; and how many gangs run in it.
+  using QueueUse = std::map<std::string, std::pair<ResourceList, int32_t>>;
+  [[nodiscard]] QueueUse UseOfQueues() const;
+  // Nothing that Muster does takes a queue beyond its limits; what is announced may.
+  void CheckQueues(const Command& command, const QueueUse& before);
   void FilterSome();
   void BindSome();
   void PermitSome();
@@ -115,12 +131,18 @@ class RandomWorld {
   // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
   [[nodiscard]] static bool Whole(const Gang& gang, const std::vector<MemberState>& states);
   void CheckDomains(const Outcome& outcome);
+  void CheckNeighbours(const Outcome& outcome, const std::set<std::string>& placed);
+  [[nodiscard]] std::set<std::string> Placed() const;
   void AddShape(GangDeclaration* said);
+  // What the pod says of pods around it, and the label that they may mean it by.
+  void AddNeighbours(PodDescription* pod);
   void CheckWholeGang(const std::string& uid);
   void NoteWholeGangs();
   // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
   void CheckWholeGroups();
 
+  const bool plain_;   // nobody has host ports or neighbours: for those no room is kept (P-8)
+  const bool queued_;  // there are queues
   const bool keeps_facts_;
   std::mt19937_64 random_;
   std::unique_ptr<Machine> machine_;
@@ -131,9 +153,13 @@ class RandomWorld {
   int64_t facts_version_ = 0;
   int confirmed_ = 0;
   int64_t in_domains_ = 0;
+  int64_t kept_apart_ = 0;
   int commits_ = 0;
   int groups_started_ = 0;
   int rounds_without_plan_ = 0;
+  int steps_with_room_kept_ = 0;
+  int steps_held_by_queue_ = 0;
+  QueueRules queues_;
   int restarts_ = 0;
   bool writing_ = false;
   std::vector<Life> lives_;

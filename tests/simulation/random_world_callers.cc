@@ -113,6 +113,7 @@ void RandomWorld::SubmitSome() {
   submit.name_space = "d";
   submit.name = absl::StrCat("w", Roll(4));
   submit.declaration.min_member = 1 + Roll(4);
+  if (queued_) submit.declaration.queue = SomeQueue();
   if (Roll(3) == 0) submit.declaration.groups = {"d/w0", "d/w1"};
   submit.ttl_ms = 500 + Roll(20'000);
   if (Roll(3) == 0) submit.declaration.topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
@@ -122,6 +123,7 @@ void RandomWorld::SubmitSome() {
     pod.name = absl::StrCat("p", next_uid_);
     pod.priority = Roll(3);
     pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
+    if (Roll(3) == 0) AddNeighbours(&pod);
   }
   const Outcome outcome = Apply(submit);
   if (outcome.status.ok()) return;

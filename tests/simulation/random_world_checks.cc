@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/placement/statement.h"
+#include "tests/rooms/neighbours_twin.h"
 #include "tests/simulation/random_world.h"
 
 namespace muster {
@@ -105,8 +106,9 @@ void RandomWorld::Plan() {
   });
   const int64_t plans = Plans();
   const uint64_t before = ClusterHash();
+  const bool kept = machine_->pipeline().AnyKept();
   Apply(PlanRound{2});
-  if (nominated || Plans() != plans) return;
+  if (nominated || Plans() != plans || kept || machine_->pipeline().AnyKept()) return;
   ++rounds_without_plan_;
   if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";
 }
@@ -128,6 +130,8 @@ uint64_t RandomWorld::ClusterHash() const {
 Outcome RandomWorld::Apply(const Command& command) {
   if (writing_ && !lives_.empty()) lives_.back().commands.emplace_back(command, now_ms_);
   Outcome outcome;
+  const std::set<std::string> placed = Placed();
+  const QueueUse used = UseOfQueues();
   machine_->Apply(command, now_ms_, &outcome);
   for (const Record& record : outcome.records) {
     if (record.value.empty()) {
@@ -154,7 +158,9 @@ Outcome RandomWorld::Apply(const Command& command) {
       if (pods_.count(evict->pod.uid) > 0) evictions_.insert(evict->pod.uid);
     }
   }
+  CheckQueues(command, used);
   CheckDomains(outcome);
+  CheckNeighbours(outcome, placed);
   NoteWholeGangs();
   CheckWholeGroups();
   if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
@@ -209,6 +215,52 @@ void RandomWorld::CheckDomains(const Outcome& outcome) {
     if (of_gang.size() > 1 || value == "(none)") {
       violation_ = absl::StrCat("P-4: gang ", pod->gang->key, " is bound outside one domain of ", key);
     }
+  }
+}
+
+// Those that have a place by their gang's plan.
+std::set<std::string> RandomWorld::Placed() const {
+  std::set<std::string> out;
+  for (const auto& [uid, facts] : pods_) {
+    const Pod* pod = machine_->FindPod(uid);
+    if (pod != nullptr && machine_->plans().SlotIndex(*pod) >= 0) out.insert(uid);
+  }
+  return out;
+}
+
+// P-3: who starts by a plan does not come near whom it does not want, nor near those that do not want it. Where pods go
+// one by one kube-scheduler sees to it.
+void RandomWorld::CheckNeighbours(const Outcome& outcome, const std::set<std::string>& placed) {
+  if (!machine_->sources().complete()) return;
+  NeighboursTwin twin;
+  const auto as_twin = [this](const Pod& pod) {
+    TwinPod out{pod.facts.name_space, UnpackLabels(pod.facts.labels), pod.facts.shape, ""};
+    out.shape.neighbours.affinity.clear();  // whom it wants may have gone meanwhile
+    out.shape.neighbours.spread.clear();
+    const NodeId node = machine_->ledger().ChargeOf(pod.id).node;
+    if (node != kNoNode) out.node = machine_->cluster().node(node).facts.name;
+    return out;
+  };
+  for (const Effect& effect : outcome.effects) {
+    const auto* bind = std::get_if<BindPod>(&effect);
+    const Pod* pod = bind == nullptr ? nullptr : machine_->FindPod(bind->pod.uid);
+    if (pod == nullptr || !placed.contains(pod->facts.uid) || machine_->bindings().Of(*pod).attempts > 1) continue;
+    if (twin.nodes.empty()) {
+      for (NodeId id = 0; id < machine_->cluster().node_limit(); ++id) {
+        const Node& node = machine_->cluster().node(id);
+        if (node.present) twin.nodes[node.facts.name] = node.facts;
+      }
+      for (PodId id = 0; id < machine_->pod_limit(); ++id) {
+        const Pod* other = machine_->PodAt(id);
+        const bool there = other != nullptr && machine_->ledger().ChargeOf(id).node != kNoNode &&
+                           machine_->ledger().ChargeOf(id).kind == ChargeKind::kUsed;
+        if (there) twin.pods.push_back(as_twin(*other));
+      }
+    }
+    if (!twin.Holds(as_twin(*pod))) {
+      violation_ = absl::StrCat("P-3: pod ", bind->pod.uid, " is bound to ", bind->node, ", near whom it must not be");
+    }
+    kept_apart_ += pod->facts.shape.neighbours.anti_affinity.empty() ? 0 : 1;
   }
 }
 

@@ -29,8 +29,7 @@ TEST(Dialects, KoordinatorAnnotations) {
   EXPECT_EQ(said.on_timeout, OnTimeout::kRequeue);
   EXPECT_EQ(said.on_member_failure, OnMemberFailure::kAll);
   EXPECT_EQ(said.queue, "research");
-  EXPECT_EQ(said.warnings,
-            std::vector<std::string>{"muster.dev/queue: \"research\" is not acted on: there are no queues yet"});
+  EXPECT_TRUE(said.warnings.empty());
 }
 
 TEST(Dialects, WhoseKeysDeclareTheGang) {
@@ -84,7 +83,7 @@ TEST(Dialects, Kai) {
   const GangDeclaration& said = group->declaration;
   EXPECT_EQ(said.min_member, 1);
   EXPECT_EQ(said.queue, "team");
-  ASSERT_EQ(said.warnings.size(), 1U) << "there are no queues yet";
+  EXPECT_TRUE(said.warnings.empty());
   EXPECT_EQ(said.topology, (TopologyRule{"example.com/block", "", ""}));
   ASSERT_EQ(said.subgroups.size(), 3U);
   EXPECT_EQ(said.subgroups[0], (SubgroupDeclaration{"decode", "", std::nullopt, 1, {}}));

@@ -1057,7 +1057,9 @@ type MemberSet struct {
 	// Higher first: a driver before its executors.
 	Priority int32 `protobuf:"varint,4,opt,name=priority,proto3" json:"priority,omitempty"`
 	// Of the gang's subgroups, the one they are in (SPEC P-5).
-	Subgroup      string `protobuf:"bytes,5,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
+	Subgroup string `protobuf:"bytes,5,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
+	// What pods' selectors go by.
+	Labels        map[string]string `protobuf:"bytes,6,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1125,6 +1127,13 @@ func (x *MemberSet) GetSubgroup() string {
 		return x.Subgroup
 	}
 	return ""
+}
+
+func (x *MemberSet) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
 }
 
 type SubmitGangRequest struct {
@@ -2294,7 +2303,7 @@ type Span_Parts struct {
 
 func (x *Span_Parts) Reset() {
 	*x = Span_Parts{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[33]
+	mi := &file_muster_v1_decisions_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2306,7 +2315,7 @@ func (x *Span_Parts) String() string {
 func (*Span_Parts) ProtoMessage() {}
 
 func (x *Span_Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[33]
+	mi := &file_muster_v1_decisions_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2368,7 +2377,7 @@ type Span_Link struct {
 
 func (x *Span_Link) Reset() {
 	*x = Span_Link{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[34]
+	mi := &file_muster_v1_decisions_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2380,7 +2389,7 @@ func (x *Span_Link) String() string {
 func (*Span_Link) ProtoMessage() {}
 
 func (x *Span_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[34]
+	mi := &file_muster_v1_decisions_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2488,13 +2497,17 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12\x17\n" +
 	"\apod_uid\x18\x02 \x01(\tR\x06podUid\x12\x12\n" +
 	"\x04node\x18\x03 \x01(\tR\x04node\"\x12\n" +
-	"\x10PostBindResponse\"\x98\x01\n" +
+	"\x10PostBindResponse\"\x8d\x02\n" +
 	"\tMemberSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x05R\x05count\x12)\n" +
 	"\x05shape\x18\x03 \x01(\v2\x13.muster.v1.PodShapeR\x05shape\x12\x1a\n" +
 	"\bpriority\x18\x04 \x01(\x05R\bpriority\x12\x1a\n" +
-	"\bsubgroup\x18\x05 \x01(\tR\bsubgroup\"\xe9\x01\n" +
+	"\bsubgroup\x18\x05 \x01(\tR\bsubgroup\x128\n" +
+	"\x06labels\x18\x06 \x03(\v2 .muster.v1.MemberSet.LabelsEntryR\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe9\x01\n" +
 	"\x11SubmitGangRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12'\n" +
@@ -2653,7 +2666,7 @@ func file_muster_v1_decisions_proto_rawDescGZIP() []byte {
 }
 
 var file_muster_v1_decisions_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_muster_v1_decisions_proto_goTypes = []any{
 	(PermitEvent_Verdict)(0),     // 0: muster.v1.PermitEvent.Verdict
 	(UnreserveRequest_Cause)(0),  // 1: muster.v1.UnreserveRequest.Cause
@@ -2691,78 +2704,80 @@ var file_muster_v1_decisions_proto_goTypes = []any{
 	(*Span)(nil),                 // 33: muster.v1.Span
 	(*GetTraceRequest)(nil),      // 34: muster.v1.GetTraceRequest
 	(*GetTraceResponse)(nil),     // 35: muster.v1.GetTraceResponse
-	(*Span_Parts)(nil),           // 36: muster.v1.Span.Parts
-	(*Span_Link)(nil),            // 37: muster.v1.Span.Link
-	(*Reason)(nil),               // 38: muster.v1.Reason
-	(*PodShape)(nil),             // 39: muster.v1.PodShape
-	(*GangSpec)(nil),             // 40: muster.v1.GangSpec
-	(*PodFacts)(nil),             // 41: muster.v1.PodFacts
-	(*NodeFacts)(nil),            // 42: muster.v1.NodeFacts
+	nil,                          // 36: muster.v1.MemberSet.LabelsEntry
+	(*Span_Parts)(nil),           // 37: muster.v1.Span.Parts
+	(*Span_Link)(nil),            // 38: muster.v1.Span.Link
+	(*Reason)(nil),               // 39: muster.v1.Reason
+	(*PodShape)(nil),             // 40: muster.v1.PodShape
+	(*GangSpec)(nil),             // 41: muster.v1.GangSpec
+	(*PodFacts)(nil),             // 42: muster.v1.PodFacts
+	(*NodeFacts)(nil),            // 43: muster.v1.NodeFacts
 }
 var file_muster_v1_decisions_proto_depIdxs = []int32{
-	38, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
+	39, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
 	7,  // 1: muster.v1.FilterResponse.refused:type_name -> muster.v1.NodeRefusal
-	38, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
-	38, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
+	39, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
+	39, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
 	10, // 4: muster.v1.PrioritizeResponse.nodes:type_name -> muster.v1.NodeScore
 	0,  // 5: muster.v1.PermitEvent.verdict:type_name -> muster.v1.PermitEvent.Verdict
-	38, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
+	39, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
 	1,  // 7: muster.v1.UnreserveRequest.cause:type_name -> muster.v1.UnreserveRequest.Cause
-	39, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
-	40, // 9: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
-	19, // 10: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
-	41, // 11: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
-	2,  // 12: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
-	21, // 13: muster.v1.Submission.placements:type_name -> muster.v1.Placement
-	38, // 14: muster.v1.Submission.reason:type_name -> muster.v1.Reason
-	42, // 15: muster.v1.AddedNodes.node:type_name -> muster.v1.NodeFacts
-	20, // 16: muster.v1.PlanGangRequest.job:type_name -> muster.v1.SubmitGangRequest
-	26, // 17: muster.v1.PlanGangRequest.added_nodes:type_name -> muster.v1.AddedNodes
-	21, // 18: muster.v1.PlanGangResponse.placements:type_name -> muster.v1.Placement
-	38, // 19: muster.v1.PlanGangResponse.reason:type_name -> muster.v1.Reason
-	38, // 20: muster.v1.Event.reason:type_name -> muster.v1.Reason
-	29, // 21: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
-	38, // 22: muster.v1.Span.reason:type_name -> muster.v1.Reason
-	36, // 23: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
-	37, // 24: muster.v1.Span.links:type_name -> muster.v1.Span.Link
-	33, // 25: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
-	3,  // 26: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
-	5,  // 27: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
-	8,  // 28: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
-	11, // 29: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
-	13, // 30: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
-	15, // 31: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
-	17, // 32: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
-	20, // 33: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
-	24, // 34: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
-	25, // 35: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
-	23, // 36: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
-	23, // 37: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
-	27, // 38: muster.v1.WhatIfService.PlanGang:input_type -> muster.v1.PlanGangRequest
-	30, // 39: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
-	32, // 40: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
-	34, // 41: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
-	4,  // 42: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
-	6,  // 43: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
-	9,  // 44: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
-	12, // 45: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
-	14, // 46: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
-	16, // 47: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
-	18, // 48: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
-	22, // 49: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
-	22, // 50: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
-	22, // 51: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
-	22, // 52: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
-	22, // 53: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
-	28, // 54: muster.v1.WhatIfService.PlanGang:output_type -> muster.v1.PlanGangResponse
-	31, // 55: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
-	29, // 56: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
-	35, // 57: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
-	42, // [42:58] is the sub-list for method output_type
-	26, // [26:42] is the sub-list for method input_type
-	26, // [26:26] is the sub-list for extension type_name
-	26, // [26:26] is the sub-list for extension extendee
-	0,  // [0:26] is the sub-list for field type_name
+	40, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
+	36, // 9: muster.v1.MemberSet.labels:type_name -> muster.v1.MemberSet.LabelsEntry
+	41, // 10: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
+	19, // 11: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
+	42, // 12: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
+	2,  // 13: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
+	21, // 14: muster.v1.Submission.placements:type_name -> muster.v1.Placement
+	39, // 15: muster.v1.Submission.reason:type_name -> muster.v1.Reason
+	43, // 16: muster.v1.AddedNodes.node:type_name -> muster.v1.NodeFacts
+	20, // 17: muster.v1.PlanGangRequest.job:type_name -> muster.v1.SubmitGangRequest
+	26, // 18: muster.v1.PlanGangRequest.added_nodes:type_name -> muster.v1.AddedNodes
+	21, // 19: muster.v1.PlanGangResponse.placements:type_name -> muster.v1.Placement
+	39, // 20: muster.v1.PlanGangResponse.reason:type_name -> muster.v1.Reason
+	39, // 21: muster.v1.Event.reason:type_name -> muster.v1.Reason
+	29, // 22: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
+	39, // 23: muster.v1.Span.reason:type_name -> muster.v1.Reason
+	37, // 24: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
+	38, // 25: muster.v1.Span.links:type_name -> muster.v1.Span.Link
+	33, // 26: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
+	3,  // 27: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
+	5,  // 28: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
+	8,  // 29: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
+	11, // 30: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
+	13, // 31: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
+	15, // 32: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
+	17, // 33: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
+	20, // 34: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
+	24, // 35: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
+	25, // 36: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
+	23, // 37: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
+	23, // 38: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
+	27, // 39: muster.v1.WhatIfService.PlanGang:input_type -> muster.v1.PlanGangRequest
+	30, // 40: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
+	32, // 41: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
+	34, // 42: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
+	4,  // 43: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
+	6,  // 44: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
+	9,  // 45: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
+	12, // 46: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
+	14, // 47: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
+	16, // 48: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
+	18, // 49: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
+	22, // 50: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
+	22, // 51: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
+	22, // 52: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
+	22, // 53: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
+	22, // 54: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
+	28, // 55: muster.v1.WhatIfService.PlanGang:output_type -> muster.v1.PlanGangResponse
+	31, // 56: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
+	29, // 57: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
+	35, // 58: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
+	43, // [43:59] is the sub-list for method output_type
+	27, // [27:43] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_decisions_proto_init() }
@@ -2772,14 +2787,14 @@ func file_muster_v1_decisions_proto_init() {
 	}
 	file_muster_v1_facts_proto_init()
 	file_muster_v1_muster_proto_init()
-	file_muster_v1_decisions_proto_msgTypes[33].OneofWrappers = []any{}
+	file_muster_v1_decisions_proto_msgTypes[34].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_decisions_proto_rawDesc), len(file_muster_v1_decisions_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   35,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

@@ -170,11 +170,16 @@ type PodShape struct {
 	Requests     map[string]string `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	NodeSelector map[string]string `protobuf:"bytes,2,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Required node affinity; terms are ORed, their requirements ANDed.
-	Affinity      []*NodeSelectorTerm `protobuf:"bytes,3,rep,name=affinity,proto3" json:"affinity,omitempty"`
-	Tolerations   []*Toleration       `protobuf:"bytes,4,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
-	HostPorts     []*HostPort         `protobuf:"bytes,5,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Affinity    []*NodeSelectorTerm `protobuf:"bytes,3,rep,name=affinity,proto3" json:"affinity,omitempty"`
+	Tolerations []*Toleration       `protobuf:"bytes,4,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
+	HostPorts   []*HostPort         `protobuf:"bytes,5,rep,name=host_ports,json=hostPorts,proto3" json:"host_ports,omitempty"`
+	// Required inter-pod affinity: for each term, some pod that is meant is in the node's domain (SPEC P-3).
+	PodAffinity []*PodAffinityTerm `protobuf:"bytes,6,rep,name=pod_affinity,json=podAffinity,proto3" json:"pod_affinity,omitempty"`
+	// Required inter-pod anti-affinity: for each term, no pod that is meant is there; and no pod comes there later that is meant.
+	PodAntiAffinity []*PodAffinityTerm          `protobuf:"bytes,7,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
+	TopologySpread  []*TopologySpreadConstraint `protobuf:"bytes,8,rep,name=topology_spread,json=topologySpread,proto3" json:"topology_spread,omitempty"`
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
 }
 
 func (x *PodShape) Reset() {
@@ -238,6 +243,27 @@ func (x *PodShape) GetTolerations() []*Toleration {
 func (x *PodShape) GetHostPorts() []*HostPort {
 	if x != nil {
 		return x.HostPorts
+	}
+	return nil
+}
+
+func (x *PodShape) GetPodAffinity() []*PodAffinityTerm {
+	if x != nil {
+		return x.PodAffinity
+	}
+	return nil
+}
+
+func (x *PodShape) GetPodAntiAffinity() []*PodAffinityTerm {
+	if x != nil {
+		return x.PodAntiAffinity
+	}
+	return nil
+}
+
+func (x *PodShape) GetTopologySpread() []*TopologySpreadConstraint {
+	if x != nil {
+		return x.TopologySpread
 	}
 	return nil
 }
@@ -357,6 +383,194 @@ func (x *SelectorRequirement) GetValues() []string {
 	return nil
 }
 
+// Pods, by their labels.
+type PodSelector struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// ANDed; In, NotIn, Exists or DoesNotExist. None: every pod of the namespaces.
+	Expressions []*SelectorRequirement `protobuf:"bytes,1,rep,name=expressions,proto3" json:"expressions,omitempty"`
+	// Empty: the pod's own.
+	Namespaces    []string `protobuf:"bytes,2,rep,name=namespaces,proto3" json:"namespaces,omitempty"`
+	AllNamespaces bool     `protobuf:"varint,3,opt,name=all_namespaces,json=allNamespaces,proto3" json:"all_namespaces,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodSelector) Reset() {
+	*x = PodSelector{}
+	mi := &file_muster_v1_facts_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodSelector) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodSelector) ProtoMessage() {}
+
+func (x *PodSelector) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_facts_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodSelector.ProtoReflect.Descriptor instead.
+func (*PodSelector) Descriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *PodSelector) GetExpressions() []*SelectorRequirement {
+	if x != nil {
+		return x.Expressions
+	}
+	return nil
+}
+
+func (x *PodSelector) GetNamespaces() []string {
+	if x != nil {
+		return x.Namespaces
+	}
+	return nil
+}
+
+func (x *PodSelector) GetAllNamespaces() bool {
+	if x != nil {
+		return x.AllNamespaces
+	}
+	return false
+}
+
+type PodAffinityTerm struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Selector *PodSelector           `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
+	// The label of nodes of which each value is a domain; kubernetes.io/hostname: each node, labelled so or not.
+	TopologyKey   string `protobuf:"bytes,2,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PodAffinityTerm) Reset() {
+	*x = PodAffinityTerm{}
+	mi := &file_muster_v1_facts_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PodAffinityTerm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PodAffinityTerm) ProtoMessage() {}
+
+func (x *PodAffinityTerm) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_facts_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PodAffinityTerm.ProtoReflect.Descriptor instead.
+func (*PodAffinityTerm) Descriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *PodAffinityTerm) GetSelector() *PodSelector {
+	if x != nil {
+		return x.Selector
+	}
+	return nil
+}
+
+func (x *PodAffinityTerm) GetTopologyKey() string {
+	if x != nil {
+		return x.TopologyKey
+	}
+	return ""
+}
+
+// Of the domains that the pod's node selector and affinity allow, none has more than max_skew pods that are meant more than
+// the one that has the least.
+type TopologySpreadConstraint struct {
+	state       protoimpl.MessageState `protogen:"open.v1"`
+	Selector    *PodSelector           `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
+	TopologyKey string                 `protobuf:"bytes,2,opt,name=topology_key,json=topologyKey,proto3" json:"topology_key,omitempty"`
+	// At least 1.
+	MaxSkew int32 `protobuf:"varint,3,opt,name=max_skew,json=maxSkew,proto3" json:"max_skew,omitempty"`
+	// With fewer domains than so many, the least is taken to be none; 0: 1.
+	MinDomains    int32 `protobuf:"varint,4,opt,name=min_domains,json=minDomains,proto3" json:"min_domains,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TopologySpreadConstraint) Reset() {
+	*x = TopologySpreadConstraint{}
+	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TopologySpreadConstraint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TopologySpreadConstraint) ProtoMessage() {}
+
+func (x *TopologySpreadConstraint) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TopologySpreadConstraint.ProtoReflect.Descriptor instead.
+func (*TopologySpreadConstraint) Descriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *TopologySpreadConstraint) GetSelector() *PodSelector {
+	if x != nil {
+		return x.Selector
+	}
+	return nil
+}
+
+func (x *TopologySpreadConstraint) GetTopologyKey() string {
+	if x != nil {
+		return x.TopologyKey
+	}
+	return ""
+}
+
+func (x *TopologySpreadConstraint) GetMaxSkew() int32 {
+	if x != nil {
+		return x.MaxSkew
+	}
+	return 0
+}
+
+func (x *TopologySpreadConstraint) GetMinDomains() int32 {
+	if x != nil {
+		return x.MinDomains
+	}
+	return 0
+}
+
 type Toleration struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Empty with operator Exists: every taint.
@@ -372,7 +586,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_muster_v1_facts_proto_msgTypes[5]
+	mi := &file_muster_v1_facts_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -384,7 +598,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[5]
+	mi := &file_muster_v1_facts_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -397,7 +611,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{5}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Toleration) GetKey() string {
@@ -441,7 +655,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_muster_v1_facts_proto_msgTypes[6]
+	mi := &file_muster_v1_facts_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -453,7 +667,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[6]
+	mi := &file_muster_v1_facts_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -466,7 +680,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{6}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -514,14 +728,16 @@ type PodFacts struct {
 	Phase    string `protobuf:"bytes,11,opt,name=phase,proto3" json:"phase,omitempty"`
 	Deleting bool   `protobuf:"varint,12,opt,name=deleting,proto3" json:"deleting,omitempty"`
 	// Of the gang's subgroups, the one it is in (SPEC P-5).
-	Subgroup      string `protobuf:"bytes,13,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
+	Subgroup string `protobuf:"bytes,13,opt,name=subgroup,proto3" json:"subgroup,omitempty"`
+	// What other pods' selectors go by.
+	Labels        map[string]string `protobuf:"bytes,14,rep,name=labels,proto3" json:"labels,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodFacts) Reset() {
 	*x = PodFacts{}
-	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	mi := &file_muster_v1_facts_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -533,7 +749,7 @@ func (x *PodFacts) String() string {
 func (*PodFacts) ProtoMessage() {}
 
 func (x *PodFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	mi := &file_muster_v1_facts_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -546,7 +762,7 @@ func (x *PodFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFacts.ProtoReflect.Descriptor instead.
 func (*PodFacts) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{7}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PodFacts) GetUid() string {
@@ -640,6 +856,13 @@ func (x *PodFacts) GetSubgroup() string {
 	return ""
 }
 
+func (x *PodFacts) GetLabels() map[string]string {
+	if x != nil {
+		return x.Labels
+	}
+	return nil
+}
+
 // A part of a snapshot. `source` and `version` are those of the first part.
 type SnapshotPart struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -659,7 +882,7 @@ type SnapshotPart struct {
 
 func (x *SnapshotPart) Reset() {
 	*x = SnapshotPart{}
-	mi := &file_muster_v1_facts_proto_msgTypes[8]
+	mi := &file_muster_v1_facts_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -671,7 +894,7 @@ func (x *SnapshotPart) String() string {
 func (*SnapshotPart) ProtoMessage() {}
 
 func (x *SnapshotPart) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[8]
+	mi := &file_muster_v1_facts_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -684,7 +907,7 @@ func (x *SnapshotPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPart.ProtoReflect.Descriptor instead.
 func (*SnapshotPart) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{8}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SnapshotPart) GetSource() string {
@@ -750,7 +973,7 @@ type UpdateFactsRequest struct {
 
 func (x *UpdateFactsRequest) Reset() {
 	*x = UpdateFactsRequest{}
-	mi := &file_muster_v1_facts_proto_msgTypes[9]
+	mi := &file_muster_v1_facts_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -762,7 +985,7 @@ func (x *UpdateFactsRequest) String() string {
 func (*UpdateFactsRequest) ProtoMessage() {}
 
 func (x *UpdateFactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[9]
+	mi := &file_muster_v1_facts_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -775,7 +998,7 @@ func (x *UpdateFactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFactsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateFactsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{9}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *UpdateFactsRequest) GetRequestId() string {
@@ -849,7 +1072,7 @@ type GetFactsStatusRequest struct {
 
 func (x *GetFactsStatusRequest) Reset() {
 	*x = GetFactsStatusRequest{}
-	mi := &file_muster_v1_facts_proto_msgTypes[10]
+	mi := &file_muster_v1_facts_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -861,7 +1084,7 @@ func (x *GetFactsStatusRequest) String() string {
 func (*GetFactsStatusRequest) ProtoMessage() {}
 
 func (x *GetFactsStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[10]
+	mi := &file_muster_v1_facts_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -874,7 +1097,7 @@ func (x *GetFactsStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFactsStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetFactsStatusRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{10}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{13}
 }
 
 type FactsStatus struct {
@@ -892,7 +1115,7 @@ type FactsStatus struct {
 
 func (x *FactsStatus) Reset() {
 	*x = FactsStatus{}
-	mi := &file_muster_v1_facts_proto_msgTypes[11]
+	mi := &file_muster_v1_facts_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -904,7 +1127,7 @@ func (x *FactsStatus) String() string {
 func (*FactsStatus) ProtoMessage() {}
 
 func (x *FactsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[11]
+	mi := &file_muster_v1_facts_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -917,7 +1140,7 @@ func (x *FactsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FactsStatus.ProtoReflect.Descriptor instead.
 func (*FactsStatus) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *FactsStatus) GetVersion() int64 {
@@ -975,14 +1198,17 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x03 \x01(\tR\x06effect\"\xb9\x03\n" +
+	"\x06effect\x18\x03 \x01(\tR\x06effect\"\x8e\x05\n" +
 	"\bPodShape\x12=\n" +
 	"\brequests\x18\x01 \x03(\v2!.muster.v1.PodShape.RequestsEntryR\brequests\x12J\n" +
 	"\rnode_selector\x18\x02 \x03(\v2%.muster.v1.PodShape.NodeSelectorEntryR\fnodeSelector\x127\n" +
 	"\baffinity\x18\x03 \x03(\v2\x1b.muster.v1.NodeSelectorTermR\baffinity\x127\n" +
 	"\vtolerations\x18\x04 \x03(\v2\x15.muster.v1.TolerationR\vtolerations\x122\n" +
 	"\n" +
-	"host_ports\x18\x05 \x03(\v2\x13.muster.v1.HostPortR\thostPorts\x1a;\n" +
+	"host_ports\x18\x05 \x03(\v2\x13.muster.v1.HostPortR\thostPorts\x12=\n" +
+	"\fpod_affinity\x18\x06 \x03(\v2\x1a.muster.v1.PodAffinityTermR\vpodAffinity\x12F\n" +
+	"\x11pod_anti_affinity\x18\a \x03(\v2\x1a.muster.v1.PodAffinityTermR\x0fpodAntiAffinity\x12L\n" +
+	"\x0ftopology_spread\x18\b \x03(\v2#.muster.v1.TopologySpreadConstraintR\x0etopologySpread\x1a;\n" +
 	"\rRequestsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a?\n" +
@@ -995,7 +1221,22 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\x13SelectorRequirement\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
 	"\boperator\x18\x02 \x01(\tR\boperator\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\tR\x06values\"h\n" +
+	"\x06values\x18\x03 \x03(\tR\x06values\"\x96\x01\n" +
+	"\vPodSelector\x12@\n" +
+	"\vexpressions\x18\x01 \x03(\v2\x1e.muster.v1.SelectorRequirementR\vexpressions\x12\x1e\n" +
+	"\n" +
+	"namespaces\x18\x02 \x03(\tR\n" +
+	"namespaces\x12%\n" +
+	"\x0eall_namespaces\x18\x03 \x01(\bR\rallNamespaces\"h\n" +
+	"\x0fPodAffinityTerm\x122\n" +
+	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
+	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\"\xad\x01\n" +
+	"\x18TopologySpreadConstraint\x122\n" +
+	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
+	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x12\x19\n" +
+	"\bmax_skew\x18\x03 \x01(\x05R\amaxSkew\x12\x1f\n" +
+	"\vmin_domains\x18\x04 \x01(\x05R\n" +
+	"minDomains\"h\n" +
 	"\n" +
 	"Toleration\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
@@ -1005,7 +1246,7 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\bHostPort\x12\x12\n" +
 	"\x04port\x18\x01 \x01(\x05R\x04port\x12\x1a\n" +
 	"\bprotocol\x18\x02 \x01(\tR\bprotocol\x12\x17\n" +
-	"\ahost_ip\x18\x03 \x01(\tR\x06hostIp\"\x9a\x03\n" +
+	"\ahost_ip\x18\x03 \x01(\tR\x06hostIp\"\x8e\x04\n" +
 	"\bPodFacts\x12\x10\n" +
 	"\x03uid\x18\x01 \x01(\tR\x03uid\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -1020,7 +1261,11 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	" \x01(\tR\bnodeName\x12\x14\n" +
 	"\x05phase\x18\v \x01(\tR\x05phase\x12\x1a\n" +
 	"\bdeleting\x18\f \x01(\bR\bdeleting\x12\x1a\n" +
-	"\bsubgroup\x18\r \x01(\tR\bsubgroup\"\xc7\x01\n" +
+	"\bsubgroup\x18\r \x01(\tR\bsubgroup\x127\n" +
+	"\x06labels\x18\x0e \x03(\v2\x1f.muster.v1.PodFacts.LabelsEntryR\x06labels\x1a9\n" +
+	"\vLabelsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xc7\x01\n" +
 	"\fSnapshotPart\x12\x16\n" +
 	"\x06source\x18\x01 \x01(\tR\x06source\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x03R\aversion\x12*\n" +
@@ -1063,54 +1308,65 @@ func file_muster_v1_facts_proto_rawDescGZIP() []byte {
 	return file_muster_v1_facts_proto_rawDescData
 }
 
-var file_muster_v1_facts_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_muster_v1_facts_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
 var file_muster_v1_facts_proto_goTypes = []any{
-	(*NodeFacts)(nil),             // 0: muster.v1.NodeFacts
-	(*Taint)(nil),                 // 1: muster.v1.Taint
-	(*PodShape)(nil),              // 2: muster.v1.PodShape
-	(*NodeSelectorTerm)(nil),      // 3: muster.v1.NodeSelectorTerm
-	(*SelectorRequirement)(nil),   // 4: muster.v1.SelectorRequirement
-	(*Toleration)(nil),            // 5: muster.v1.Toleration
-	(*HostPort)(nil),              // 6: muster.v1.HostPort
-	(*PodFacts)(nil),              // 7: muster.v1.PodFacts
-	(*SnapshotPart)(nil),          // 8: muster.v1.SnapshotPart
-	(*UpdateFactsRequest)(nil),    // 9: muster.v1.UpdateFactsRequest
-	(*GetFactsStatusRequest)(nil), // 10: muster.v1.GetFactsStatusRequest
-	(*FactsStatus)(nil),           // 11: muster.v1.FactsStatus
-	nil,                           // 12: muster.v1.NodeFacts.LabelsEntry
-	nil,                           // 13: muster.v1.NodeFacts.AllocatableEntry
-	nil,                           // 14: muster.v1.PodShape.RequestsEntry
-	nil,                           // 15: muster.v1.PodShape.NodeSelectorEntry
-	(*GangSpec)(nil),              // 16: muster.v1.GangSpec
+	(*NodeFacts)(nil),                // 0: muster.v1.NodeFacts
+	(*Taint)(nil),                    // 1: muster.v1.Taint
+	(*PodShape)(nil),                 // 2: muster.v1.PodShape
+	(*NodeSelectorTerm)(nil),         // 3: muster.v1.NodeSelectorTerm
+	(*SelectorRequirement)(nil),      // 4: muster.v1.SelectorRequirement
+	(*PodSelector)(nil),              // 5: muster.v1.PodSelector
+	(*PodAffinityTerm)(nil),          // 6: muster.v1.PodAffinityTerm
+	(*TopologySpreadConstraint)(nil), // 7: muster.v1.TopologySpreadConstraint
+	(*Toleration)(nil),               // 8: muster.v1.Toleration
+	(*HostPort)(nil),                 // 9: muster.v1.HostPort
+	(*PodFacts)(nil),                 // 10: muster.v1.PodFacts
+	(*SnapshotPart)(nil),             // 11: muster.v1.SnapshotPart
+	(*UpdateFactsRequest)(nil),       // 12: muster.v1.UpdateFactsRequest
+	(*GetFactsStatusRequest)(nil),    // 13: muster.v1.GetFactsStatusRequest
+	(*FactsStatus)(nil),              // 14: muster.v1.FactsStatus
+	nil,                              // 15: muster.v1.NodeFacts.LabelsEntry
+	nil,                              // 16: muster.v1.NodeFacts.AllocatableEntry
+	nil,                              // 17: muster.v1.PodShape.RequestsEntry
+	nil,                              // 18: muster.v1.PodShape.NodeSelectorEntry
+	nil,                              // 19: muster.v1.PodFacts.LabelsEntry
+	(*GangSpec)(nil),                 // 20: muster.v1.GangSpec
 }
 var file_muster_v1_facts_proto_depIdxs = []int32{
-	12, // 0: muster.v1.NodeFacts.labels:type_name -> muster.v1.NodeFacts.LabelsEntry
+	15, // 0: muster.v1.NodeFacts.labels:type_name -> muster.v1.NodeFacts.LabelsEntry
 	1,  // 1: muster.v1.NodeFacts.taints:type_name -> muster.v1.Taint
-	13, // 2: muster.v1.NodeFacts.allocatable:type_name -> muster.v1.NodeFacts.AllocatableEntry
-	14, // 3: muster.v1.PodShape.requests:type_name -> muster.v1.PodShape.RequestsEntry
-	15, // 4: muster.v1.PodShape.node_selector:type_name -> muster.v1.PodShape.NodeSelectorEntry
+	16, // 2: muster.v1.NodeFacts.allocatable:type_name -> muster.v1.NodeFacts.AllocatableEntry
+	17, // 3: muster.v1.PodShape.requests:type_name -> muster.v1.PodShape.RequestsEntry
+	18, // 4: muster.v1.PodShape.node_selector:type_name -> muster.v1.PodShape.NodeSelectorEntry
 	3,  // 5: muster.v1.PodShape.affinity:type_name -> muster.v1.NodeSelectorTerm
-	5,  // 6: muster.v1.PodShape.tolerations:type_name -> muster.v1.Toleration
-	6,  // 7: muster.v1.PodShape.host_ports:type_name -> muster.v1.HostPort
-	4,  // 8: muster.v1.NodeSelectorTerm.expressions:type_name -> muster.v1.SelectorRequirement
-	4,  // 9: muster.v1.NodeSelectorTerm.fields:type_name -> muster.v1.SelectorRequirement
-	2,  // 10: muster.v1.PodFacts.shape:type_name -> muster.v1.PodShape
-	16, // 11: muster.v1.PodFacts.declaration:type_name -> muster.v1.GangSpec
-	0,  // 12: muster.v1.SnapshotPart.nodes:type_name -> muster.v1.NodeFacts
-	7,  // 13: muster.v1.SnapshotPart.pods:type_name -> muster.v1.PodFacts
-	0,  // 14: muster.v1.UpdateFactsRequest.nodes:type_name -> muster.v1.NodeFacts
-	7,  // 15: muster.v1.UpdateFactsRequest.pods:type_name -> muster.v1.PodFacts
-	8,  // 16: muster.v1.FactsService.SendSnapshot:input_type -> muster.v1.SnapshotPart
-	9,  // 17: muster.v1.FactsService.UpdateFacts:input_type -> muster.v1.UpdateFactsRequest
-	10, // 18: muster.v1.FactsService.GetFactsStatus:input_type -> muster.v1.GetFactsStatusRequest
-	11, // 19: muster.v1.FactsService.SendSnapshot:output_type -> muster.v1.FactsStatus
-	11, // 20: muster.v1.FactsService.UpdateFacts:output_type -> muster.v1.FactsStatus
-	11, // 21: muster.v1.FactsService.GetFactsStatus:output_type -> muster.v1.FactsStatus
-	19, // [19:22] is the sub-list for method output_type
-	16, // [16:19] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	8,  // 6: muster.v1.PodShape.tolerations:type_name -> muster.v1.Toleration
+	9,  // 7: muster.v1.PodShape.host_ports:type_name -> muster.v1.HostPort
+	6,  // 8: muster.v1.PodShape.pod_affinity:type_name -> muster.v1.PodAffinityTerm
+	6,  // 9: muster.v1.PodShape.pod_anti_affinity:type_name -> muster.v1.PodAffinityTerm
+	7,  // 10: muster.v1.PodShape.topology_spread:type_name -> muster.v1.TopologySpreadConstraint
+	4,  // 11: muster.v1.NodeSelectorTerm.expressions:type_name -> muster.v1.SelectorRequirement
+	4,  // 12: muster.v1.NodeSelectorTerm.fields:type_name -> muster.v1.SelectorRequirement
+	4,  // 13: muster.v1.PodSelector.expressions:type_name -> muster.v1.SelectorRequirement
+	5,  // 14: muster.v1.PodAffinityTerm.selector:type_name -> muster.v1.PodSelector
+	5,  // 15: muster.v1.TopologySpreadConstraint.selector:type_name -> muster.v1.PodSelector
+	2,  // 16: muster.v1.PodFacts.shape:type_name -> muster.v1.PodShape
+	20, // 17: muster.v1.PodFacts.declaration:type_name -> muster.v1.GangSpec
+	19, // 18: muster.v1.PodFacts.labels:type_name -> muster.v1.PodFacts.LabelsEntry
+	0,  // 19: muster.v1.SnapshotPart.nodes:type_name -> muster.v1.NodeFacts
+	10, // 20: muster.v1.SnapshotPart.pods:type_name -> muster.v1.PodFacts
+	0,  // 21: muster.v1.UpdateFactsRequest.nodes:type_name -> muster.v1.NodeFacts
+	10, // 22: muster.v1.UpdateFactsRequest.pods:type_name -> muster.v1.PodFacts
+	11, // 23: muster.v1.FactsService.SendSnapshot:input_type -> muster.v1.SnapshotPart
+	12, // 24: muster.v1.FactsService.UpdateFacts:input_type -> muster.v1.UpdateFactsRequest
+	13, // 25: muster.v1.FactsService.GetFactsStatus:input_type -> muster.v1.GetFactsStatusRequest
+	14, // 26: muster.v1.FactsService.SendSnapshot:output_type -> muster.v1.FactsStatus
+	14, // 27: muster.v1.FactsService.UpdateFacts:output_type -> muster.v1.FactsStatus
+	14, // 28: muster.v1.FactsService.GetFactsStatus:output_type -> muster.v1.FactsStatus
+	26, // [26:29] is the sub-list for method output_type
+	23, // [23:26] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_facts_proto_init() }
@@ -1125,7 +1381,7 @@ func file_muster_v1_facts_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_facts_proto_rawDesc), len(file_muster_v1_facts_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   20,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

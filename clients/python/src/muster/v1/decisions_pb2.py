@@ -16,13 +16,15 @@ from muster.v1 import facts_pb2 as muster_dot_v1_dot_facts__pb2
 from muster.v1 import muster_pb2 as muster_dot_v1_dot_muster__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/v1/decisions.proto\x12\tmuster.v1\x1a\x15muster/v1/facts.proto\x1a\x16muster/v1/muster.proto\"7\n\x10PreFilterRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\"F\n\x11PreFilterResponse\x12\x0e\n\x06passes\x18\x01 \x01(\x08\x12!\n\x06reason\x18\x02 \x01(\x0b\x32\x11.muster.v1.Reason\"/\n\rFilterRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\"k\n\x0e\x46ilterResponse\x12\r\n\x05nodes\x18\x01 \x03(\t\x12\'\n\x07refused\x18\x02 \x03(\x0b\x32\x16.muster.v1.NodeRefusal\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.muster.v1.Reason\">\n\x0bNodeRefusal\x12\x0c\n\x04node\x18\x01 \x01(\t\x12!\n\x06reason\x18\x02 \x01(\x0b\x32\x11.muster.v1.Reason\"3\n\x11PrioritizeRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\"9\n\x12PrioritizeResponse\x12#\n\x05nodes\x18\x01 \x03(\x0b\x32\x14.muster.v1.NodeScore\"(\n\tNodeScore\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x05\"Z\n\rPermitRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x16\n\x0e\x62ind_within_ms\x18\x04 \x01(\x03\"\xd8\x01\n\x0bPermitEvent\x12/\n\x07verdict\x18\x01 \x01(\x0e\x32\x1e.muster.v1.PermitEvent.Verdict\x12!\n\x06reason\x18\x02 \x01(\x0b\x32\x11.muster.v1.Reason\x12\x14\n\x0cwait_left_ms\x18\x03 \x01(\x03\x12\x19\n\x11\x61\x63tivate_pod_uids\x18\x04 \x03(\t\"D\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x08\n\x04WAIT\x10\x01\x12\n\n\x06PERMIT\x10\x02\x12\n\n\x06REJECT\x10\x03\"I\n\x11PostFilterRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"\x14\n\x12PostFilterResponse\"\xbc\x01\n\x10UnreserveRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x30\n\x05\x63\x61use\x18\x03 \x01(\x0e\x32!.muster.v1.UnreserveRequest.Cause\"Q\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePERMIT_TIMEOUT\x10\x01\x12\x0c\n\x08REJECTED\x10\x02\x12\x0f\n\x0b\x42IND_FAILED\x10\x03\"\x13\n\x11UnreserveResponse\"D\n\x0fPostBindRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\x12\n\x10PostBindResponse\"p\n\tMemberSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\"\n\x05shape\x18\x03 \x01(\x0b\x32\x13.muster.v1.PodShape\x12\x10\n\x08priority\x18\x04 \x01(\x05\x12\x10\n\x08subgroup\x18\x05 \x01(\t\"\xb7\x01\n\x11SubmitGangRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04gang\x18\x02 \x01(\x0b\x32\x13.muster.v1.GangSpec\x12%\n\x07members\x18\x03 \x03(\x0b\x32\x14.muster.v1.MemberSet\x12!\n\x04pods\x18\x04 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x11\n\tmanifests\x18\x05 \x03(\t\x12\x0e\n\x06ttl_ms\x18\x06 \x01(\x03\"<\n\tPlacement\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\x9d\x02\n\nSubmission\x12\n\n\x02id\x18\x01 \x01(\t\x12*\n\x05state\x18\x02 \x01(\x0e\x32\x1b.muster.v1.Submission.State\x12\x0c\n\x04plan\x18\x03 \x01(\x03\x12(\n\nplacements\x18\x04 \x03(\x0b\x32\x14.muster.v1.Placement\x12\x17\n\x0f\x65xpires_unix_ms\x18\x05 \x01(\x03\x12!\n\x06reason\x18\x06 \x01(\x0b\x32\x11.muster.v1.Reason\"c\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07WAITING\x10\x01\x12\x0b\n\x07PLANNED\x10\x02\x12\r\n\tCONFIRMED\x10\x03\x12\r\n\tABANDONED\x10\x04\x12\x0b\n\x07\x45XPIRED\x10\x05\"\"\n\x14GetSubmissionRequest\x12\n\n\x02id\x18\x01 \x01(\t\".\n\x12\x43onfirmGangRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04plan\x18\x02 \x01(\x03\" \n\x12\x41\x62\x61ndonGangRequest\x12\n\n\x02id\x18\x01 \x01(\t\"M\n\nAddedNodes\x12\"\n\x04node\x18\x01 \x01(\x0b\x32\x14.muster.v1.NodeFacts\x12\x0c\n\x04like\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\"\xb9\x01\n\x0fPlanGangRequest\x12)\n\x03job\x18\x01 \x01(\x0b\x32\x1c.muster.v1.SubmitGangRequest\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x15\n\rwithout_nodes\x18\x04 \x03(\t\x12*\n\x0b\x61\x64\x64\x65\x64_nodes\x18\x05 \x03(\x0b\x32\x15.muster.v1.AddedNodes\x12\x17\n\x0f\x61\x64\x64\x65\x64_manifests\x18\x06 \x03(\t\"\x8c\x01\n\x10PlanGangResponse\x12\x0e\n\x06starts\x18\x01 \x01(\x08\x12(\n\nplacements\x18\x02 \x03(\x0b\x32\x14.muster.v1.Placement\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.muster.v1.Reason\x12\x0e\n\x06others\x18\x04 \x03(\t\x12\x0b\n\x03hit\x18\x05 \x03(\t\"\x9f\x01\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0f\n\x07unix_ms\x18\x02 \x01(\x03\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x10\n\x08pod_name\x18\x05 \x01(\t\x12\x0f\n\x07pod_uid\x18\x06 \x01(\t\x12\x0c\n\x04node\x18\x07 \x01(\t\x12!\n\x06reason\x18\x08 \x01(\x0b\x32\x11.muster.v1.Reason\">\n\x11ListEventsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"F\n\x12ListEventsResponse\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.muster.v1.Event\x12\x0e\n\x06missed\x18\x02 \x01(\x03\"?\n\x12WatchEventsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"\xbe\x04\n\x04Span\x12\x10\n\x08trace_id\x18\x01 \x01(\t\x12\x0f\n\x07span_id\x18\x02 \x01(\t\x12\x16\n\x0eparent_span_id\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x0c\n\x04gang\x18\x05 \x01(\t\x12\x0b\n\x03pod\x18\x06 \x01(\t\x12\x0f\n\x07pod_uid\x18\x07 \x01(\t\x12\x0c\n\x04node\x18\x08 \x01(\t\x12\x0f\n\x07outcome\x18\t \x01(\t\x12!\n\x06reason\x18\n \x01(\x0b\x32\x11.muster.v1.Reason\x12\x15\n\rbegin_unix_us\x18\x0b \x01(\x03\x12\x13\n\x0b\x64uration_us\x18\x0c \x01(\x03\x12$\n\x05parts\x18\r \x01(\x0b\x32\x15.muster.v1.Span.Parts\x12#\n\x05links\x18\x0e \x03(\x0b\x32\x14.muster.v1.Span.Link\x12\x0c\n\x04pods\x18\x0f \x01(\x03\x1a\xc1\x01\n\x05Parts\x12\x16\n\twaited_us\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\ndecided_us\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x07held_us\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x15\n\x08\x62ound_us\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x16\n\tstored_us\x18\x05 \x01(\x03H\x04\x88\x01\x01\x42\x0c\n\n_waited_usB\r\n\x0b_decided_usB\n\n\x08_held_usB\x0b\n\t_bound_usB\x0c\n\n_stored_us\x1a\x36\n\x04Link\x12\x10\n\x08trace_id\x18\x01 \x01(\t\x12\x0f\n\x07span_id\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"?\n\x0fGetTraceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04gang\x18\x02 \x01(\t\x12\x0b\n\x03pod\x18\x03 \x01(\t\"N\n\x10GetTraceResponse\x12\x1e\n\x05spans\x18\x01 \x03(\x0b\x32\x0f.muster.v1.Span\x12\x1a\n\x12kept_since_unix_us\x18\x02 \x01(\x03\x32\xf9\x03\n\x0f\x44\x65\x63isionService\x12\x46\n\tPreFilter\x12\x1b.muster.v1.PreFilterRequest\x1a\x1c.muster.v1.PreFilterResponse\x12=\n\x06\x46ilter\x12\x18.muster.v1.FilterRequest\x1a\x19.muster.v1.FilterResponse\x12I\n\nPrioritize\x12\x1c.muster.v1.PrioritizeRequest\x1a\x1d.muster.v1.PrioritizeResponse\x12<\n\x06Permit\x12\x18.muster.v1.PermitRequest\x1a\x16.muster.v1.PermitEvent0\x01\x12I\n\nPostFilter\x12\x1c.muster.v1.PostFilterRequest\x1a\x1d.muster.v1.PostFilterResponse\x12\x46\n\tUnreserve\x12\x1b.muster.v1.UnreserveRequest\x1a\x1c.muster.v1.UnreserveResponse\x12\x43\n\x08PostBind\x12\x1a.muster.v1.PostBindRequest\x1a\x1b.muster.v1.PostBindResponse2\xf5\x02\n\x10PlacementService\x12\x41\n\nSubmitGang\x12\x1c.muster.v1.SubmitGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x43onfirmGang\x12\x1d.muster.v1.ConfirmGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x41\x62\x61ndonGang\x12\x1d.muster.v1.AbandonGangRequest\x1a\x15.muster.v1.Submission\x12G\n\rGetSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission\x12K\n\x0fWatchSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission0\x01\x32T\n\rWhatIfService\x12\x43\n\x08PlanGang\x12\x1a.muster.v1.PlanGangRequest\x1a\x1b.muster.v1.PlanGangResponse2\x9b\x01\n\x0c\x45ventService\x12I\n\nListEvents\x12\x1c.muster.v1.ListEventsRequest\x1a\x1d.muster.v1.ListEventsResponse\x12@\n\x0bWatchEvents\x12\x1d.muster.v1.WatchEventsRequest\x1a\x10.muster.v1.Event0\x01\x32S\n\x0cTraceService\x12\x43\n\x08GetTrace\x12\x1a.muster.v1.GetTraceRequest\x1a\x1b.muster.v1.GetTraceResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19muster/v1/decisions.proto\x12\tmuster.v1\x1a\x15muster/v1/facts.proto\x1a\x16muster/v1/muster.proto\"7\n\x10PreFilterRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\"F\n\x11PreFilterResponse\x12\x0e\n\x06passes\x18\x01 \x01(\x08\x12!\n\x06reason\x18\x02 \x01(\x0b\x32\x11.muster.v1.Reason\"/\n\rFilterRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\"k\n\x0e\x46ilterResponse\x12\r\n\x05nodes\x18\x01 \x03(\t\x12\'\n\x07refused\x18\x02 \x03(\x0b\x32\x16.muster.v1.NodeRefusal\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.muster.v1.Reason\">\n\x0bNodeRefusal\x12\x0c\n\x04node\x18\x01 \x01(\t\x12!\n\x06reason\x18\x02 \x01(\x0b\x32\x11.muster.v1.Reason\"3\n\x11PrioritizeRequest\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\r\n\x05nodes\x18\x02 \x03(\t\"9\n\x12PrioritizeResponse\x12#\n\x05nodes\x18\x01 \x03(\x0b\x32\x14.muster.v1.NodeScore\"(\n\tNodeScore\x12\x0c\n\x04node\x18\x01 \x01(\t\x12\r\n\x05score\x18\x02 \x01(\x05\"Z\n\rPermitRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\x12\x16\n\x0e\x62ind_within_ms\x18\x04 \x01(\x03\"\xd8\x01\n\x0bPermitEvent\x12/\n\x07verdict\x18\x01 \x01(\x0e\x32\x1e.muster.v1.PermitEvent.Verdict\x12!\n\x06reason\x18\x02 \x01(\x0b\x32\x11.muster.v1.Reason\x12\x14\n\x0cwait_left_ms\x18\x03 \x01(\x03\x12\x19\n\x11\x61\x63tivate_pod_uids\x18\x04 \x03(\t\"D\n\x07Verdict\x12\x17\n\x13VERDICT_UNSPECIFIED\x10\x00\x12\x08\n\x04WAIT\x10\x01\x12\n\n\x06PERMIT\x10\x02\x12\n\n\x06REJECT\x10\x03\"I\n\x11PostFilterRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x0f\n\x07message\x18\x03 \x01(\t\"\x14\n\x12PostFilterResponse\"\xbc\x01\n\x10UnreserveRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x30\n\x05\x63\x61use\x18\x03 \x01(\x0e\x32!.muster.v1.UnreserveRequest.Cause\"Q\n\x05\x43\x61use\x12\x15\n\x11\x43\x41USE_UNSPECIFIED\x10\x00\x12\x12\n\x0ePERMIT_TIMEOUT\x10\x01\x12\x0c\n\x08REJECTED\x10\x02\x12\x0f\n\x0b\x42IND_FAILED\x10\x03\"\x13\n\x11UnreserveResponse\"D\n\x0fPostBindRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12\x0f\n\x07pod_uid\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\x12\n\x10PostBindResponse\"\xd1\x01\n\tMemberSet\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05\x63ount\x18\x02 \x01(\x05\x12\"\n\x05shape\x18\x03 \x01(\x0b\x32\x13.muster.v1.PodShape\x12\x10\n\x08priority\x18\x04 \x01(\x05\x12\x10\n\x08subgroup\x18\x05 \x01(\t\x12\x30\n\x06labels\x18\x06 \x03(\x0b\x32 .muster.v1.MemberSet.LabelsEntry\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\xb7\x01\n\x11SubmitGangRequest\x12\x12\n\nrequest_id\x18\x01 \x01(\t\x12!\n\x04gang\x18\x02 \x01(\x0b\x32\x13.muster.v1.GangSpec\x12%\n\x07members\x18\x03 \x03(\x0b\x32\x14.muster.v1.MemberSet\x12!\n\x04pods\x18\x04 \x03(\x0b\x32\x13.muster.v1.PodFacts\x12\x11\n\tmanifests\x18\x05 \x03(\t\x12\x0e\n\x06ttl_ms\x18\x06 \x01(\x03\"<\n\tPlacement\x12\x0f\n\x07pod_uid\x18\x01 \x01(\t\x12\x10\n\x08pod_name\x18\x02 \x01(\t\x12\x0c\n\x04node\x18\x03 \x01(\t\"\x9d\x02\n\nSubmission\x12\n\n\x02id\x18\x01 \x01(\t\x12*\n\x05state\x18\x02 \x01(\x0e\x32\x1b.muster.v1.Submission.State\x12\x0c\n\x04plan\x18\x03 \x01(\x03\x12(\n\nplacements\x18\x04 \x03(\x0b\x32\x14.muster.v1.Placement\x12\x17\n\x0f\x65xpires_unix_ms\x18\x05 \x01(\x03\x12!\n\x06reason\x18\x06 \x01(\x0b\x32\x11.muster.v1.Reason\"c\n\x05State\x12\x15\n\x11STATE_UNSPECIFIED\x10\x00\x12\x0b\n\x07WAITING\x10\x01\x12\x0b\n\x07PLANNED\x10\x02\x12\r\n\tCONFIRMED\x10\x03\x12\r\n\tABANDONED\x10\x04\x12\x0b\n\x07\x45XPIRED\x10\x05\"\"\n\x14GetSubmissionRequest\x12\n\n\x02id\x18\x01 \x01(\t\".\n\x12\x43onfirmGangRequest\x12\n\n\x02id\x18\x01 \x01(\t\x12\x0c\n\x04plan\x18\x02 \x01(\x03\" \n\x12\x41\x62\x61ndonGangRequest\x12\n\n\x02id\x18\x01 \x01(\t\"M\n\nAddedNodes\x12\"\n\x04node\x18\x01 \x01(\x0b\x32\x14.muster.v1.NodeFacts\x12\x0c\n\x04like\x18\x02 \x01(\t\x12\r\n\x05\x63ount\x18\x03 \x01(\x05\"\xb9\x01\n\x0fPlanGangRequest\x12)\n\x03job\x18\x01 \x01(\x0b\x32\x1c.muster.v1.SubmitGangRequest\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0c\n\x04name\x18\x03 \x01(\t\x12\x15\n\rwithout_nodes\x18\x04 \x03(\t\x12*\n\x0b\x61\x64\x64\x65\x64_nodes\x18\x05 \x03(\x0b\x32\x15.muster.v1.AddedNodes\x12\x17\n\x0f\x61\x64\x64\x65\x64_manifests\x18\x06 \x03(\t\"\x8c\x01\n\x10PlanGangResponse\x12\x0e\n\x06starts\x18\x01 \x01(\x08\x12(\n\nplacements\x18\x02 \x03(\x0b\x32\x14.muster.v1.Placement\x12!\n\x06reason\x18\x03 \x01(\x0b\x32\x11.muster.v1.Reason\x12\x0e\n\x06others\x18\x04 \x03(\t\x12\x0b\n\x03hit\x18\x05 \x03(\t\"\x9f\x01\n\x05\x45vent\x12\x10\n\x08sequence\x18\x01 \x01(\x03\x12\x0f\n\x07unix_ms\x18\x02 \x01(\x03\x12\x0c\n\x04type\x18\x03 \x01(\t\x12\x11\n\tnamespace\x18\x04 \x01(\t\x12\x10\n\x08pod_name\x18\x05 \x01(\t\x12\x0f\n\x07pod_uid\x18\x06 \x01(\t\x12\x0c\n\x04node\x18\x07 \x01(\t\x12!\n\x06reason\x18\x08 \x01(\x0b\x32\x11.muster.v1.Reason\">\n\x11ListEventsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"F\n\x12ListEventsResponse\x12 \n\x06\x65vents\x18\x01 \x03(\x0b\x32\x10.muster.v1.Event\x12\x0e\n\x06missed\x18\x02 \x01(\x03\"?\n\x12WatchEventsRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x16\n\x0e\x61\x66ter_sequence\x18\x02 \x01(\x03\"\xbe\x04\n\x04Span\x12\x10\n\x08trace_id\x18\x01 \x01(\t\x12\x0f\n\x07span_id\x18\x02 \x01(\t\x12\x16\n\x0eparent_span_id\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\x0c\n\x04gang\x18\x05 \x01(\t\x12\x0b\n\x03pod\x18\x06 \x01(\t\x12\x0f\n\x07pod_uid\x18\x07 \x01(\t\x12\x0c\n\x04node\x18\x08 \x01(\t\x12\x0f\n\x07outcome\x18\t \x01(\t\x12!\n\x06reason\x18\n \x01(\x0b\x32\x11.muster.v1.Reason\x12\x15\n\rbegin_unix_us\x18\x0b \x01(\x03\x12\x13\n\x0b\x64uration_us\x18\x0c \x01(\x03\x12$\n\x05parts\x18\r \x01(\x0b\x32\x15.muster.v1.Span.Parts\x12#\n\x05links\x18\x0e \x03(\x0b\x32\x14.muster.v1.Span.Link\x12\x0c\n\x04pods\x18\x0f \x01(\x03\x1a\xc1\x01\n\x05Parts\x12\x16\n\twaited_us\x18\x01 \x01(\x03H\x00\x88\x01\x01\x12\x17\n\ndecided_us\x18\x02 \x01(\x03H\x01\x88\x01\x01\x12\x14\n\x07held_us\x18\x03 \x01(\x03H\x02\x88\x01\x01\x12\x15\n\x08\x62ound_us\x18\x04 \x01(\x03H\x03\x88\x01\x01\x12\x16\n\tstored_us\x18\x05 \x01(\x03H\x04\x88\x01\x01\x42\x0c\n\n_waited_usB\r\n\x0b_decided_usB\n\n\x08_held_usB\x0b\n\t_bound_usB\x0c\n\n_stored_us\x1a\x36\n\x04Link\x12\x10\n\x08trace_id\x18\x01 \x01(\t\x12\x0f\n\x07span_id\x18\x02 \x01(\t\x12\x0b\n\x03why\x18\x03 \x01(\t\"?\n\x0fGetTraceRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0c\n\x04gang\x18\x02 \x01(\t\x12\x0b\n\x03pod\x18\x03 \x01(\t\"N\n\x10GetTraceResponse\x12\x1e\n\x05spans\x18\x01 \x03(\x0b\x32\x0f.muster.v1.Span\x12\x1a\n\x12kept_since_unix_us\x18\x02 \x01(\x03\x32\xf9\x03\n\x0f\x44\x65\x63isionService\x12\x46\n\tPreFilter\x12\x1b.muster.v1.PreFilterRequest\x1a\x1c.muster.v1.PreFilterResponse\x12=\n\x06\x46ilter\x12\x18.muster.v1.FilterRequest\x1a\x19.muster.v1.FilterResponse\x12I\n\nPrioritize\x12\x1c.muster.v1.PrioritizeRequest\x1a\x1d.muster.v1.PrioritizeResponse\x12<\n\x06Permit\x12\x18.muster.v1.PermitRequest\x1a\x16.muster.v1.PermitEvent0\x01\x12I\n\nPostFilter\x12\x1c.muster.v1.PostFilterRequest\x1a\x1d.muster.v1.PostFilterResponse\x12\x46\n\tUnreserve\x12\x1b.muster.v1.UnreserveRequest\x1a\x1c.muster.v1.UnreserveResponse\x12\x43\n\x08PostBind\x12\x1a.muster.v1.PostBindRequest\x1a\x1b.muster.v1.PostBindResponse2\xf5\x02\n\x10PlacementService\x12\x41\n\nSubmitGang\x12\x1c.muster.v1.SubmitGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x43onfirmGang\x12\x1d.muster.v1.ConfirmGangRequest\x1a\x15.muster.v1.Submission\x12\x43\n\x0b\x41\x62\x61ndonGang\x12\x1d.muster.v1.AbandonGangRequest\x1a\x15.muster.v1.Submission\x12G\n\rGetSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission\x12K\n\x0fWatchSubmission\x12\x1f.muster.v1.GetSubmissionRequest\x1a\x15.muster.v1.Submission0\x01\x32T\n\rWhatIfService\x12\x43\n\x08PlanGang\x12\x1a.muster.v1.PlanGangRequest\x1a\x1b.muster.v1.PlanGangResponse2\x9b\x01\n\x0c\x45ventService\x12I\n\nListEvents\x12\x1c.muster.v1.ListEventsRequest\x1a\x1d.muster.v1.ListEventsResponse\x12@\n\x0bWatchEvents\x12\x1d.muster.v1.WatchEventsRequest\x1a\x10.muster.v1.Event0\x01\x32S\n\x0cTraceService\x12\x43\n\x08GetTrace\x12\x1a.muster.v1.GetTraceRequest\x1a\x1b.muster.v1.GetTraceResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'muster.v1.decisions_pb2', _globals)
 if _descriptor._USE_C_DESCRIPTORS == False:
   DESCRIPTOR._options = None
+  _globals['_MEMBERSET_LABELSENTRY']._options = None
+  _globals['_MEMBERSET_LABELSENTRY']._serialized_options = b'8\001'
   _globals['_PREFILTERREQUEST']._serialized_start=87
   _globals['_PREFILTERREQUEST']._serialized_end=142
   _globals['_PREFILTERRESPONSE']._serialized_start=144
@@ -59,54 +61,56 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_POSTBINDREQUEST']._serialized_end=1280
   _globals['_POSTBINDRESPONSE']._serialized_start=1282
   _globals['_POSTBINDRESPONSE']._serialized_end=1300
-  _globals['_MEMBERSET']._serialized_start=1302
-  _globals['_MEMBERSET']._serialized_end=1414
-  _globals['_SUBMITGANGREQUEST']._serialized_start=1417
-  _globals['_SUBMITGANGREQUEST']._serialized_end=1600
-  _globals['_PLACEMENT']._serialized_start=1602
-  _globals['_PLACEMENT']._serialized_end=1662
-  _globals['_SUBMISSION']._serialized_start=1665
-  _globals['_SUBMISSION']._serialized_end=1950
-  _globals['_SUBMISSION_STATE']._serialized_start=1851
-  _globals['_SUBMISSION_STATE']._serialized_end=1950
-  _globals['_GETSUBMISSIONREQUEST']._serialized_start=1952
-  _globals['_GETSUBMISSIONREQUEST']._serialized_end=1986
-  _globals['_CONFIRMGANGREQUEST']._serialized_start=1988
-  _globals['_CONFIRMGANGREQUEST']._serialized_end=2034
-  _globals['_ABANDONGANGREQUEST']._serialized_start=2036
-  _globals['_ABANDONGANGREQUEST']._serialized_end=2068
-  _globals['_ADDEDNODES']._serialized_start=2070
-  _globals['_ADDEDNODES']._serialized_end=2147
-  _globals['_PLANGANGREQUEST']._serialized_start=2150
-  _globals['_PLANGANGREQUEST']._serialized_end=2335
-  _globals['_PLANGANGRESPONSE']._serialized_start=2338
-  _globals['_PLANGANGRESPONSE']._serialized_end=2478
-  _globals['_EVENT']._serialized_start=2481
-  _globals['_EVENT']._serialized_end=2640
-  _globals['_LISTEVENTSREQUEST']._serialized_start=2642
-  _globals['_LISTEVENTSREQUEST']._serialized_end=2704
-  _globals['_LISTEVENTSRESPONSE']._serialized_start=2706
-  _globals['_LISTEVENTSRESPONSE']._serialized_end=2776
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=2778
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=2841
-  _globals['_SPAN']._serialized_start=2844
-  _globals['_SPAN']._serialized_end=3418
-  _globals['_SPAN_PARTS']._serialized_start=3169
-  _globals['_SPAN_PARTS']._serialized_end=3362
-  _globals['_SPAN_LINK']._serialized_start=3364
-  _globals['_SPAN_LINK']._serialized_end=3418
-  _globals['_GETTRACEREQUEST']._serialized_start=3420
-  _globals['_GETTRACEREQUEST']._serialized_end=3483
-  _globals['_GETTRACERESPONSE']._serialized_start=3485
-  _globals['_GETTRACERESPONSE']._serialized_end=3563
-  _globals['_DECISIONSERVICE']._serialized_start=3566
-  _globals['_DECISIONSERVICE']._serialized_end=4071
-  _globals['_PLACEMENTSERVICE']._serialized_start=4074
-  _globals['_PLACEMENTSERVICE']._serialized_end=4447
-  _globals['_WHATIFSERVICE']._serialized_start=4449
-  _globals['_WHATIFSERVICE']._serialized_end=4533
-  _globals['_EVENTSERVICE']._serialized_start=4536
-  _globals['_EVENTSERVICE']._serialized_end=4691
-  _globals['_TRACESERVICE']._serialized_start=4693
-  _globals['_TRACESERVICE']._serialized_end=4776
+  _globals['_MEMBERSET']._serialized_start=1303
+  _globals['_MEMBERSET']._serialized_end=1512
+  _globals['_MEMBERSET_LABELSENTRY']._serialized_start=1467
+  _globals['_MEMBERSET_LABELSENTRY']._serialized_end=1512
+  _globals['_SUBMITGANGREQUEST']._serialized_start=1515
+  _globals['_SUBMITGANGREQUEST']._serialized_end=1698
+  _globals['_PLACEMENT']._serialized_start=1700
+  _globals['_PLACEMENT']._serialized_end=1760
+  _globals['_SUBMISSION']._serialized_start=1763
+  _globals['_SUBMISSION']._serialized_end=2048
+  _globals['_SUBMISSION_STATE']._serialized_start=1949
+  _globals['_SUBMISSION_STATE']._serialized_end=2048
+  _globals['_GETSUBMISSIONREQUEST']._serialized_start=2050
+  _globals['_GETSUBMISSIONREQUEST']._serialized_end=2084
+  _globals['_CONFIRMGANGREQUEST']._serialized_start=2086
+  _globals['_CONFIRMGANGREQUEST']._serialized_end=2132
+  _globals['_ABANDONGANGREQUEST']._serialized_start=2134
+  _globals['_ABANDONGANGREQUEST']._serialized_end=2166
+  _globals['_ADDEDNODES']._serialized_start=2168
+  _globals['_ADDEDNODES']._serialized_end=2245
+  _globals['_PLANGANGREQUEST']._serialized_start=2248
+  _globals['_PLANGANGREQUEST']._serialized_end=2433
+  _globals['_PLANGANGRESPONSE']._serialized_start=2436
+  _globals['_PLANGANGRESPONSE']._serialized_end=2576
+  _globals['_EVENT']._serialized_start=2579
+  _globals['_EVENT']._serialized_end=2738
+  _globals['_LISTEVENTSREQUEST']._serialized_start=2740
+  _globals['_LISTEVENTSREQUEST']._serialized_end=2802
+  _globals['_LISTEVENTSRESPONSE']._serialized_start=2804
+  _globals['_LISTEVENTSRESPONSE']._serialized_end=2874
+  _globals['_WATCHEVENTSREQUEST']._serialized_start=2876
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=2939
+  _globals['_SPAN']._serialized_start=2942
+  _globals['_SPAN']._serialized_end=3516
+  _globals['_SPAN_PARTS']._serialized_start=3267
+  _globals['_SPAN_PARTS']._serialized_end=3460
+  _globals['_SPAN_LINK']._serialized_start=3462
+  _globals['_SPAN_LINK']._serialized_end=3516
+  _globals['_GETTRACEREQUEST']._serialized_start=3518
+  _globals['_GETTRACEREQUEST']._serialized_end=3581
+  _globals['_GETTRACERESPONSE']._serialized_start=3583
+  _globals['_GETTRACERESPONSE']._serialized_end=3661
+  _globals['_DECISIONSERVICE']._serialized_start=3664
+  _globals['_DECISIONSERVICE']._serialized_end=4169
+  _globals['_PLACEMENTSERVICE']._serialized_start=4172
+  _globals['_PLACEMENTSERVICE']._serialized_end=4545
+  _globals['_WHATIFSERVICE']._serialized_start=4547
+  _globals['_WHATIFSERVICE']._serialized_end=4631
+  _globals['_EVENTSERVICE']._serialized_start=4634
+  _globals['_EVENTSERVICE']._serialized_end=4789
+  _globals['_TRACESERVICE']._serialized_start=4791
+  _globals['_TRACESERVICE']._serialized_end=4874
 # @@protoc_insertion_point(module_scope)

@@ -159,18 +159,27 @@ class PostBindResponse(_message.Message):
     def __init__(self) -> None: ...
 
 class MemberSet(_message.Message):
-    __slots__ = ("name", "count", "shape", "priority", "subgroup")
+    __slots__ = ("name", "count", "shape", "priority", "subgroup", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     NAME_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
     SHAPE_FIELD_NUMBER: _ClassVar[int]
     PRIORITY_FIELD_NUMBER: _ClassVar[int]
     SUBGROUP_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     name: str
     count: int
     shape: _facts_pb2.PodShape
     priority: int
     subgroup: str
-    def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., shape: _Optional[_Union[_facts_pb2.PodShape, _Mapping]] = ..., priority: _Optional[int] = ..., subgroup: _Optional[str] = ...) -> None: ...
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, name: _Optional[str] = ..., count: _Optional[int] = ..., shape: _Optional[_Union[_facts_pb2.PodShape, _Mapping]] = ..., priority: _Optional[int] = ..., subgroup: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class SubmitGangRequest(_message.Message):
     __slots__ = ("request_id", "gang", "members", "pods", "manifests", "ttl_ms")

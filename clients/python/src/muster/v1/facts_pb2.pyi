@@ -45,7 +45,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[str] = ...) -> None: ...
 
 class PodShape(_message.Message):
-    __slots__ = ("requests", "node_selector", "affinity", "tolerations", "host_ports")
+    __slots__ = ("requests", "node_selector", "affinity", "tolerations", "host_ports", "pod_affinity", "pod_anti_affinity", "topology_spread")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -65,12 +65,18 @@ class PodShape(_message.Message):
     AFFINITY_FIELD_NUMBER: _ClassVar[int]
     TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
     HOST_PORTS_FIELD_NUMBER: _ClassVar[int]
+    POD_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_SPREAD_FIELD_NUMBER: _ClassVar[int]
     requests: _containers.ScalarMap[str, str]
     node_selector: _containers.ScalarMap[str, str]
     affinity: _containers.RepeatedCompositeFieldContainer[NodeSelectorTerm]
     tolerations: _containers.RepeatedCompositeFieldContainer[Toleration]
     host_ports: _containers.RepeatedCompositeFieldContainer[HostPort]
-    def __init__(self, requests: _Optional[_Mapping[str, str]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ...) -> None: ...
+    pod_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
+    pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
+    topology_spread: _containers.RepeatedCompositeFieldContainer[TopologySpreadConstraint]
+    def __init__(self, requests: _Optional[_Mapping[str, str]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., topology_spread: _Optional[_Iterable[_Union[TopologySpreadConstraint, _Mapping]]] = ...) -> None: ...
 
 class NodeSelectorTerm(_message.Message):
     __slots__ = ("expressions", "fields")
@@ -89,6 +95,36 @@ class SelectorRequirement(_message.Message):
     operator: str
     values: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, key: _Optional[str] = ..., operator: _Optional[str] = ..., values: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class PodSelector(_message.Message):
+    __slots__ = ("expressions", "namespaces", "all_namespaces")
+    EXPRESSIONS_FIELD_NUMBER: _ClassVar[int]
+    NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    ALL_NAMESPACES_FIELD_NUMBER: _ClassVar[int]
+    expressions: _containers.RepeatedCompositeFieldContainer[SelectorRequirement]
+    namespaces: _containers.RepeatedScalarFieldContainer[str]
+    all_namespaces: bool
+    def __init__(self, expressions: _Optional[_Iterable[_Union[SelectorRequirement, _Mapping]]] = ..., namespaces: _Optional[_Iterable[str]] = ..., all_namespaces: bool = ...) -> None: ...
+
+class PodAffinityTerm(_message.Message):
+    __slots__ = ("selector", "topology_key")
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    selector: PodSelector
+    topology_key: str
+    def __init__(self, selector: _Optional[_Union[PodSelector, _Mapping]] = ..., topology_key: _Optional[str] = ...) -> None: ...
+
+class TopologySpreadConstraint(_message.Message):
+    __slots__ = ("selector", "topology_key", "max_skew", "min_domains")
+    SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
+    MAX_SKEW_FIELD_NUMBER: _ClassVar[int]
+    MIN_DOMAINS_FIELD_NUMBER: _ClassVar[int]
+    selector: PodSelector
+    topology_key: str
+    max_skew: int
+    min_domains: int
+    def __init__(self, selector: _Optional[_Union[PodSelector, _Mapping]] = ..., topology_key: _Optional[str] = ..., max_skew: _Optional[int] = ..., min_domains: _Optional[int] = ...) -> None: ...
 
 class Toleration(_message.Message):
     __slots__ = ("key", "operator", "value", "effect")
@@ -113,7 +149,14 @@ class HostPort(_message.Message):
     def __init__(self, port: _Optional[int] = ..., protocol: _Optional[str] = ..., host_ip: _Optional[str] = ...) -> None: ...
 
 class PodFacts(_message.Message):
-    __slots__ = ("uid", "namespace", "name", "created_unix_ms", "priority", "scheduler_name", "shape", "gang", "declaration", "node_name", "phase", "deleting", "subgroup")
+    __slots__ = ("uid", "namespace", "name", "created_unix_ms", "priority", "scheduler_name", "shape", "gang", "declaration", "node_name", "phase", "deleting", "subgroup", "labels")
+    class LabelsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
     UID_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
@@ -127,6 +170,7 @@ class PodFacts(_message.Message):
     PHASE_FIELD_NUMBER: _ClassVar[int]
     DELETING_FIELD_NUMBER: _ClassVar[int]
     SUBGROUP_FIELD_NUMBER: _ClassVar[int]
+    LABELS_FIELD_NUMBER: _ClassVar[int]
     uid: str
     namespace: str
     name: str
@@ -140,7 +184,8 @@ class PodFacts(_message.Message):
     phase: str
     deleting: bool
     subgroup: str
-    def __init__(self, uid: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., priority: _Optional[int] = ..., scheduler_name: _Optional[str] = ..., shape: _Optional[_Union[PodShape, _Mapping]] = ..., gang: _Optional[str] = ..., declaration: _Optional[_Union[_muster_pb2.GangSpec, _Mapping]] = ..., node_name: _Optional[str] = ..., phase: _Optional[str] = ..., deleting: bool = ..., subgroup: _Optional[str] = ...) -> None: ...
+    labels: _containers.ScalarMap[str, str]
+    def __init__(self, uid: _Optional[str] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., created_unix_ms: _Optional[int] = ..., priority: _Optional[int] = ..., scheduler_name: _Optional[str] = ..., shape: _Optional[_Union[PodShape, _Mapping]] = ..., gang: _Optional[str] = ..., declaration: _Optional[_Union[_muster_pb2.GangSpec, _Mapping]] = ..., node_name: _Optional[str] = ..., phase: _Optional[str] = ..., deleting: bool = ..., subgroup: _Optional[str] = ..., labels: _Optional[_Mapping[str, str]] = ...) -> None: ...
 
 class SnapshotPart(_message.Message):
     __slots__ = ("source", "version", "nodes", "pods", "manifests", "last")

@@ -1,0 +1,209 @@
+// What users read and nobody waits for: events, and the status of PodGroups (SPEC K-11).
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/actuator/actuator.h"
+#include "state/base/hash.h"
+#include "state/base/text.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kMaxNote = 1000;  // events.k8s.io limits a note to 1 KiB
+constexpr size_t kMaxSeries = 10'000;
+constexpr char kTimedOut[] = "TimedOut";
+
+std::string MicroTime(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", time, absl::UTCTimeZone()); }
+
+}  // namespace
+
+void Actuator::UpdateStatus(const GangView& view) {
+  if (!view.has_object) {
+    MutexLock lock(&series_mutex_);
+    written_.erase(view.key);  // the next one of that name has nothing of it
+    return;
+  }
+  if (view.object_dialect == GangDialect::kNative || view.object_dialect == GangDialect::kKai) {
+    return;  // D-4, D-6: not ours to write
+  }
+  MutexLock lock(&mutex_);
+  if (!stopping_) status_[view.key].view = view;  // when it is due stays: what is refused is not asked for more often
+  background_.Signal();
+}
+
+// The first whose time has come and which nobody writes; else when the next one's comes.
+std::optional<Actuator::Status> Actuator::TakeStatus(absl::Time* next) {
+  *next = absl::InfiniteFuture();
+  const absl::Time now = SteadyNow();
+  for (auto each = status_.begin(); each != status_.end(); ++each) {
+    if (writing_.contains(each->first)) continue;  // whoever writes it looks again
+    if (each->second.due <= now) {
+      Status taken = std::move(each->second);
+      status_.erase(each);
+      writing_.insert(taken.view.key);
+      return taken;
+    }
+    *next = std::min(*next, each->second.due);
+  }
+  return std::nullopt;
+}
+
+void Actuator::RunBackground() {
+  while (true) {
+    std::optional<TellPod> tell;
+    std::optional<Status> status;
+    {
+      MutexLock lock(&mutex_);
+      while (!stopping_) {
+        absl::Time next;
+        status = TakeStatus(&next);
+        if (status.has_value() || !events_.empty()) break;
+        if (next == absl::InfiniteFuture()) {
+          background_.Wait(&mutex_);
+        } else {
+          background_.WaitWithTimeout(&mutex_, next - SteadyNow());
+        }
+      }
+      if (stopping_) return;
+      if (!status.has_value()) {
+        tell = std::move(events_.front());
+        events_.pop_front();
+      }
+    }
+    Pace(&next_event_, options_.events_per_s);
+    if (status.has_value()) WriteStatus(*status);
+    if (tell.has_value()) DoTell(*tell);
+  }
+}
+
+// One writer at a time for each gang, and until the API server has it: the latest is what stays.
+void Actuator::WriteStatus(const Status& status) {
+  const Verdict verdict = DoStatus(status.view, /*first=*/status.attempts == 0);
+  MutexLock lock(&mutex_);
+  writing_.erase(status.view.key);
+  if (verdict.kind == Verdict::Kind::kGiveUp) ++stats_.failed;
+  const std::string key = status.view.key;
+  if (verdict.kind == Verdict::Kind::kAgain && !stopping_) {
+    const absl::Time due = SteadyNow() + PauseBefore(status.attempts, verdict);
+    const int attempts = status.attempts + 1;
+    const auto [waiting, fresh] = status_.try_emplace(key, status);  // unless there is a later one
+    waiting->second.due = due;
+    waiting->second.attempts = attempts;
+  }
+  background_.Signal();
+}
+
+// An event per pod and reason; said again, it becomes a series (events.k8s.io/v1).
+void Actuator::DoTell(const TellPod& tell) {
+  StateHasher hasher;
+  hasher.Add(ReasonName(tell.reason.code));
+  hasher.Add(tell.reason.text);
+  hasher.Add(tell.pod.uid);
+  const std::string name = absl::StrFormat("%s.%016x", tell.pod.name.substr(0, 200), hasher.value());
+  int count = 0;
+  {
+    MutexLock lock(&series_mutex_);
+    if (series_.size() > kMaxSeries) series_.clear();
+    count = ++series_[name];
+  }
+  const std::string now = MicroTime(WallNow());
+  const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", tell.pod.name_space, "/events");
+  const Json event = {{"apiVersion", "events.k8s.io/v1"},
+                      {"kind", "Event"},
+                      {"metadata", {{"name", name}, {"namespace", tell.pod.name_space}}},
+                      {"eventTime", now},
+                      {"reportingController", "muster.dev/musterd"},
+                      {"reportingInstance", "musterd"},
+                      {"action", "Scheduling"},
+                      {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
+                      {"type", tell.warning ? "Warning" : "Normal"},
+                      {"note", Beginning(tell.reason.text, kMaxNote)},
+                      {"regarding",
+                       {{"apiVersion", "v1"},
+                        {"kind", "Pod"},
+                        {"name", tell.pod.name},
+                        {"namespace", tell.pod.name_space},
+                        {"uid", tell.pod.uid}}}};
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, event.dump(), kTimeout);
+  if (!response.ok() || response->status == 201) return;
+  if (response->status == 409) {
+    const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
+    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), series.dump(), kTimeout)
+        .status()
+        .IgnoreError();
+    return;
+  }
+  spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, StatusMessage(*response));
+}
+
+std::string Actuator::StatusPath(const GangView& view) {
+  const char* group = view.object_dialect == GangDialect::kPodGroupX ? "scheduling.x-k8s.io" : "scheduling.sigs.k8s.io";
+  return absl::StrCat("/apis/", group, "/v1alpha1/namespaces/", view.name_space, "/podgroups/", view.name);
+}
+
+// A merge patch replaces lists: others' conditions are read first, and said again.
+Actuator::Verdict Actuator::AddConditions(const GangView& view, Json* patch) {
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, StatusPath(view), "", kTimeout);
+  if (!response.ok()) return Again(response);
+  if (response->status == 404) return kGiveUp;
+  if (response->status != 200) return Again(response);
+  const absl::StatusOr<Json> object = ParseJson(response->body, "PodGroup");
+  if (!object.ok()) return Again(response);
+  Json conditions = Json::array();
+  const Json& there = Child(Child(*object, "status"), "conditions");
+  if (there.is_array()) {
+    for (const Json& each : there) {
+      if (StringOrEmpty(each, "type") != kTimedOut) conditions.push_back(each);
+    }
+  }
+  conditions.push_back({{"type", kTimedOut}, {"status", view.timed_out ? "True" : "False"}});
+  (*patch)["status"]["conditions"] = std::move(conditions);
+  const std::string version = StringOrEmpty(Child(*object, "metadata"), "resourceVersion");
+  if (!version.empty()) (*patch)["metadata"]["resourceVersion"] = version;  // 409 if somebody was quicker
+  return kDone;
+}
+
+// K-11: the PodGroup's status. Counts come from the sets of members (G-10).
+Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
+  Json patch = {{"status",
+                 {{"phase", ToString(view.phase).data()},
+                  {"scheduled", view.bound},
+                  {"running", view.running},
+                  {"succeeded", view.succeeded},
+                  {"failed", view.failed},
+                  {"message", view.reason.text}}}};
+  const std::string body = patch.dump();
+  bool conditions = true;
+  {
+    MutexLock lock(&series_mutex_);
+    const auto known = written_.find(view.key);
+    if (known != written_.end()) {
+      conditions = known->second.timed_out != view.timed_out;
+      if (!conditions && known->second.body == body) return kDone;
+    }
+  }
+  if (conditions) {
+    const Verdict read = AddConditions(view, &patch);
+    if (read.kind != Verdict::Kind::kDone) return read.kind == Verdict::Kind::kGiveUp ? kDone : read;
+  }
+  const absl::StatusOr<KubeResponse> response =
+      client_->Send(KubeMethod::kPatchMerge, absl::StrCat(StatusPath(view), "/status"), patch.dump(), kTimeout);
+  if (!response.ok()) return Again(response);
+  if (response->status == 404) return kDone;
+  if (response->status / 100 == 2) {
+    MutexLock lock(&series_mutex_);
+    if (written_.size() > kMaxSeries) written_.clear();
+    written_[view.key] = {body, view.timed_out};
+    return kDone;
+  }
+  if (first) spdlog::warn("status of PodGroup {}: {}", view.key, StatusMessage(*response));
+  const bool wrong = response->status == 400 || response->status == 422;
+  return wrong ? kGiveUp : Again(response);
+}
+
+}  // namespace muster

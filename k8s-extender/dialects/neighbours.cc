@@ -1,0 +1,137 @@
+#include "k8s-extender/dialects/neighbours.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/metadata.h"
+
+namespace muster {
+namespace {
+
+constexpr absl::string_view kNameLabel = "kubernetes.io/metadata.name";
+
+std::vector<std::string> StringsAt(const Json& object, const char* key) {
+  std::vector<std::string> out;
+  const Json& list = Child(object, key);
+  if (!list.is_array()) return out;
+  for (const Json& entry : list) {
+    if (const auto* text = entry.get_ptr<const std::string*>(); text != nullptr) out.push_back(*text);
+  }
+  return out;
+}
+
+// metav1.LabelSelector, without those that only nodes know (Gt, Lt).
+bool ParseSelector(const Json& selector, std::vector<SelectorRequirement>* out) {
+  for (const auto& [key, value] : StringMapAt(selector, "matchLabels")) {
+    out->push_back({key, SelectorOperator::kIn, {value}});
+  }
+  std::vector<SelectorRequirement> expressions;
+  if (!ParseRequirements(Child(selector, "matchExpressions"), &expressions)) return false;
+  for (SelectorRequirement& each : expressions) {
+    if (each.op == SelectorOperator::kGt || each.op == SelectorOperator::kLt) return false;
+    out->push_back(std::move(each));
+  }
+  return true;
+}
+
+// The API server does so with newer pods itself.
+void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, SelectorOperator op, PodSelector* out) {
+  for (const std::string& key : keys) {
+    const auto own = labels.find(key);
+    if (own != labels.end()) out->requirements.push_back({key, op, {own->second}});
+  }
+}
+
+// The namespaces that a term of a pod means. False: their labels would have to be known.
+bool ParseNamespaces(const Json& term, absl::string_view own, PodSelector* out) {
+  out->namespaces = StringsAt(term, "namespaces");
+  const Json& selector = Child(term, "namespaceSelector");
+  if (!selector.is_object()) {
+    if (out->namespaces.empty()) out->namespaces.emplace_back(own);
+  } else {
+    std::vector<SelectorRequirement> requirements;
+    if (!ParseSelector(selector, &requirements) || requirements.size() > 1) return false;
+    out->all_namespaces = requirements.empty();
+    for (const SelectorRequirement& each : requirements) {
+      if (each.key != kNameLabel || each.op != SelectorOperator::kIn) return false;
+      out->namespaces.insert(out->namespaces.end(), each.values.begin(), each.values.end());
+    }
+  }
+  std::sort(out->namespaces.begin(), out->namespaces.end());
+  return true;
+}
+
+std::vector<NeighbourTerm> ParseTerms(const Json& affinity, const std::string& path, absl::string_view name_space,
+                                      const Labels& labels, std::string* invalid) {
+  std::vector<NeighbourTerm> out;
+  const Json& terms = Child(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
+  if (!terms.is_array()) return out;
+  for (const Json& term : terms) {
+    NeighbourTerm read;
+    read.topology_key = StringOrEmpty(term, "topologyKey");
+    if (!ParseNamespaces(term, name_space, &read.selector)) continue;
+    const Json& selector = Child(term, "labelSelector");
+    if (!ParseSelector(selector, &read.selector.requirements)) {
+      *invalid = absl::StrCat(path, ".labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
+    }
+    AddLabelKeys(StringsAt(term, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
+    AddLabelKeys(StringsAt(term, "mismatchLabelKeys"), labels, SelectorOperator::kNotIn, &read.selector);
+    if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody
+    out.push_back(std::move(read));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool ParseRequirements(const Json& expressions, std::vector<SelectorRequirement>* out) {
+  bool readable = true;
+  if (!expressions.is_array()) return readable;
+  for (const Json& entry : expressions) {
+    SelectorRequirement requirement;
+    requirement.key = StringOrEmpty(entry, "key");
+    const std::optional<SelectorOperator> op = ParseSelectorOperator(StringOrEmpty(entry, "operator"));
+    readable = readable && op.has_value();
+    requirement.op = op.value_or(SelectorOperator::kIn);
+    requirement.values = StringsAt(entry, "values");
+    out->push_back(std::move(requirement));
+  }
+  return readable;
+}
+
+NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
+                               std::string* invalid) {
+  NeighbourRules out;
+  const Json& affinity = Child(spec, "affinity");
+  out.affinity = ParseTerms(Child(affinity, "podAffinity"), "spec.affinity.podAffinity", name_space, labels, invalid);
+  out.anti_affinity =
+      ParseTerms(Child(affinity, "podAntiAffinity"), "spec.affinity.podAntiAffinity", name_space, labels, invalid);
+  const Json& constraints = Child(spec, "topologySpreadConstraints");
+  if (!constraints.is_array()) return out;
+  for (const Json& constraint : constraints) {
+    if (StringOrEmpty(constraint, "whenUnsatisfiable") == "ScheduleAnyway") continue;
+    SpreadConstraint read;
+    read.topology_key = StringOrEmpty(constraint, "topologyKey");
+    read.max_skew = static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "maxSkew").value_or(1), 1, INT32_MAX));
+    read.min_domains =
+        static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "minDomains").value_or(1), 1, INT32_MAX));
+    const Json& selector = Child(constraint, "labelSelector");
+    if (!ParseSelector(selector, &read.selector.requirements)) {
+      *invalid =
+          "spec.topologySpreadConstraints.labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist";
+    }
+    AddLabelKeys(StringsAt(constraint, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
+    if (selector.is_object()) {
+      read.selector.namespaces = {std::string(name_space)};
+    } else {
+      read.selector = PodSelector();  // none: it means nobody
+    }
+    out.spread.push_back(std::move(read));
+  }
+  return out;
+}
+
+}  // namespace muster

@@ -1,0 +1,25 @@
+// What a v1.Pod asks of the pods around it (SPEC P-3): required inter-pod (anti-)affinity and hard topology spread.
+#ifndef MUSTER_K8S_EXTENDER_DIALECTS_NEIGHBOURS_H_
+#define MUSTER_K8S_EXTENDER_DIALECTS_NEIGHBOURS_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "service/support/json.h"
+#include "state/model/neighbours.h"
+
+namespace muster {
+
+// `expressions` with the API's operators; false: one of them is none.
+[[nodiscard]] bool ParseRequirements(const Json& expressions, std::vector<SelectorRequirement>* out);
+
+// Of a pod's spec. `labels`: the pod's own, for matchLabelKeys. A term of which the namespaceSelector asks for more
+// than names is left out: namespaces' labels are not read, and kube-scheduler holds to the term by itself (K-6). What
+// cannot be read: the field, in `invalid`.
+[[nodiscard]] NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
+                                             std::string* invalid);
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_DIALECTS_NEIGHBOURS_H_

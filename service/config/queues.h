@@ -1,0 +1,22 @@
+// Queues as the configuration declares them (SPEC Q-1).
+#ifndef MUSTER_SERVICE_CONFIG_QUEUES_H_
+#define MUSTER_SERVICE_CONFIG_QUEUES_H_
+
+#include <string>
+#include <vector>
+
+#include "state/model/queue.h"
+
+namespace YAML {
+class Node;
+}
+
+namespace muster {
+
+// Reads the list queues.tree: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, sort}, the
+// resources as Kubernetes writes them. Adds every problem, one sentence each, with the queue's place in the list.
+void ReadQueueTree(const YAML::Node& list, std::vector<QueueSpec>* queues, std::vector<std::string>* problems);
+
+}  // namespace muster
+
+#endif  // MUSTER_SERVICE_CONFIG_QUEUES_H_

@@ -1,0 +1,122 @@
+#include "state/model/queue.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+using ByName = std::map<std::string, const QueueSpec*>;
+
+// As the value of a label has it, since labels name queues.
+bool IsQueueName(absl::string_view name) {
+  constexpr size_t kLongest = 63;
+  if (name.empty() || name.size() > kLongest) return false;
+  const auto inner = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; };
+  return std::all_of(name.begin(), name.end(), inner) && absl::ascii_isalnum(name.front()) &&
+         absl::ascii_isalnum(name.back());
+}
+
+std::string Shown(const std::string& resource, int64_t amount) { return FormatResources({{resource, amount}}); }
+
+// A quota that it could never use says something that the operator did not mean.
+void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<std::string>* problems) {
+  for (const auto& [resource, quota] : queue.quota) {
+    const auto limit = above.limit.find(resource);
+    if (limit == above.limit.end() || quota <= limit->second) continue;
+    problems->push_back(absl::StrCat("queue ", queue.name, ": its quota of ", Shown(resource, quota),
+                                     " is above the limit of ", &queue == &above ? "" : "queue ",
+                                     &queue == &above ? "its own" : above.name, ", ", Shown(resource, limit->second)));
+  }
+}
+
+void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<std::string>* problems) {
+  std::set<std::string> seen = {queue.name};
+  for (const QueueSpec* at = &queue; !at->parent.empty();) {
+    const auto parent = by_name.find(at->parent);
+    if (parent == by_name.end()) {
+      if (at == &queue) {
+        problems->push_back(absl::StrCat("queue ", queue.name, ": its parent ", queue.parent,
+                                         " does not exist; expected the name of another queue, or none"));
+      }
+      return;
+    }
+    at = parent->second;
+    if (!seen.insert(at->name).second) {
+      if (at == &queue) problems->push_back(absl::StrCat("queue ", queue.name, ": is above itself"));
+      return;
+    }
+    CheckAgainst(queue, *at, problems);
+  }
+}
+
+}  // namespace
+
+absl::string_view ToString(QueueSort sort) { return sort == QueueSort::kFair ? "fair" : "fifo"; }
+
+absl::string_view ToString(UnknownQueue unknown) {
+  switch (unknown) {
+    case UnknownQueue::kWait:
+      return "wait";
+    case UnknownQueue::kDefault:
+      return "default";
+    case UnknownQueue::kReject:
+      return "reject";
+  }
+  return "wait";
+}
+
+std::optional<QueueSort> ParseQueueSort(absl::string_view text) {
+  if (text == "fifo" || text == "stateaware") return QueueSort::kFifo;
+  if (text == "fair") return QueueSort::kFair;
+  return std::nullopt;
+}
+
+std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text) {
+  for (const UnknownQueue each : {UnknownQueue::kWait, UnknownQueue::kDefault, UnknownQueue::kReject}) {
+    if (text == ToString(each)) return each;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> ProblemsOf(const QueueRules& rules) {
+  std::vector<std::string> problems;
+  ByName by_name;
+  for (const QueueSpec& queue : rules.queues) {
+    if (!IsQueueName(queue.name)) {
+      problems.push_back(absl::StrCat("queue \"", queue.name,
+                                      "\": expected a name of at most 63 letters, digits, '-', '_' and '.', with a "
+                                      "letter or a digit at either end"));
+    } else if (!by_name.emplace(queue.name, &queue).second) {
+      problems.push_back(absl::StrCat("queue ", queue.name, ": is declared twice"));
+    }
+    const std::pair<const char*, const ResourceList*> lists[] = {
+        {"quota", &queue.quota}, {"limit", &queue.limit}, {"overQuotaWeight", &queue.over_quota_weight}};
+    for (const auto& [what, list] : lists) {
+      if (const absl::Status possible = CheckAmounts(*list); !possible.ok()) {
+        problems.push_back(absl::StrCat("queue ", queue.name, ": ", what, ": ", possible.message()));
+      }
+    }
+    if (queue.max_applications < 0) {
+      problems.push_back(absl::StrCat("queue ", queue.name, ": maxApplications: ", queue.max_applications,
+                                      "; expected 1 or more, or 0 for any number"));
+    }
+    CheckAgainst(queue, queue, &problems);
+  }
+  for (const QueueSpec& queue : rules.queues) {
+    if (by_name.contains(queue.name)) CheckAncestors(queue, by_name, &problems);
+  }
+  for (const QueueSpec& queue : rules.queues) {
+    if (queue.parent == kDefaultQueue) {
+      problems.push_back(absl::StrCat("queue ", queue.name, ": queue ", kDefaultQueue,
+                                      " takes the gangs that name none, and gangs are in queues without children"));
+    }
+  }
+  return problems;
+}
+
+}  // namespace muster

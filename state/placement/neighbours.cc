@@ -1,0 +1,321 @@
+#include "state/placement/neighbours.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+#include "state/placement/cluster.h"
+
+namespace muster {
+namespace {
+
+std::string Pair(absl::string_view key, absl::string_view value) {
+  return absl::StrCat(key, absl::string_view("\0", 1), value);
+}
+
+// What pods must have to be meant; empty: there is no one such pair.
+std::string IndexOf(const std::vector<PodSelector>& selectors) {
+  for (const PodSelector& selector : selectors) {
+    for (const SelectorRequirement& each : selector.requirements) {
+      if (each.op == SelectorOperator::kIn && each.values.size() == 1) return Pair(each.key, each.values[0]);
+    }
+  }
+  return "";
+}
+
+bool MeansUnlabelled(const PodSelector& selector) {
+  return std::all_of(selector.requirements.begin(), selector.requirements.end(),
+                     [](const SelectorRequirement& each) { return Meets(each, nullptr); });
+}
+
+template <typename Visit>
+void ForEachSelector(const NeighbourRules& rules, const Visit& visit) {
+  for (const NeighbourTerm& term : rules.affinity) visit(term.selector);
+  for (const NeighbourTerm& term : rules.anti_affinity) visit(term.selector);
+  for (const SpreadConstraint& each : rules.spread) visit(each.selector);
+}
+
+}  // namespace
+
+// --- labels ---
+
+bool Neighbours::Learn(const NeighbourRules& rules) {
+  bool more = false;
+  ForEachSelector(rules, [&](const PodSelector& selector) {
+    if (MeansUnlabelled(selector)) more = !std::exchange(everyone_, true) || more;
+    for (const SelectorRequirement& each : selector.requirements) more = keys_.insert(each.key).second || more;
+  });
+  return more;
+}
+
+std::string Neighbours::KinOf(absl::string_view name_space, absl::string_view labels) const {
+  if (!any_learned()) return "";
+  std::string telling;
+  ForEachPacked(labels, [&](absl::string_view key, absl::string_view value) {
+    if (!keys_.contains(key)) return;
+    absl::StrAppend(&telling, key, absl::string_view("\0", 1), value, absl::string_view("\0", 1));
+  });
+  if (telling.empty() && !everyone_) return "";
+  return absl::StrCat(name_space, absl::string_view("\0", 1), telling);
+}
+
+void Neighbours::HashLearned(StateHasher* hasher) const {
+  hasher->Add(everyone_);
+  for (const std::string& key : keys_) hasher->Add(key);
+}
+
+const absl::btree_map<NodeId, int64_t>& Neighbours::ChargedOf(ClassId cls) const {
+  static const absl::btree_map<NodeId, int64_t> kNothing;
+  const auto charged = charged_.find(cls);
+  return charged == charged_.end() ? kNothing : charged->second;
+}
+
+// --- terms ---
+
+bool Neighbours::Means(const Term& term, const Known& known) {
+  return std::all_of(term.selectors.begin(), term.selectors.end(),
+                     [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
+}
+
+const Neighbours::Label* Neighbours::AddLabel(const std::string& name) {
+  std::unique_ptr<Label>& known = labels_[name];
+  if (known == nullptr) known = std::make_unique<Label>();
+  Label& label = *known;
+  if (label.users++ > 0) return known.get();
+  label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNowhere);
+  for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
+    label.domain_of[static_cast<size_t>(node)] = Place(node, name, &label);
+  }
+  return known.get();
+}
+
+Neighbours::DomainId Neighbours::Place(NodeId node, const std::string& name, Label* label) const {
+  const Node& of = cluster_->node(node);
+  if (!of.present) return kNowhere;
+  const auto own = of.facts.labels.find(name);
+  // Kubernetes gives every node this label; whoever announces nodes by other ways may not.
+  if (own == of.facts.labels.end() && name != kHostnameLabel) return kNowhere;
+  const std::string& value = own == of.facts.labels.end() ? of.facts.name : own->second;
+  return label->ids.try_emplace(value, static_cast<DomainId>(label->ids.size())).first->second;
+}
+
+Neighbours::DomainId Neighbours::DomainOf(NodeId node, const Term& term) const {
+  const std::vector<DomainId>& of = term.at->domain_of;
+  return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNowhere;
+}
+
+int64_t Neighbours::CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain) {
+  const auto found = counts.find(domain);
+  return found == counts.end() ? 0 : found->second;
+}
+
+Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, std::vector<PodSelector> selectors, bool opens) {
+  std::string text = absl::StrCat(label.size(), ":", label);
+  for (const PodSelector& selector : selectors) absl::StrAppend(&text, KeyOf(selector));
+  const auto [found, fresh] = ids_.try_emplace(text, 0);
+  if (!fresh) {
+    Term& known = *terms_[static_cast<size_t>(found->second)];
+    ++known.users;
+    known.openers += opens ? 1 : 0;
+    return found->second;
+  }
+  TermId id = static_cast<TermId>(terms_.size());
+  if (unused_.empty()) {
+    terms_.emplace_back();
+  } else {
+    id = unused_.back();
+    unused_.pop_back();
+  }
+  found->second = id;
+  terms_[static_cast<size_t>(id)] = std::make_unique<Term>();
+  Term& term = *terms_[static_cast<size_t>(id)];
+  term.at = AddLabel(label);
+  term.id = std::move(text);
+  term.label = label;
+  term.indexed = IndexOf(selectors);
+  term.selectors = std::move(selectors);
+  term.users = 1;
+  term.openers = opens ? 1 : 0;
+  if (term.indexed.empty()) {
+    not_indexed_.insert(id);
+    for (ClassId cls = 0; cls < static_cast<ClassId>(known_.size()); ++cls) {
+      if (known_[static_cast<size_t>(cls)] != nullptr) Connect(id, cls);
+    }
+    return id;
+  }
+  by_pair_[term.indexed].insert(id);
+  if (const auto some = classes_by_pair_.find(term.indexed); some != classes_by_pair_.end()) {
+    for (const ClassId cls : some->second) Connect(id, cls);
+  }
+  return id;
+}
+
+// The term means the class if it does: then it counts its pods.
+void Neighbours::Connect(TermId id, ClassId cls) {
+  Term& term = *terms_[static_cast<size_t>(id)];
+  Known& known = *known_[static_cast<size_t>(cls)];
+  if (!Means(term, known) || !term.means.insert(cls).second) return;
+  known.meant_by.insert(id);
+  const auto charged = charged_.find(cls);
+  if (charged == charged_.end()) return;
+  for (const auto& [node, pods] : charged->second) {
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) continue;
+    term.pods[domain] += pods;
+    term.all_pods += pods;
+    ++term.version;
+  }
+}
+
+void Neighbours::ReleaseTerm(TermId id, bool opens) {
+  Term& term = *terms_[static_cast<size_t>(id)];
+  term.openers -= opens ? 1 : 0;
+  if (--term.users > 0) return;
+  for (const ClassId cls : term.means) known_[static_cast<size_t>(cls)]->meant_by.erase(id);
+  if (term.indexed.empty()) {
+    not_indexed_.erase(id);
+  } else if (const auto pair = by_pair_.find(term.indexed); pair->second.erase(id) > 0 && pair->second.empty()) {
+    by_pair_.erase(pair);
+  }
+  const auto label = labels_.find(term.label);
+  if (--label->second->users == 0) labels_.erase(label);
+  ids_.erase(term.id);
+  terms_[static_cast<size_t>(id)].reset();
+  unused_.push_back(id);
+}
+
+// --- classes ---
+
+void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, absl::string_view kin) {
+  if (static_cast<size_t>(cls) >= known_.size()) known_.resize(static_cast<size_t>(cls) + 1);
+  known_[static_cast<size_t>(cls)] = std::make_unique<Known>();
+  Known& known = *known_[static_cast<size_t>(cls)];
+  const size_t end = kin.find('\0');
+  if (end != absl::string_view::npos) {
+    known.name_space = std::string(kin.substr(0, end));
+    known.labels = UnpackLabels(kin.substr(end + 1));
+    for (const TermId id : std::vector<TermId>(not_indexed_.begin(), not_indexed_.end())) Connect(id, cls);
+    for (const auto& [key, value] : known.labels) {
+      const std::string pair = Pair(key, value);
+      classes_by_pair_[pair].insert(cls);
+      if (const auto terms = by_pair_.find(pair); terms != by_pair_.end()) {
+        for (const TermId id : terms->second) Connect(id, cls);
+      }
+    }
+  }
+  // A pod counts for an affinity if it is what all of the terms mean.
+  std::vector<PodSelector> wanted;
+  for (const NeighbourTerm& term : rules.affinity) wanted.push_back(term.selector);
+  for (const NeighbourTerm& term : rules.affinity) {
+    known.affinity.push_back(AcquireTerm(term.topology_key, wanted, /*opens=*/true));
+  }
+  for (const NeighbourTerm& term : rules.anti_affinity) {
+    known.anti.push_back(AcquireTerm(term.topology_key, {term.selector}, /*opens=*/false));
+  }
+  for (const SpreadConstraint& each : rules.spread) {
+    known.spread.emplace_back();
+    known.spread.back().term = AcquireTerm(each.topology_key, {each.selector}, /*opens=*/true);
+    known.spread.back().max_skew = each.max_skew;
+    known.spread.back().min_domains = each.min_domains;
+  }
+}
+
+void Neighbours::RemoveClass(ClassId cls) {
+  Known& known = *known_[static_cast<size_t>(cls)];
+  MUSTER_CHECK(!charged_.contains(cls));
+  for (const TermId id : known.affinity) ReleaseTerm(id, /*opens=*/true);
+  for (const TermId id : known.anti) ReleaseTerm(id, /*opens=*/false);
+  for (const Spread& each : known.spread) ReleaseTerm(each.term, /*opens=*/true);
+  for (const TermId id : known.meant_by) terms_[static_cast<size_t>(id)]->means.erase(cls);
+  for (const auto& [key, value] : known.labels) {
+    const auto pair = classes_by_pair_.find(Pair(key, value));
+    pair->second.erase(cls);
+    if (pair->second.empty()) classes_by_pair_.erase(pair);
+  }
+  known_[static_cast<size_t>(cls)].reset();
+}
+
+// --- nodes and charges ---
+
+void Neighbours::NoteNode(NodeId node) {
+  ++epoch_;
+  for (const auto& known : labels_) {
+    const std::string& name = known.first;
+    Label& label = *known.second;
+    if (static_cast<size_t>(node) >= label.domain_of.size()) {
+      label.domain_of.resize(static_cast<size_t>(node) + 1, kNowhere);
+    }
+    const DomainId now = Place(node, name, &label);
+    DomainId& domain = label.domain_of[static_cast<size_t>(node)];
+    if (domain == now) continue;
+    const auto count = [&](int64_t sign) {
+      for (const auto& [cls, nodes] : charged_) {
+        const auto here = nodes.find(node);
+        if (here != nodes.end()) Count(node, Of(cls), sign * here->second, &name);
+      }
+    };
+    const bool any = cluster_->node(node).used_pods + cluster_->node(node).reserved_pods > 0;
+    if (any) count(-1);
+    domain = now;
+    if (any) count(1);
+  }
+}
+
+void Neighbours::Count(NodeId node, const Known& known, int64_t times, const std::string* only) {
+  const auto add = [&](TermId id, auto counts, auto all) {
+    Term& term = *terms_[static_cast<size_t>(id)];
+    if (only != nullptr && term.label != *only) return;
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) return;
+    const auto count = (term.*counts).try_emplace(domain, 0).first;
+    count->second += times;
+    if (count->second == 0) (term.*counts).erase(count);
+    term.*all += times;
+    ++term.version;
+  };
+  for (const TermId id : known.meant_by) add(id, &Term::pods, &Term::all_pods);
+  for (const TermId id : known.anti) add(id, &Term::holders, &Term::all_holders);
+}
+
+bool Neighbours::Charge(NodeId node, ClassId cls, int32_t times) {
+  auto& nodes = charged_[cls];
+  const auto here = nodes.try_emplace(node, 0).first;
+  here->second += times;
+  MUSTER_CHECK(here->second >= 0);
+  if (here->second == 0) nodes.erase(here);
+  if (nodes.empty()) charged_.erase(cls);
+  const Known& known = Of(cls);
+  Count(node, known, times, nullptr);
+  return times > 0 &&
+         std::any_of(known.meant_by.begin(), known.meant_by.end(), [&](TermId id) { return TermAt(id).openers > 0; });
+}
+
+void Neighbours::Rebuild() {
+  known_.clear();
+  terms_.clear();
+  unused_.clear();
+  ids_.clear();
+  by_pair_.clear();
+  not_indexed_.clear();
+  classes_by_pair_.clear();
+  labels_.clear();
+  for (ClassId cls = 0; cls < cluster_->class_limit(); ++cls) {
+    if (!cluster_->has_class(cls) || !cluster_->pod_class(cls).has_neighbours) continue;
+    AddClass(cls, cluster_->pod_class(cls).shape.neighbours, cluster_->pod_class(cls).kin);
+  }
+  // What is meant was counted as terms came; who wants none was not.
+  for (const auto& [cls, nodes] : charged_) {
+    for (const auto& [node, pods] : nodes) {
+      for (const TermId id : Of(cls).anti) {
+        Term& term = *terms_[static_cast<size_t>(id)];
+        const DomainId domain = DomainOf(node, term);
+        if (domain == kNowhere) continue;
+        term.holders[domain] += pods;
+        term.all_holders += pods;
+      }
+    }
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,183 @@
+// What Neighbours says of the room there is.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "state/placement/cluster.h"
+#include "state/placement/neighbours.h"
+
+namespace muster {
+
+int64_t Neighbours::Least(const Spread& spread, ClassId cls) const {
+  const Term& term = TermAt(spread.term);
+  if (spread.epoch == epoch_ && spread.version == term.version) return spread.least;
+  if (spread.epoch != epoch_) {
+    spread.eligible.clear();
+    const PodTemplate& shape = cluster_->pod_class(cls).shape;
+    for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
+      const DomainId domain = DomainOf(node, term);
+      if (domain != kNowhere && OwnObstacle(cluster_->node(node).facts, shape) == muster::Obstacle::kNone) {
+        spread.eligible.push_back(domain);
+      }
+    }
+    std::sort(spread.eligible.begin(), spread.eligible.end());
+    spread.eligible.erase(std::unique(spread.eligible.begin(), spread.eligible.end()), spread.eligible.end());
+    spread.epoch = epoch_;
+  }
+  spread.version = term.version;
+  spread.least = 0;
+  if (spread.eligible.empty() || static_cast<int64_t>(spread.eligible.size()) < spread.min_domains) return 0;
+  spread.least = std::numeric_limits<int64_t>::max();
+  for (const DomainId domain : spread.eligible) {
+    spread.least = std::min(spread.least, CountIn(term.pods, domain));
+    if (spread.least == 0) break;
+  }
+  return spread.least;
+}
+
+// The affinity holds on the node; `own`: so many of those that are counted are the pod that asks.
+bool Neighbours::AffinityHolds(NodeId node, const Known& known, int64_t own) const {
+  // Whoever is the first of those that want to be together may be anywhere that there are such domains.
+  const bool first = std::all_of(known.affinity.begin(), known.affinity.end(),
+                                 [&](TermId id) { return known.meant_by.contains(id) && TermAt(id).all_pods <= own; });
+  return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+    const DomainId domain = DomainOf(node, TermAt(id));
+    const int64_t self = known.meant_by.contains(id) ? own : 0;
+    return domain != kNowhere && (first || CountIn(TermAt(id).pods, domain) > self);
+  });
+}
+
+int32_t Neighbours::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
+  const Known& known = Of(cls);
+  for (const Spread& each : known.spread) {
+    const Term& term = TermAt(each.term);
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) return 0;
+    const int64_t more = each.max_skew + Least(each, cls) - CountIn(term.pods, domain);
+    if (known.meant_by.contains(each.term)) {
+      limit = static_cast<int32_t>(std::clamp<int64_t>(more, 0, limit));
+    } else if (more < 0) {
+      return 0;
+    }
+  }
+  return limit;
+}
+
+int32_t Neighbours::Room(NodeId node, ClassId cls, int32_t limit) const {
+  const Known& known = Of(cls);
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) continue;
+    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;
+    if (known.meant_by.contains(id)) limit = std::min(limit, 1);
+  }
+  for (const TermId id : known.meant_by) {
+    const Term& term = TermAt(id);
+    if (term.all_holders > 0 && CountIn(term.holders, DomainOf(node, term)) > 0) return 0;
+  }
+  if (!known.affinity.empty() && !AffinityHolds(node, known, 0)) return 0;
+  return known.spread.empty() ? limit : SpreadRoom(node, cls, limit);
+}
+
+bool Neighbours::Agree(NodeId node, ClassId cls) const {
+  const Known& known = Of(cls);
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
+    if (CountIn(term.pods, DomainOf(node, term)) > (known.meant_by.contains(id) ? 1 : 0)) return false;
+  }
+  for (const TermId id : known.meant_by) {
+    const Term& term = TermAt(id);
+    const int64_t own = std::count(known.anti.begin(), known.anti.end(), id);
+    if (CountIn(term.holders, DomainOf(node, term)) > own) return false;
+  }
+  if (!known.affinity.empty() && !AffinityHolds(node, known, 1)) return false;
+  return std::all_of(known.spread.begin(), known.spread.end(), [&](const Spread& each) {
+    const Term& term = TermAt(each.term);
+    const DomainId domain = DomainOf(node, term);
+    return domain != kNowhere && CountIn(term.pods, domain) - Least(each, cls) <= each.max_skew;
+  });
+}
+
+std::string Neighbours::Obstacle(NodeId node, ClassId cls) const {
+  const Known& known = Of(cls);
+  const auto named = [](absl::string_view what, const Term& term) { return absl::StrCat(what, " (", term.label, ")"); };
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
+    if (CountIn(term.pods, DomainOf(node, term)) > 0) return named("pod anti-affinity", term);
+  }
+  const Term* refuses = nullptr;  // the first by its label: ids may differ after a restart
+  for (const TermId id : known.meant_by) {
+    const Term& term = TermAt(id);
+    if (CountIn(term.holders, DomainOf(node, term)) == 0) continue;
+    if (refuses == nullptr || term.label < refuses->label) refuses = &term;
+  }
+  if (refuses != nullptr) return named("anti-affinity of other pods", *refuses);
+  if (!known.affinity.empty() && !AffinityHolds(node, known, 0)) {
+    return named("pod affinity", TermAt(known.affinity.front()));
+  }
+  for (const Spread& each : known.spread) {
+    const Term& term = TermAt(each.term);
+    const DomainId domain = DomainOf(node, term);
+    const int64_t more = each.max_skew + Least(each, cls) - CountIn(term.pods, domain);
+    if (domain == kNowhere || more < (known.meant_by.contains(each.term) ? 1 : 0)) {
+      return named("topology spread", term);
+    }
+  }
+  return "";
+}
+
+bool Neighbours::Local(ClassId cls) const {
+  const Known& known = Of(cls);
+  const auto local = [&](TermId id) { return TermAt(id).label == kHostnameLabel; };
+  return known.affinity.empty() && known.spread.empty() && std::all_of(known.anti.begin(), known.anti.end(), local) &&
+         std::all_of(known.meant_by.begin(), known.meant_by.end(), local);
+}
+
+bool Neighbours::Repel(ClassId a, ClassId b) const {
+  const auto repels = [&](ClassId one, ClassId other) {
+    const Known& of = Of(one);
+    return std::any_of(of.anti.begin(), of.anti.end(), [&](TermId id) {
+      return TermAt(id).label == kHostnameLabel && Of(other).meant_by.contains(id);
+    });
+  };
+  return repels(a, b) || repels(b, a);
+}
+
+bool Neighbours::OneOn(NodeId node, ClassId cls) const {
+  const Known& known = Of(cls);
+  return std::any_of(known.anti.begin(), known.anti.end(),
+                     [&](TermId id) { return known.meant_by.contains(id) && DomainOf(node, TermAt(id)) != kNowhere; });
+}
+
+bool Neighbours::Grows(ClassId cls) const { return Opens(cls, cls); }
+
+bool Neighbours::Opens(ClassId placed, ClassId cls) const {
+  const absl::btree_set<TermId>& meant_by = Of(placed).meant_by;
+  const auto means = [&](TermId id) { return meant_by.contains(id); };
+  return std::any_of(Of(cls).affinity.begin(), Of(cls).affinity.end(), means) ||
+         std::any_of(Of(cls).spread.begin(), Of(cls).spread.end(),
+                     [&](const Spread& each) { return means(each.term); });
+}
+
+bool Neighbours::Tangled(ClassId cls) const {
+  const Known& known = Of(cls);
+  absl::btree_set<absl::string_view> labels;
+  for (const TermId id : known.anti) {
+    if (known.meant_by.contains(id)) labels.insert(TermAt(id).label);
+  }
+  for (const Spread& each : known.spread) {
+    if (known.meant_by.contains(each.term)) labels.insert(TermAt(each.term).label);
+  }
+  return labels.size() > 1;
+}
+
+std::string Neighbours::TogetherIn(ClassId cls) const {
+  const Known& known = Of(cls);
+  for (const TermId id : known.affinity) {
+    if (!known.meant_by.contains(id) || TermAt(id).all_pods > 0) return "";
+  }
+  return known.affinity.empty() ? "" : TermAt(known.affinity.front()).label;
+}
+
+}  // namespace muster

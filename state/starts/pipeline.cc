@@ -1,0 +1,214 @@
+#include "state/starts/pipeline.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "state/base/check.h"
+
+namespace muster {
+
+// Neighbours of pods that end, and what they open and close elsewhere, are not looked ahead at.
+const Ledger::PodCharge* Pipeline::ChargeOf(const Pod& pod) const {
+  const Ledger::PodCharge& charge = ledger_->ChargeOf(pod.id);
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  if (!used || !cluster_->node(charge.node).present || cluster_->pod_class(charge.cls).has_neighbours) return nullptr;
+  return &charge;
+}
+
+bool Pipeline::Follow(const Pod& pod, int64_t now_ms) {
+  const bool ends = pod.state == MemberState::kLeaving && pod.on_node() && pod.cls != kNoClass;
+  if (ends || ending_.contains(pod.facts.uid)) held_known_ = false;
+  if (!ends) return ending_.erase(pod.facts.uid) > 0;
+  if (!ending_.emplace(pod.facts.uid, now_ms).second) return false;
+  if (const Ledger::PodCharge* charge = ChargeOf(pod); charge != nullptr) cluster_->NoteHope(charge->node);
+  return false;
+}
+
+bool Pipeline::AnyEnding(int64_t now_ms) const {
+  return absl::c_any_of(ending_, [&](const auto& each) { return each.second + kPatienceMs > now_ms; });
+}
+
+void Pipeline::Forget(const Pod& pod) {
+  if (ending_.erase(pod.facts.uid) > 0) held_known_ = false;
+}
+
+const absl::btree_map<NodeId, ResourceSum>& Pipeline::Held() const {
+  if (std::exchange(held_known_, true)) return held_;
+  held_.clear();
+  for (const auto& [uid, since_ms] : ending_) {
+    const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
+    if (charge != nullptr) held_[charge->node].AddTimes(cluster_->pod_class(charge->cls).request, 1);
+  }
+  return held_;
+}
+
+int32_t Pipeline::Hopes(NodeId node, ClassId cls, int32_t limit) const {
+  ResourceSum regained = cluster_->node(node).kept;
+  if (const auto held = Held().find(node); held != Held().end()) {
+    for (const auto& [resource, amount] : held->second.entries()) regained.Add(resource, amount);
+  }
+  return cluster_->RoomWith(node, cls, regained, limit);
+}
+
+int32_t Pipeline::Hopes(ClassId cls, int32_t limit) const {
+  int32_t room = 0;
+  const auto add = [&](NodeId node) {
+    if (room >= limit || cluster_->FindObstacle(node, cls) != Obstacle::kNone) return;
+    room += Hopes(node, cls, limit - room);
+  };
+  for (const auto& [node, held] : Held()) add(node);
+  for (const auto& [gang, kept] : kept_) {
+    for (const Statement::Operation& place : kept.places) add(place.node);
+  }
+  return room;
+}
+
+std::vector<Statement::Operation> Pipeline::Lend(int64_t now_ms) {
+  std::vector<Statement::Operation> lent;
+  for (const auto& [uid, since_ms] : ending_) {
+    if (since_ms + kPatienceMs <= now_ms) continue;
+    const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
+    if (charge == nullptr) continue;
+    lent.push_back({charge->node, charge->cls, 1, 0});
+    cluster_->Discharge(charge->node, charge->cls, ChargeKind::kUsed, 1, /*gained=*/false);
+  }
+  return lent;
+}
+
+void Pipeline::TakeBack(absl::Span<const Statement::Operation> lent) {
+  for (const Statement::Operation& each : lent) {
+    cluster_->Charge(each.node, each.cls, ChargeKind::kUsed, each.pods);
+  }
+}
+
+void Pipeline::Charge(const Kept& kept) {
+  for (const Statement::Operation& place : kept.places) {
+    cluster_->Charge(place.node, place.cls, ChargeKind::kKept, place.pods);
+    ledger_->MarkNode(place.node);
+  }
+}
+
+void Pipeline::Discharge(const Kept& kept, bool gained) {
+  for (const Statement::Operation& place : kept.places) {
+    ledger_->MarkNode(place.node);
+    cluster_->Discharge(place.node, place.cls, ChargeKind::kKept, place.pods, gained);
+  }
+}
+
+void Pipeline::Keep(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms) {
+  const auto [at, fresh] = kept_.try_emplace(gang.id, Kept{{places.begin(), places.end()}, now_ms + kPatienceMs});
+  MUSTER_CHECK(fresh);
+  Kept& kept = at->second;
+  for (const Statement::Operation& place : kept.places) {
+    ledger_->NoteKept(gang.id, place.node, place.cls, place.pods);
+  }
+  Charge(kept);
+  for (const auto& [uid, since_ms] : ending_) {
+    const Ledger::PodCharge* charge = ChargeOf(*gangs_->FindPod(uid));
+    const bool waited_for = charge != nullptr && since_ms + kPatienceMs > now_ms &&
+                            absl::c_any_of(places, [&](const auto& place) { return place.node == charge->node; });
+    if (waited_for) kept.until_ms = std::min(kept.until_ms, since_ms + kPatienceMs);
+  }
+}
+
+void Pipeline::Erase(GangId id) {
+  const auto at = kept_.find(id);
+  for (const Statement::Operation& place : at->second.places) {
+    ledger_->ForgetKept(id, place.node, place.cls, place.pods);
+  }
+  kept_.erase(at);
+}
+
+void Pipeline::Drop(const Gang& gang) {
+  const auto at = kept_.find(gang.id);
+  if (at == kept_.end()) return;
+  Discharge(at->second, /*gained=*/true);
+  Erase(gang.id);
+}
+
+int64_t Pipeline::Deadline(const Gang& gang) const {
+  const auto at = kept_.find(gang.id);
+  return at == kept_.end() ? kNever : at->second.until_ms;
+}
+
+std::vector<std::string> Pipeline::Awaited(const Gang& gang) const {
+  std::vector<std::string> out;
+  for (const Statement::Operation& place : kept_.at(gang.id).places) {
+    const Node& node = cluster_->node(place.node);
+    const bool short_of = absl::c_any_of(cluster_->pod_class(place.cls).request.entries(), [&](const auto& entry) {
+      return entry.amount > 0 && node.free.Get(entry.id) < 0;
+    });
+    if (short_of) out.push_back(node.facts.name);
+  }
+  absl::c_sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+Pipeline::Lifted Pipeline::Lift(const Gang& gang) {
+  Lifted lifted;
+  if (kept_.empty()) return lifted;
+  std::vector<std::pair<QueueKey, GangId>> others;
+  const QueueKey own = eligibility_->KeyOf(gang);
+  for (const auto& [id, kept] : kept_) {
+    QueueKey key = eligibility_->KeyOf(gangs_->gang(id));
+    if (id != gang.id && own < key) others.emplace_back(std::move(key), id);
+  }
+  absl::c_sort(others);
+  for (const auto& [key, id] : others) {
+    lifted.others.push_back(id);
+    Discharge(kept_.at(id), /*gained=*/false);
+  }
+  if (!KeepsFor(gang)) return lifted;
+  for (const Statement::Operation& place : kept_.at(gang.id).places) lifted.own.push_back(place.node);
+  Discharge(kept_.at(gang.id), /*gained=*/false);
+  Erase(gang.id);
+  return lifted;
+}
+
+void Pipeline::Return(const Lifted& lifted, bool taken) {
+  for (const GangId id : lifted.others) {
+    const Kept& kept = kept_.at(id);
+    Charge(kept);
+    if (absl::c_all_of(kept.places, [&](const auto& place) { return Stands(place.node); })) continue;
+    const Gang& gang = gangs_->gang(id);
+    Drop(gang);
+    gangs_->Touch(gang);
+  }
+  if (taken) return;
+  for (const NodeId node : lifted.own) cluster_->NoteHope(node);
+}
+
+bool Pipeline::Stands(NodeId id) const {
+  const Node& node = cluster_->node(id);
+  if (node.kept_pods == 0) return true;
+  const auto held = Held().find(id);
+  return absl::c_all_of(node.kept.entries(), [&](const ResourceSum::Entry& entry) {
+    const WideSum back = held == Held().end() ? 0 : held->second.Get(entry.id);
+    return entry.amount <= 0 || node.Left(entry.id) + back >= 0;
+  });
+}
+
+void Pipeline::Reverify(NodeId id) {
+  held_known_ = false;
+  if (cluster_->node(id).kept_pods == 0) return;
+  const bool stands = Stands(id);
+  for (const GangId each : KeptGangs()) {
+    const std::vector<Statement::Operation>& places = kept_.at(each).places;
+    const bool lost = absl::c_any_of(places, [&](const Statement::Operation& place) {
+      return place.node == id && (!stands || cluster_->FindObstacle(id, place.cls) != Obstacle::kNone);
+    });
+    if (!lost) continue;
+    Drop(gangs_->gang(each));
+    gangs_->Touch(gangs_->gang(each));
+  }
+}
+
+std::vector<GangId> Pipeline::KeptGangs() const {
+  std::vector<GangId> out;
+  for (const auto& [gang, kept] : kept_) out.push_back(gang);
+  return out;
+}
+
+}  // namespace muster

@@ -1,0 +1,116 @@
+// Pipelining: room that ending pods are about to give back, kept for gangs that will fit into it (SPEC P-8).
+//
+// A gang that does not fit now, and would if the pods that are being deleted were gone, has what it needs kept: the
+// part that is free already, and the part that is to come. Nothing of it is a plan: nobody is called and nothing binds
+// until all of it is free; then the gang is planned like any other. What is kept gives way to gangs before it in order,
+// to pods of higher priority, and to facts; it ends when the pods take longer to end than they are waited for. Not
+// thread-safe.
+#ifndef MUSTER_STATE_STARTS_PIPELINE_H_
+#define MUSTER_STATE_STARTS_PIPELINE_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/types/span.h"
+#include "state/gangs/eligibility.h"
+#include "state/gangs/gangs.h"
+#include "state/placement/cluster.h"
+#include "state/placement/ledger.h"
+#include "state/placement/statement.h"
+
+namespace muster {
+
+class Pipeline {
+ public:
+  // So long a pod that is being deleted is about to be gone, in milliseconds.
+  static constexpr int64_t kPatienceMs = 60'000;
+
+  Pipeline(Gangs* gangs, const Eligibility* eligibility, Cluster* cluster, Ledger* ledger)
+      : gangs_(gangs), eligibility_(eligibility), cluster_(cluster), ledger_(ledger) {}
+
+  // --- pods that end ---
+  // Looks at whether the pod is one that ends: it is being deleted, and its node is charged for it. True: it is none
+  // any more, and its node, where it still is, must be looked at.
+  [[nodiscard]] bool Follow(const Pod& pod, int64_t now_ms);
+  void Forget(const Pod& pod);
+  // Some pod ends that is waited for.
+  [[nodiscard]] bool AnyEnding(int64_t now_ms) const;
+  // How many pods of `cls` would fit on the node if what is kept there and what ending pods hold were free, at most
+  // `limit`.
+  [[nodiscard]] int32_t Hopes(NodeId node, ClassId cls, int32_t limit) const;
+  // At least how many would on all nodes where something is kept or held so.
+  [[nodiscard]] int32_t Hopes(ClassId cls, int32_t limit) const;
+  // How many charges it takes to lend what they hold and to take it back.
+  [[nodiscard]] int64_t CostOfLending() const { return 2 * static_cast<int64_t>(ending_.size()); }
+  // What ending pods hold is lent to whoever tries to place something, until it is taken back.
+  [[nodiscard]] std::vector<Statement::Operation> Lend(int64_t now_ms);
+  void TakeBack(absl::Span<const Statement::Operation> lent);
+
+  // --- gangs for which room is kept ---
+  [[nodiscard]] bool KeepsFor(const Gang& gang) const { return kept_.contains(gang.id); }
+  [[nodiscard]] bool AnyKept() const { return !kept_.empty(); }
+  // Keeps it. REQUIRES: nothing is kept for the gang, and it fits into what is free and what is lent.
+  void Keep(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms);
+  // Nothing is kept for the gang any more; harmless when nothing was.
+  void Drop(const Gang& gang);
+  // When its room is kept no longer; kNever: none is kept.
+  [[nodiscard]] int64_t Deadline(const Gang& gang) const;
+  // Nodes of which a part of what is kept for the gang is still in use, by name.
+  [[nodiscard]] std::vector<std::string> Awaited(const Gang& gang) const;
+
+  // The gang is tried: what is kept for it, and for those after it in order, is free to take.
+  struct Lifted {
+    std::vector<NodeId> own;     // where something was kept for the gang, which is so no more
+    std::vector<GangId> others;  // in order
+  };
+  [[nodiscard]] Lifted Lift(const Gang& gang);
+  // Afterwards: the others have their room again where it is still there, or are tried anew. `taken`: the gang's own is
+  // not free for others.
+  void Return(const Lifted& lifted, bool taken);
+
+  // Whether what is kept on the node fits into what is left there, and what ending pods hold.
+  [[nodiscard]] bool Stands(NodeId node) const;
+  // A fact changed the node: what cannot be kept there is dropped.
+  void Reverify(NodeId node);
+  // The gangs for which room is kept, and how many places on which node, of which class.
+  [[nodiscard]] std::vector<GangId> KeptGangs() const;
+  // REQUIRES: KeepsFor.
+  [[nodiscard]] absl::Span<const Statement::Operation> KeptFor(const Gang& gang) const {
+    return kept_.at(gang.id).places;
+  }
+  // UIDs of pods that end, since when (ms).
+  [[nodiscard]] const absl::btree_map<std::string, int64_t>& ending() const { return ending_; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&Pipeline::ending_, &Pipeline::kept_); }
+
+ private:
+  struct Kept {
+    std::vector<Statement::Operation> places;
+    int64_t until_ms = 0;
+  };
+  // The pod's charge, if it is one that can be lent; nullptr otherwise.
+  [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
+  // What ending pods hold, by node. Found again when it is asked for after a change: thousands may end at once.
+  [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& Held() const;
+  void Erase(GangId id);
+  // Charges what is kept, or takes it off; `gained`: it is free for others from now on.
+  void Charge(const Kept& kept);
+  void Discharge(const Kept& kept, bool gained);
+
+  Gangs* gangs_;
+  const Eligibility* eligibility_;
+  Cluster* cluster_;
+  Ledger* ledger_;
+  absl::btree_map<std::string, int64_t> ending_;  // by UID: since when
+  absl::btree_map<GangId, Kept> kept_;
+  mutable absl::btree_map<NodeId, ResourceSum> held_;
+  mutable bool held_known_ = false;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_PIPELINE_H_

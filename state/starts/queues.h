@@ -1,0 +1,137 @@
+// The rules of queues, applied to gangs (SPEC ): may it be placed now, and whose turn is it.
+//
+// What a queue uses is what the ledger has booked on its account; what waits in it is kept here. Gangs pay for their
+// members and for what is promised to them; pods in no gang belong to no queue. Not thread-safe.
+#ifndef MUSTER_STATE_STARTS_QUEUES_H_
+#define MUSTER_STATE_STARTS_QUEUES_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/types/span.h"
+#include "state/base/accounts.h"
+#include "state/base/by_id.h"
+#include "state/gangs/eligibility.h"
+#include "state/placement/ledger.h"
+#include "state/placement/statement.h"
+#include "state/queueing/queue_tree.h"
+
+namespace muster {
+
+class Queues {
+ public:
+  Queues(QueueTree* tree, const Cluster* cluster, Ledger* ledger, Gangs* gangs, const Eligibility* eligibility)
+      : tree_(tree), cluster_(cluster), ledger_(ledger), gangs_(gangs), eligibility_(eligibility) {}
+
+  [[nodiscard]] const QueueTree& tree() const { return *tree_; }
+  // REQUIRES: ProblemsOf(rules) is empty. Every gang must be followed anew.
+  void Set(QueueRules rules);
+
+  // --- what gangs are to queues ---
+  // kNoQueue: there are no queues, or the gang can be in none.
+  [[nodiscard]] QueueId Of(const Gang& gang) const;
+  // The gang, or who is in it, changed. `runs`: some of it has a place, or is promised one. `waits`: it, or it for its
+  // group, waits to be planned.
+  void Follow(const Gang& gang, bool runs, bool waits);
+  void Join(const Pod& pod) { ledger_->SetPayer(pod.id, ledger_->ClaimPayerOf(pod.gang->id)); }
+  void Leave(const Pod& pod) { ledger_->SetPayer(pod.id, {}); }
+  // It was let in this moment: it counts before it is followed.
+  void LetIn(const Gang& gang);
+  void Forget(const Gang& gang);
+
+  // --- may it ---
+  // Why gangs that start together may not be placed now, at every queue up to the root: a limit, a quota, or how many
+  // may run. kQueueRejected: not ever, as they are.
+  [[nodiscard]] Reason Check(const Group& gangs) const;
+  // The same, of the places that were found for them, in order of gangs.
+  using Places = std::vector<absl::Span<const Statement::Operation>>;
+  [[nodiscard]] Reason Check(const Group& gangs, const Places& places) const;
+  // The same, of one member that is placed alone.
+  [[nodiscard]] Reason Check(const Pod& pod) const;
+
+  // A member of the gang that is placed alone was told that it may not: it is called when that may be another (Wake).
+  void NoteRefused(const Gang& gang) { refused_.insert(gang.id); }
+  [[nodiscard]] const absl::btree_set<GangId>& refused() const { return refused_; }
+  // Room came in some queue: those members are called again when their gangs are settled.
+  void TouchRefused();
+
+  // The reason is one that Check gives.
+  [[nodiscard]] static bool Said(const Reason& reason) {
+    return reason.code == ReasonCode::kQueueLimit || reason.code == ReasonCode::kQueueRejected;
+  }
+
+  // --- whose turn ---
+  // There is more than one queue whose gangs may wait.
+  [[nodiscard]] bool any() const { return tree_->any(); }
+  // Fair shares are looked at anew from here on.
+  void NewRound() { shares_known_ = false; }
+  // Of two gangs that head their queues, whether `a` comes first: half-bound ones, then those that stay within the
+  // fair share of their queues, then by their queues' priority and by how much of its share each uses, then G-9.
+  [[nodiscard]] bool Before(const Gang& a, const Gang& b) const;
+
+  // --- for readers and checks ---
+  // How many gangs run in the queue and below it.
+  [[nodiscard]] int32_t Running(QueueId id) const { return running_[static_cast<size_t>(id)]; }
+  // What waits in the queue and below it.
+  [[nodiscard]] const ResourceSum& Waiting(QueueId id) const { return waiting_.Of(id); }
+  struct Standing {
+    ResourceList used;
+    ResourceList waiting;  // what its gangs, and those of queues below it, ask for
+    ResourceList share;    // of what some queue says something about
+    int32_t running = 0;   // gangs
+  };
+  [[nodiscard]] Standing StandingOf(QueueId id) const;
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() {
+    return std::tuple(&Queues::gangs_in_, &Queues::demands_, &Queues::waiting_, &Queues::running_, &Queues::refused_);
+  }
+
+ private:
+  struct Demand {
+    QueueId queue = kNoQueue;
+    ResourceSum amounts;
+  };
+  // What gangs ask of one queue.
+  struct Asked {
+    ResourceSum all;
+    ResourceSum fixed;  // by non-preemptible gangs
+    int32_t fresh = 0;  // gangs that do not run yet
+  };
+  using AskedOf = absl::btree_map<QueueId, Asked>;
+
+  [[nodiscard]] bool Bypasses(const Gang& gang) const;
+  // What its minimum misses, or, of a gang that does not run, its total.
+  [[nodiscard]] ResourceSum Request(const Gang& gang) const;
+  void Ask(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, AskedOf* asked) const;
+  [[nodiscard]] Reason Judge(const AskedOf& asked) const;
+  [[nodiscard]] Reason TooMuch(QueueId queue, const Asked& asked) const;
+  void SetDemand(const Gang& gang, QueueId queue, const ResourceSum& amounts);
+  void SetRunning(const Gang& gang, QueueId queue);
+  void ReadShares() const;
+  [[nodiscard]] int64_t ShareOf(QueueId queue, size_t resource) const;
+  [[nodiscard]] bool ExceedsShare(QueueId queue, const ResourceSum& more) const;
+  [[nodiscard]] double UsedOfShare(QueueId queue) const;
+
+  QueueTree* tree_;
+  const Cluster* cluster_;
+  Ledger* ledger_;
+  Gangs* gangs_;
+  const Eligibility* eligibility_;
+  ById<int32_t> gangs_in_;  // by gang: 1 + the queue in which it runs; 0: none
+  ById<Demand> demands_;    // by gang
+  Accounts waiting_;
+  std::vector<int32_t> running_;  // gangs that run in the queue or below it
+  absl::btree_set<GangId> refused_;
+  // By resource of the tree and queue, as of the first look in this round.
+  mutable std::vector<std::vector<int64_t>> shares_;
+  mutable bool shares_known_ = false;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_STARTS_QUEUES_H_

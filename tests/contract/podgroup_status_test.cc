@@ -1,0 +1,175 @@
+// The status of PodGroups at an API server that refuses, is slow, or has others' conditions (SPEC K-11, EDGES.md 9).
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/actuator/actuator.h"
+#include "service/support/sync.h"
+#include "tests/contract/warm_libraries.h"
+
+namespace muster {
+namespace {
+
+// One PodGroup, d/g.
+class PodGroupStatus : public testing::Test {
+ protected:
+  PodGroupStatus() {
+    server_.set_keep_alive_timeout(1);
+    const char* path = "/apis/scheduling.sigs.k8s.io/v1alpha1/namespaces/d/podgroups/g";
+    server_.Get(path, [this](const httplib::Request&, httplib::Response& response) {
+      ++gets;
+      response.set_content(
+          R"({"metadata":{"resourceVersion":"7"},"status":{"conditions":[{"type":"Ready","status":"True"},)"
+          R"({"type":"TimedOut","status":"False"}]}})",
+          "application/json");
+    });
+    server_.Patch(std::string(path) + "/status", [this](const httplib::Request& request, httplib::Response& response) {
+      most_at_once = std::max(most_at_once.load(), ++at_once_);
+      absl::SleepFor(delay);
+      {
+        MutexLock lock(&mutex_);
+        patches_.emplace_back(answer, Json::parse(request.body));
+      }
+      response.status = answer;
+      response.set_content("{}", "application/json");
+      --at_once_;
+    });
+    EXPECT_TRUE(WarmLibraries());
+    const int port = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    KubeConfig config;
+    config.tls = false;
+    config.host = "127.0.0.1";
+    config.port = port;
+    client_ = std::make_unique<KubeClient>(config);
+    ActuatorOptions options;
+    options.first_pause = absl::Milliseconds(1);
+    options.longest_pause = absl::Milliseconds(4);
+    options.events_per_s = 1'000;
+    actuator_ = std::make_unique<Actuator>(client_.get(), options);
+    actuator_->Start(nullptr);
+  }
+  ~PodGroupStatus() override {
+    actuator_->Stop();
+    server_.stop();
+    thread_.join();
+  }
+  static GangView Gang(int32_t running, bool timed_out = false) {
+    GangView view;
+    view.key = "d/g";
+    view.name_space = "d";
+    view.name = "g";
+    view.has_object = true;
+    view.running = running;
+    view.timed_out = timed_out;
+    return view;
+  }
+  // Once so many patches were answered with success, and a moment later.
+  std::vector<Json> Written(size_t times) {
+    std::vector<Json> out;
+    for (int i = 0; i < 2'000; ++i) {
+      out.clear();
+      {
+        MutexLock lock(&mutex_);
+        for (const auto& [status, patch] : patches_) {
+          if (status == 200) out.push_back(patch);
+        }
+      }
+      if (out.size() >= times && actuator_->stats().waiting == 0) break;
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    absl::SleepFor(absl::Milliseconds(50));
+    return out;
+  }
+  size_t asked() {
+    MutexLock lock(&mutex_);
+    return patches_.size();
+  }
+
+  std::atomic<int> answer{200};
+  std::atomic<int> gets{0};
+  std::atomic<int> most_at_once{0};
+  absl::Duration delay = absl::ZeroDuration();
+  std::unique_ptr<Actuator> actuator_;
+
+ private:
+  std::atomic<int> at_once_{0};
+  httplib::Server server_;
+  std::thread thread_;
+  std::unique_ptr<KubeClient> client_;
+  Mutex mutex_;
+  std::vector<std::pair<int, Json>> patches_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST_F(PodGroupStatus, IsWrittenHoweverOftenItIsRefused) {
+  for (const int status : {429, 500, 503, 409, 403}) {
+    answer = status;
+    const size_t before = asked();
+    actuator_->UpdateStatus(Gang(status));
+    while (asked() < before + 5) absl::SleepFor(absl::Milliseconds(1));
+    answer = 200;
+    const size_t written = Written(1).size();
+    EXPECT_EQ(Written(written).back()["status"]["running"], status);
+    EXPECT_EQ(actuator_->stats().waiting, 0U);
+  }
+}
+
+TEST_F(PodGroupStatus, TheLatestStays) {
+  delay = absl::Milliseconds(20);
+  for (int i = 1; i <= 20; ++i) {
+    actuator_->UpdateStatus(Gang(i));
+    absl::SleepFor(absl::Milliseconds(3));
+  }
+  EXPECT_EQ(Written(2).back()["status"]["running"], 20);
+  EXPECT_EQ(most_at_once, 1) << "two writers of one gang change the order";
+}
+
+TEST_F(PodGroupStatus, OthersConditionsStay) {
+  actuator_->UpdateStatus(Gang(1));
+  actuator_->UpdateStatus(Gang(2));
+  std::vector<Json> written = Written(1);
+  const Json others = {{"type", "Ready"}, {"status", "True"}};
+  const Json in_time = {{"type", "TimedOut"}, {"status", "False"}};
+  EXPECT_EQ(written.front()["status"]["conditions"], Json({others, in_time}));
+  EXPECT_EQ(written.front()["metadata"]["resourceVersion"], "7") << "nobody's change in between is lost";
+  const int read = gets;
+  actuator_->UpdateStatus(Gang(3));
+  written = Written(written.size() + 1);
+  EXPECT_FALSE(written.back()["status"].contains("conditions")) << "it says the same";
+  EXPECT_EQ(gets, read);
+  actuator_->UpdateStatus(Gang(3, /*timed_out=*/true));
+  written = Written(written.size() + 1);
+  EXPECT_EQ(written.back()["status"]["conditions"], Json({others, {{"type", "TimedOut"}, {"status", "True"}}}));
+}
+
+TEST_F(PodGroupStatus, IsSaidOnceAndAgainToTheNextOfItsName) {
+  actuator_->UpdateStatus(Gang(1));
+  EXPECT_EQ(Written(1).size(), 1U);
+  actuator_->UpdateStatus(Gang(1));
+  EXPECT_EQ(Written(1).size(), 1U);
+  GangView gone = Gang(1);
+  gone.has_object = false;
+  actuator_->UpdateStatus(gone);
+  actuator_->UpdateStatus(Gang(1));
+  EXPECT_EQ(Written(2).size(), 2U);
+}
+
+TEST_F(PodGroupStatus, WhatIsWrongIsNotTriedAgain) {
+  answer = 422;
+  actuator_->UpdateStatus(Gang(1));
+  while (actuator_->stats().failed == 0) absl::SleepFor(absl::Milliseconds(1));
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(asked(), 1U);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,127 @@
+// Which pods may be near which, said again as simply as possible: a list of pods, looked through for every question.
+// After k8s.io/kubernetes/pkg/scheduler/framework/plugins/{interpodaffinity,podtopologyspread} (SPEC P-3).
+#ifndef MUSTER_TESTS_ROOMS_NEIGHBOURS_TWIN_H_
+#define MUSTER_TESTS_ROOMS_NEIGHBOURS_TWIN_H_
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "state/model/node.h"
+#include "state/model/pod.h"
+#include "state/placement/cluster.h"
+
+namespace muster {
+
+struct TwinPod {
+  std::string name_space;
+  Labels labels;
+  PodTemplate shape;
+  std::string node;
+};
+
+class NeighboursTwin {
+ public:
+  std::map<std::string, NodeDescription> nodes;
+  std::vector<TwinPod> pods;
+
+  // One more pod like this may go to the node, as far as its neighbours go.
+  [[nodiscard]] bool Fits(const TwinPod& pod, const std::string& node) const {
+    for (const NeighbourTerm& term : pod.shape.neighbours.anti_affinity) {
+      if (CountNear(node, term.topology_key, {term.selector}) > 0) return false;
+    }
+    for (const TwinPod& other : pods) {
+      for (const NeighbourTerm& term : other.shape.neighbours.anti_affinity) {
+        const std::string domain = Domain(node, term.topology_key);
+        const bool near = !domain.empty() && Domain(other.node, term.topology_key) == domain;
+        if (near && Matches(term.selector, pod.name_space, pod.labels)) return false;
+      }
+    }
+    if (!AffinityHolds(pod, node)) return false;
+    for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
+      const std::string domain = Domain(node, each.topology_key);
+      const int64_t self = Matches(each.selector, pod.name_space, pod.labels) ? 1 : 0;
+      const int64_t there = CountNear(node, each.topology_key, {each.selector});
+      if (domain.empty() || there + self - Least(pod, each) > each.max_skew) return false;
+    }
+    return true;
+  }
+
+  // Nobody there is in anybody's way: what every one of the pods asks for holds, now that all are there.
+  [[nodiscard]] bool AllHold(const std::string& on = "") const {
+    return std::all_of(pods.begin(), pods.end(),
+                       [&](const TwinPod& pod) { return !on.empty() && pod.node != on ? true : Holds(pod); });
+  }
+  [[nodiscard]] bool Holds(const TwinPod& pod) const {
+    NeighboursTwin others = *this;
+    for (auto each = others.pods.begin(); each != others.pods.end(); ++each) {
+      const bool same = each->node == pod.node && each->name_space == pod.name_space && each->labels == pod.labels &&
+                        each->shape.Key() == pod.shape.Key();
+      if (!same) continue;
+      others.pods.erase(each);
+      break;
+    }
+    TwinPod plain = pod;
+    plain.shape.neighbours.spread.clear();
+    if (!others.Fits(plain, pod.node)) return false;
+    for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
+      if (Domain(pod.node, each.topology_key).empty()) return false;
+      if (CountNear(pod.node, each.topology_key, {each.selector}) - Least(pod, each) > each.max_skew) return false;
+    }
+    return true;
+  }
+
+ private:
+  // Empty: none.
+  [[nodiscard]] std::string Domain(const std::string& node, const std::string& key) const {
+    const auto known = nodes.find(node);
+    if (known == nodes.end()) return "";
+    const auto label = known->second.labels.find(key);
+    if (label != known->second.labels.end()) return "=" + label->second;
+    return key == "kubernetes.io/hostname" ? "=" + node : "";
+  }
+  [[nodiscard]] static bool MeansAll(const std::vector<PodSelector>& selectors, const TwinPod& pod) {
+    return std::all_of(selectors.begin(), selectors.end(),
+                       [&](const PodSelector& each) { return Matches(each, pod.name_space, pod.labels); });
+  }
+  // Pods that are meant in the node's domain.
+  [[nodiscard]] int64_t CountNear(const std::string& node, const std::string& key,
+                                  const std::vector<PodSelector>& selectors) const {
+    const std::string domain = Domain(node, key);
+    return domain.empty() ? 0 : std::count_if(pods.begin(), pods.end(), [&](const TwinPod& pod) {
+      return Domain(pod.node, key) == domain && MeansAll(selectors, pod);
+    });
+  }
+  [[nodiscard]] bool AffinityHolds(const TwinPod& pod, const std::string& node) const {
+    const std::vector<NeighbourTerm>& terms = pod.shape.neighbours.affinity;
+    std::vector<PodSelector> all;
+    for (const NeighbourTerm& term : terms) all.push_back(term.selector);
+    bool there = true;
+    bool anybody = false;
+    for (const NeighbourTerm& term : terms) {
+      if (Domain(node, term.topology_key).empty()) return false;
+      there = there && CountNear(node, term.topology_key, all) > 0;
+      for (const TwinPod& other : pods) {
+        anybody = anybody || (MeansAll(all, other) && !Domain(other.node, term.topology_key).empty());
+      }
+    }
+    return there || (!anybody && MeansAll(all, pod));
+  }
+  [[nodiscard]] int64_t Least(const TwinPod& pod, const SpreadConstraint& of) const {
+    std::map<std::string, int64_t> domains;
+    for (const auto& [name, node] : nodes) {
+      const std::string domain = Domain(name, of.topology_key);
+      if (domain.empty() || OwnObstacle(node, pod.shape) != Obstacle::kNone) continue;
+      domains[domain] = CountNear(name, of.topology_key, {of.selector});
+    }
+    if (domains.empty() || static_cast<int64_t>(domains.size()) < of.min_domains) return 0;
+    return std::min_element(domains.begin(), domains.end(),
+                            [](const auto& a, const auto& b) { return a.second < b.second; })
+        ->second;
+  }
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_ROOMS_NEIGHBOURS_TWIN_H_

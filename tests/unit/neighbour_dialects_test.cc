@@ -1,0 +1,101 @@
+// What v1.Pod says of its neighbours, as the API has it (SPEC P-3).
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "k8s-extender/dialects/dialects.h"
+
+namespace muster {
+namespace {
+
+PodDescription PodOf(const std::string& spec, const std::string& labels = R"({"job":"a","app":"web"})") {
+  const absl::StatusOr<PodDescription> pod = ParsePod(Json::parse(absl::StrCat(
+      R"({"metadata":{"name":"p","uid":"u","namespace":"ns","labels":)", labels, R"(},"spec":)", spec, "}")));
+  EXPECT_TRUE(pod.ok()) << pod.status();
+  return pod.ok() ? *pod : PodDescription();
+}
+
+// One required term of anti-affinity.
+NeighbourTerm Apart(const std::string& term) {
+  const PodDescription pod = PodOf(absl::StrCat(
+      R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)", term, "]}}}"));
+  EXPECT_EQ(pod.invalid, "");
+  EXPECT_EQ(pod.shape.neighbours.anti_affinity.size(), 1U);
+  return pod.shape.neighbours.anti_affinity.empty() ? NeighbourTerm() : pod.shape.neighbours.anti_affinity[0];
+}
+
+bool Means(const NeighbourTerm& term, const std::string& name_space, const Labels& labels) {
+  return Matches(term.selector, name_space, labels);
+}
+
+TEST(NeighbourDialects, LabelsAndExpressions) {
+  const NeighbourTerm term = Apart(R"({"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"web"},
+      "matchExpressions":[{"key":"tier","operator":"NotIn","values":["x"]},{"key":"job","operator":"Exists"}]}})");
+  EXPECT_EQ(term.topology_key, "zone");
+  EXPECT_TRUE(Means(term, "ns", {{"app", "web"}, {"job", "b"}}));
+  EXPECT_FALSE(Means(term, "other", {{"app", "web"}, {"job", "b"}})) << "without namespaces: its own";
+  EXPECT_FALSE(Means(term, "ns", {{"app", "web"}, {"job", "b"}, {"tier", "x"}}));
+  EXPECT_FALSE(Means(term, "ns", {{"app", "web"}}));
+}
+
+TEST(NeighbourDialects, NoSelectorMeansNobodyAnEmptyOneEverybody) {
+  EXPECT_FALSE(Means(Apart(R"({"topologyKey":"zone"})"), "ns", {{"app", "web"}}));
+  EXPECT_TRUE(Means(Apart(R"({"topologyKey":"zone","labelSelector":{}})"), "ns", {}));
+}
+
+TEST(NeighbourDialects, Namespaces) {
+  const NeighbourTerm named = Apart(R"({"topologyKey":"zone","labelSelector":{},"namespaces":["b","a"]})");
+  EXPECT_TRUE(Means(named, "a", {}));
+  EXPECT_FALSE(Means(named, "ns", {}));
+  EXPECT_TRUE(Means(Apart(R"({"topologyKey":"zone","labelSelector":{},"namespaceSelector":{}})"), "any", {}));
+  const NeighbourTerm by_name = Apart(R"({"topologyKey":"zone","labelSelector":{},
+      "namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"c"}}})");
+  EXPECT_TRUE(Means(by_name, "c", {}));
+  EXPECT_FALSE(Means(by_name, "ns", {}));
+  const PodDescription by_label = PodOf(R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+      [{"topologyKey":"zone","labelSelector":{},"namespaceSelector":{"matchLabels":{"team":"x"}}}]}}})");
+  EXPECT_TRUE(by_label.shape.neighbours.empty()) << "namespaces' labels are not read: it is left to kube-scheduler";
+}
+
+// JobSet's exclusive placement: with the same job, apart from all others.
+TEST(NeighbourDialects, KeysOfThePodsOwnLabels) {
+  const NeighbourTerm same = Apart(R"({"topologyKey":"pool","labelSelector":{},"matchLabelKeys":["job","missing"]})");
+  EXPECT_TRUE(Means(same, "ns", {{"job", "a"}}));
+  EXPECT_FALSE(Means(same, "ns", {{"job", "b"}}));
+  const NeighbourTerm others = Apart(R"({"topologyKey":"pool","mismatchLabelKeys":["job"],
+      "labelSelector":{"matchExpressions":[{"key":"job","operator":"Exists"}]}})");
+  EXPECT_FALSE(Means(others, "ns", {{"job", "a"}}));
+  EXPECT_TRUE(Means(others, "ns", {{"job", "b"}}));
+}
+
+TEST(NeighbourDialects, HardSpreadOnly) {
+  const PodDescription pod = PodOf(R"({"topologySpreadConstraints":[
+      {"maxSkew":2,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","minDomains":3,
+       "labelSelector":{"matchLabels":{"app":"web"}},"matchLabelKeys":["job"]},
+      {"maxSkew":1,"topologyKey":"rack","whenUnsatisfiable":"ScheduleAnyway","labelSelector":{}}]})");
+  ASSERT_EQ(pod.shape.neighbours.spread.size(), 1U);
+  const SpreadConstraint& spread = pod.shape.neighbours.spread[0];
+  EXPECT_EQ(spread.topology_key, "zone");
+  EXPECT_EQ(spread.max_skew, 2);
+  EXPECT_EQ(spread.min_domains, 3);
+  EXPECT_TRUE(Matches(spread.selector, "ns", {{"app", "web"}, {"job", "a"}}));
+  EXPECT_FALSE(Matches(spread.selector, "ns", {{"app", "web"}, {"job", "b"}}));
+  EXPECT_FALSE(Matches(spread.selector, "other", {{"app", "web"}, {"job", "a"}}));
+}
+
+TEST(NeighbourDialects, PreferredOnesAreNotRequired) {
+  const PodDescription pod = PodOf(R"({"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":
+      [{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{}}}]}}})");
+  EXPECT_TRUE(pod.shape.neighbours.empty());
+  EXPECT_EQ(UnpackLabels(pod.labels), (Labels{{"app", "web"}, {"job", "a"}}));
+}
+
+// A pod whose rules cannot be read is not planned by guess.
+TEST(NeighbourDialects, OperatorsThatPodsDoNotHave) {
+  const PodDescription pod = PodOf(R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
+      [{"topologyKey":"zone","labelSelector":{"matchExpressions":[{"key":"a","operator":"Gt","values":["1"]}]}}]}}})");
+  EXPECT_EQ(pod.invalid,
+            "spec.affinity.podAffinity.labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
+}
+
+}  // namespace
+}  // namespace muster
