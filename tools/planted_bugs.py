@@ -62,7 +62,7 @@ BUGS = {
         "At(entry.id) = static_cast<T>(static_cast<int64_t>(At(entry.id) + static_cast<T>(entry.amount) * times));"),
     "one-try-only": ("state/starts/planning.cc", "settings_.tries << doublings", "1"),
     "room-for-one-more": (
-        "state/starts/planning.cc",
+        "state/starts/waking.cc",
         "    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);\n    if (room >= wait_for.at_least) return true;",
         "    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);\n    if (room > wait_for.at_least) return true;"),
     "executor-before-driver": (
@@ -80,8 +80,8 @@ BUGS = {
     "total-forgets-a-node": ("state/placement/cluster.cc", "  Refresh(&node);\n  CountFree(node, 1);\n", "  Refresh(&node);\n"),
     "half-bound-overtaken": (
         "state/queueing/backlog.cc",
-        "  if (!half_bound_.empty() && !key.half_bound) return std::nullopt;\n",
-        ""),
+        "  return half_bound_.empty() || first.first.half_bound ? &first : nullptr;\n",
+        "  return &first;\n"),
     "half-bound-for-ever": (
         "state/machine/due.cc",
         "  if (r_.repair->FinishBy(gang) <= step->now_ms()) LeaveHalf(gang, step);\n",
@@ -758,7 +758,7 @@ BUGS = {
     "places-stand-whoever-comes-near": (
         "state/starts/claims.cc", "  if (felt_elsewhere) ReverifyNeighbours(step);\n", "  static_cast<void>(felt_elsewhere);\n"),
     "waits-for-its-own-nodes-only": (
-        "state/starts/planning.cc", "  if (!local) return {{}, holds};\n", "  static_cast<void>(local);\n"),
+        "state/starts/waking.cc", "  if (!local) return any_gain;\n", "  static_cast<void>(local);\n"),
     "spread-looks-once": (
         "state/placement/planner.cc", "    if (!grows) break;\n", "    if (!grows || placed > 0) break;\n"),
     "members-do-not-agree-at-the-end": (

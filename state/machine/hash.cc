@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "state/machine/machine.h"
+#include "state/machine/queue_hash.h"
 
 namespace muster {
 namespace {
@@ -33,29 +34,6 @@ template <typename Names>
 void AddNames(const Names& names, StateHasher* hasher) {
   hasher->Add(static_cast<int64_t>(names.size()));
   for (const absl::string_view name : names) hasher->Add(name);
-}
-
-void AddResources(const ResourceList& list, StateHasher* hasher) {
-  hasher->Add(static_cast<int64_t>(list.size()));
-  for (const auto& [name, amount] : list) {
-    hasher->Add(name);
-    hasher->Add(amount);
-  }
-}
-
-void AddQueues(const QueueTree& tree, StateHasher* hasher) {
-  hasher->Add(static_cast<int>(tree.rules().unknown));
-  hasher->Add(static_cast<int64_t>(tree.rules().queues.size()));
-  for (const QueueSpec& queue : tree.rules().queues) {
-    hasher->Add(queue.name);
-    hasher->Add(queue.parent);
-    AddResources(queue.quota, hasher);
-    AddResources(queue.limit, hasher);
-    AddResources(queue.over_quota_weight, hasher);
-    hasher->Add(queue.priority);
-    hasher->Add(queue.max_applications);
-    hasher->Add(static_cast<int>(queue.sort));
-  }
 }
 
 void AddReason(const Reason& reason, StateHasher* hasher) {

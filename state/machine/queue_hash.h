@@ -1,0 +1,15 @@
+// What queues add to the hash of the state (state/machine/hash.cc).
+#pragma once
+
+#include "state/base/hash.h"
+#include "state/base/resources.h"
+#include "state/queueing/queue_tree.h"
+
+namespace muster {
+
+void AddResources(const ResourceList& list, StateHasher* hasher);
+
+// The rules as they were declared. What each queue uses follows from its gangs and is not added.
+void AddQueues(const QueueTree& tree, StateHasher* hasher);
+
+}  // namespace muster
