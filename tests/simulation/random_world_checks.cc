@@ -295,12 +295,13 @@ void RandomWorld::NoteWholeGangs() {
 }
 
 void RandomWorld::CheckWholeGroups() {
+  // After a restart: who was satisfied before it still is, when all has been told.
+  if (!machine_->sources().complete()) return;
   std::set<std::string> satisfied;
   machine_->ForEachGang([&](const Gang& gang) {
     if (!gang.kept.satisfied) return;
     satisfied.insert(gang.key);
     if (satisfied_before_.count(gang.key) > 0) return;
-    if (!machine_->sources().complete()) return;  // as it was before the restart; its mates may still be to come
     for (const std::string& id : gang.rules.group) {
       const Gang* mate = machine_->FindGang(id);
       if (mate == nullptr || mate->rules.group != gang.rules.group) return;
