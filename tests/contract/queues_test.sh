@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# Queues from the configuration file to the answer: queues_test.sh MUSTERD MUSTERCTL DOCS
+# DOCS is docs/queues.md: what it shows is checked and started as it stands.
+set -euo pipefail
+musterd=$1 musterctl=$2 docs=$3
+work=$(mktemp -d)
+pid=
+trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+fail() { echo "FAILED: $1"; exit 1; }
+has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
+
+# 1. What is wrong is refused as a whole, with every reason.
+cat >"$work/wrong.yaml" <<YAML
+queues:
+  tree:
+  - {name: a, parent: nowhere, quotas: 3}
+  - {name: b, quota: {cpu: x}, limit: 3}
+  - {name: c, sort: none, overQuotaWeight: {cpu: -1}, maxApplications: -1}
+  - 7
+  unknown: never
+YAML
+if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config finds nothing wrong"; fi
+for line in 'queues.unknown: "never" is not wait, default or reject' 'queues.tree[0].quotas: ' 'queues.tree[1].quota.cpu: "x" is not a quantity' \
+  'queues.tree[1].limit: "3"; expected amounts by resource' 'queues.tree[2].sort: "none"; expected fifo' 'queues.tree[2].overQuotaWeight.cpu: "-1"' \
+  'queues.tree[2].maxApplications: "-1"' 'queues.tree[3]. expected a map'; do has "$out" "$line"; done
+printf 'queues: {tree: [{name: a, parent: nowhere}, {name: a}]}\n' >"$work/wrong.yaml"
+if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config takes a parent that does not exist"; fi
+has "$out" "its parent nowhere does not exist"
+has "$out" "is declared twice"
+
+# 2. What the guide shows, with a musterd that runs it.
+sed -n '/^```yaml$/,/^```$/p' "$docs" | grep -v '```' >"$work/musterd.yaml"
+[ "$(grep -c 'name:' "$work/musterd.yaml")" = 4 ] || fail "$docs shows no tree of four queues"
+cat >>"$work/musterd.yaml" <<YAML
+log: {format: text}
+kubernetes: {enabled: false}
+store: {path: ":memory:"}
+listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
+YAML
+"$musterd" check-config "$work/musterd.yaml" >/dev/null || fail "the tree of $docs is refused"
+: >"$work/log"  # it is looked at before musterd may have run
+(cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
+pid=$!
+port=
+for _ in $(seq 500); do
+  port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
+  [ -z "$port" ] || break
+  sleep 0.02
+done
+[ -n "$port" ] || { cat "$work/log"; fail "musterd does not come up"; }
+export MUSTER_SERVER=127.0.0.1:$port
+
+# gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod.
+gang() {
+  cat >"$work/$1.yaml" <<YAML
+apiVersion: scheduling.sigs.k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: $1, annotations: {muster.dev/queue: $2$4}}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: $1-0, labels: {pod-group.scheduling.sigs.k8s.io: $1}}
+spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: $3}}}]}
+YAML
+  "$musterctl" submit -f "$work/$1.yaml" --id "$1" --ttl 60
+}
+cat >"$work/node.yaml" <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: big}
+status: {allocatable: {cpu: 64, nvidia.com/gpu: 100, pods: 110}}
+YAML
+"$musterctl" apply -f "$work/node.yaml" >/dev/null
+has "$(gang first vision 40 '')" PLANNED
+has "$(gang second language 40 '')" WAITING
+has "$("$musterctl" explain gang second)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
+has "$(gang third language 70 '')" "more than the limit of queue research"
+has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"
+has "$(gang fifth elsewhere 1 '')" "there is no queue elsewhere"
+has "$(gang sixth batch 40 '')" PLANNED
+"$musterctl" abandon first >/dev/null
+has "$("$musterctl" get submission second)" PLANNED
+echo "queues: ok"
