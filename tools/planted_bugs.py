@@ -797,4 +797,46 @@ BUGS = {
         "state/starts/pipeline.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
     "plan-on-what-is-kept": (
         "state/starts/keep_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
+    # --- queues (Q-1 to) ---
+    "limit-of-the-queue-only": (
+        "state/starts/queues.cc", "    of.fresh += fresh ? 1 : 0;\n", "    of.fresh += fresh ? 1 : 0;\n    break;\n"),
+    "quota-binds-everybody": (
+        "state/starts/queues.cc", "      if (fixed) of.fixed.Add(resource, amount);\n", "      if (fixed || amount > 0) of.fixed.Add(resource, amount);\n"),
+    "one-unit-beyond-the-limit": (
+        "state/starts/queues.cc", "if (has + wants <= most || !now.none()) continue;", "if (has + wants <= most + 1 || !now.none()) continue;"),
+    "never-is-only-later": (
+        "state/starts/queues.cc", "if (reason.code == ReasonCode::kQueueRejected) return reason;", "if (reason.code == ReasonCode::kQueueRejected) continue;"),
+    "total-is-not-asked-for": (
+        "state/starts/queues.cc", "  if (whole) left = std::max(left, gang.rules.total_number);\n", ""),
+    "min-resources-are-not-asked-for": (
+        "state/starts/queues.cc", "if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);", "if (id >= 0 && sum.Get(id) > amount) sum.Set(id, amount);"),
+    "any-number-of-gangs": (
+        "state/starts/queues.cc", "runs + asked.fresh > spec.max_applications", "runs + asked.fresh > spec.max_applications + 1000"),
+    "a-gang-that-ended-runs-on": (
+        "state/machine/settling.cc", "  r_.queues->Follow(gang, runs, wants);\n", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants);\n"),
+    "who-is-over-the-share-first": (
+        "state/starts/queues.cc", "over_a != over_b) return over_b;", "over_a != over_b) return over_a;"),
+    "shares-of-yesterday": (
+        "state/starts/planning.cc", "  r_.queues->NewRound();\n", ""),
+    "extras-beyond-the-limit": (
+        "state/drivers/kube_scheduler.cc", "    if (Reason reason = r_.queues->Check(pod); !reason.none()) {\n", "    if (Reason reason = r_.queues->Check(pod); !reason.none() && false) {\n"),
+    "refused-extras-are-forgotten": (
+        "state/starts/waking.cc", "  if (freed) r_.queues->TouchRefused();\n", ""),
+    "room-in-a-queue-wakes-nobody": (
+        "state/starts/waking.cc", "    if (wait_for.queue) return freed &&", "    if (wait_for.queue) return missed && freed &&"),
+    "the-newest-first": (
+        "state/queueing/fair_share.cc", ": a->age < b->age;", ": a->age > b->age;"),
+    "rest-by-no-weight": (
+        "state/queueing/fair_share.cc", "wants_[each.claim] - each.got, claim.weight,", "wants_[each.claim] - each.got, 1,"),
+    "quotas-by-priority": (
+        "state/queueing/fair_share.cc", "      for (Party& each : parties) each.priority = 0;  // every quota alike\n", ""),
+    "gangs-in-inner-queues": (
+        "state/queueing/queue_tree.cc", "  if (id != kNoQueue && at(id).leaf) return {id, {}};\n", "  if (id != kNoQueue) return {id, {}};\n"),
+    "fair-takes-totals": (
+        "state/gangs/eligibility.cc", "  if (spec.sort != QueueSort::kFair) return {};\n", "  if (spec.sort != QueueSort::kFair || gang.rules.declares_total) return {};\n"),
+    "new-queues-wake-nobody": (
+        "state/machine/machine.cc", "  gangs_.JudgeAnew();\n", ""),
+    "parents-account-unbooked": (
+        "state/base/accounts.cc", "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&",
+        "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n    break;\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&"),
 }

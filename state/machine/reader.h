@@ -13,6 +13,7 @@
 #include "state/gangs/sources.h"
 #include "state/machine/view.h"
 #include "state/starts/bindings.h"
+#include "state/starts/queues.h"
 
 namespace muster {
 

@@ -83,7 +83,7 @@ bool Planning::MayFit(const WaitFor& wait_for) const {
 
 WaitFor Planning::WaitsFor(const Gang& gang, const Reason& reason) const {
   const bool holds = reason.code == ReasonCode::kTooManyHolds;
-  const WaitFor any_gain{{}, holds, Queues::Said(reason)};
+  WaitFor any_gain{{}, holds, Queues::Said(reason)};
   if (holds || any_gain.queue || reason.code == ReasonCode::kMinResources || reason.code == ReasonCode::kNoPlaceFound) {
     return any_gain;
   }
