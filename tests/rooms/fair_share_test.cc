@@ -31,6 +31,7 @@ TEST(FairShare, QuotaFirstThenWeights) {
   EXPECT_EQ(FairShares(10, {{Claim(3, 9, 0), Claim(0, 5, 1)}}), (Shares{3, 5}));        // weight 0: quota only
   EXPECT_EQ(FairShares(10, {{Claim(0, 9, 1), Claim(0, 9, 1, 1, 5)}}), (Shares{1, 9}));  // priority before weight
   EXPECT_EQ(FairShares(6, {{Claim(8, 9), Claim(4, 9)}}), (Shares{4, 2}));               // quotas beyond the total
+  EXPECT_EQ(FairShares(6, {{Claim(8, 9), Claim(4, 9, 1, 1, 5)}}), (Shares{4, 2}));      // no priority among quotas
   EXPECT_EQ(FairShares(0, {{Claim(2, 6), Claim(2, 6)}}), (Shares{0, 0}));
 }
 
