@@ -35,11 +35,11 @@ class PodGroupStatus : public testing::Test {
     server_.Patch(std::string(path) + "/status", [this](const httplib::Request& request, httplib::Response& response) {
       most_at_once = std::max(most_at_once.load(), ++at_once_);
       absl::SleepFor(delay);
+      response.status = answer;  // once: what is listed is what was answered
       {
         MutexLock lock(&mutex_);
-        patches_.emplace_back(answer, Json::parse(request.body));
+        patches_.emplace_back(response.status, Json::parse(request.body));
       }
-      response.status = answer;
       response.set_content("{}", "application/json");
       --at_once_;
     });
