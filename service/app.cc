@@ -300,6 +300,41 @@ std::string App::NotReady() const {
   return "";
 }
 
+namespace {
+
+// Quantities as Prometheus has them: CPU in cores, all else as it is.
+double Natural(const std::string& resource, int64_t amount) {
+  return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);
+}
+
+void ReadQueueGauges(Engine* engine, const Metrics::SetGauge& set) {
+  QueueTree tree;
+  std::vector<Queues::Standing> standings;
+  const absl::Status read = engine->Query([&](const Machine& machine) {
+    tree = machine.queues().tree();
+    standings = machine.queues().Standings();
+  });
+  if (!read.ok()) return;  // it is busy, or stopping: no figures rather than old ones
+  for (QueueId id = 0; id < tree.size(); ++id) {
+    const QueueSpec& spec = tree.at(id).spec;
+    const Queues::Standing& standing = standings[static_cast<size_t>(id)];
+    const std::pair<const char*, const ResourceList*> lists[] = {{"muster_queue_quota", &spec.quota},
+                                                                 {"muster_queue_limit", &spec.limit},
+                                                                 {"muster_queue_share", &standing.share},
+                                                                 {"muster_queue_used", &standing.used},
+                                                                 {"muster_queue_waiting", &standing.waiting}};
+    for (const auto& [name, list] : lists) {
+      for (const auto& [resource, amount] : *list) {
+        set(name, {{"queue", spec.name}, {"resource", resource}}, Natural(resource, amount));
+      }
+    }
+    set("muster_queue_running_gangs", "queue", spec.name, standing.running_gangs);
+    set("muster_queue_waiting_gangs", "queue", spec.name, standing.waiting_gangs);
+  }
+}
+
+}  // namespace
+
 void App::ReadGauges(const Metrics::SetGauge& set) const {
   const std::shared_ptr<const ReadView> view = engine_->view();
   for (size_t phase = 0; phase < kGangPhases; ++phase) {
@@ -312,6 +347,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
         static_cast<double>(view->refused[kind]));
   }
   set("muster_pods", "", "", static_cast<double>(view->pods));
+  ReadQueueGauges(engine_.get(), set);
   set("muster_held_binds", "", "", view->held_binds);
   set("muster_planner_placed", "", "", view->planning.placed);
   set("muster_planner_tries", "", "", view->planning.tries);

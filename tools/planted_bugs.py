@@ -830,6 +830,16 @@ BUGS = {
         "state/queueing/fair_share.cc", "wants_[each.claim] - each.got, claim.weight,", "wants_[each.claim] - each.got, 1,"),
     "quotas-by-priority": (
         "state/queueing/fair_share.cc", "      for (Party& each : parties) each.priority = 0;  // every quota alike\n", ""),
+    "waiting-gangs-stay-counted": (
+        "state/starts/queues.cc", "  Count(known.queue, -1, &waiting_gangs_);\n", ""),
+    "grpc-gangs-name-no-queue": (
+        "service/rpc/reading.cc", "    out->queue = gang.queue();\n", ""),
+    "grpc-gangs-are-preemptible": (
+        "service/rpc/reading.cc", "  if (gang.has_preemptible()) out->preemptible = gang.preemptible();\n", ""),
+    "grpc-queue-names-unchecked": (
+        "service/rpc/reading.cc", "    if (!IsQueueName(gang.queue())) {\n", "    if (false) {\n"),
+    "cores-as-milli": (
+        "service/app.cc", 'return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);', "static_cast<void>(resource);\n  return static_cast<double>(amount);"),
     "gangs-in-inner-queues": (
         "state/queueing/queue_tree.cc", "  if (id != kNoQueue && at(id).leaf) return {id, {}};\n", "  if (id != kNoQueue) return {id, {}};\n"),
     "fair-takes-totals": (

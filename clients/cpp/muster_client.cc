@@ -81,6 +81,7 @@ struct MusterClient::Impl {
     channel = grpc::CreateCustomChannel(options.server, credentials, arguments);
     gangs = v1::GangService::NewStub(channel);
     nodes = v1::NodeService::NewStub(channel);
+    queues = v1::QueueService::NewStub(channel);
     facts = v1::FactsService::NewStub(channel);
     decisions = v1::DecisionService::NewStub(channel);
     placements = v1::PlacementService::NewStub(channel);
@@ -131,6 +132,7 @@ struct MusterClient::Impl {
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::GangService::Stub> gangs;
   std::unique_ptr<v1::NodeService::Stub> nodes;
+  std::unique_ptr<v1::QueueService::Stub> queues;
   std::unique_ptr<v1::FactsService::Stub> facts;
   std::unique_ptr<v1::DecisionService::Stub> decisions;
   std::unique_ptr<v1::PlacementService::Stub> placements;
@@ -212,6 +214,16 @@ absl::StatusOr<v1::ExplainPodResponse> MusterClient::ExplainPod(const std::strin
 
 absl::StatusOr<v1::ListNodesResponse> MusterClient::ListNodes() {
   return impl_->Call(impl_->nodes.get(), &v1::NodeService::Stub::ListNodes, v1::ListNodesRequest());
+}
+
+absl::StatusOr<v1::Queue> MusterClient::GetQueue(const std::string& name) {
+  v1::GetQueueRequest request;
+  request.set_name(name);
+  return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::GetQueue, request);
+}
+
+absl::StatusOr<v1::ListQueuesResponse> MusterClient::ListQueues() {
+  return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::ListQueues, v1::ListQueuesRequest());
 }
 
 absl::Status MusterClient::WatchGangs(const std::string& name_space,

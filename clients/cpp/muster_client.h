@@ -54,6 +54,9 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::ExplainPodResponse> ExplainPod(const std::string& name_space,
                                                                   const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListNodesResponse> ListNodes();
+  // NotFound when there is no such queue.
+  [[nodiscard]] absl::StatusOr<v1::Queue> GetQueue(const std::string& name);
+  [[nodiscard]] absl::StatusOr<v1::ListQueuesResponse> ListQueues();
   // The watches call `event` for each message until it returns false or the stream ends (no deadline).
   [[nodiscard]] absl::Status WatchGangs(const std::string& name_space,
                                         const std::function<bool(const v1::GangEvent&)>& event);

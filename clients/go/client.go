@@ -46,6 +46,7 @@ type Client struct {
 	connection *grpc.ClientConn
 	gangs      pb.GangServiceClient
 	nodes      pb.NodeServiceClient
+	queues     pb.QueueServiceClient
 	facts      pb.FactsServiceClient
 	decisions  pb.DecisionServiceClient
 	placements pb.PlacementServiceClient
@@ -95,6 +96,7 @@ func New(options Options) (*Client, error) {
 		connection: connection,
 		gangs:      pb.NewGangServiceClient(connection),
 		nodes:      pb.NewNodeServiceClient(connection),
+		queues:     pb.NewQueueServiceClient(connection),
 		facts:      pb.NewFactsServiceClient(connection),
 		decisions:  pb.NewDecisionServiceClient(connection),
 		placements: pb.NewPlacementServiceClient(connection),

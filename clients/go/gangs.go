@@ -49,6 +49,17 @@ func (c *Client) ListNodes(ctx context.Context) ([]*pb.Node, error) {
 	return list.GetNodes(), err
 }
 
+// GetQueue returns a queue as it is declared and as it stands.
+func (c *Client) GetQueue(ctx context.Context, name string) (*pb.Queue, error) {
+	return call(ctx, c, &pb.GetQueueRequest{Name: name}, c.queues.GetQueue)
+}
+
+// ListQueues lists the queues, parents before their children.
+func (c *Client) ListQueues(ctx context.Context) ([]*pb.Queue, error) {
+	list, err := call(ctx, c, &pb.ListQueuesRequest{}, c.queues.ListQueues)
+	return list.GetQueues(), err
+}
+
 // WatchGangs calls event with what exists and then with every change, until ctx ends or event returns an error.
 func (c *Client) WatchGangs(ctx context.Context, namespace string, event func(*pb.GangEvent) error) error {
 	stream, err := c.gangs.WatchGangs(ctx, &pb.WatchGangsRequest{Namespace: namespace})

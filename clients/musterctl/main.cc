@@ -113,6 +113,7 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
 struct Commands {
   CLI::App *get_gangs, *get_gang;
   CLI::App* get_nodes;
+  CLI::App *get_queues, *get_queue, *describe_queue;
   CLI::App* get_submission;
   CLI::App* describe_gang;
   CLI::App* explain_gang;
@@ -148,14 +149,16 @@ Commands Define(CLI::App* cli, Options* options) {
     parent->require_subcommand(1);
     return parent;
   };
-  CLI::App* get = group("get", "list gangs or nodes, or show one gang or submission");
+  CLI::App* get = group("get", "list gangs, nodes or queues, or show one gang, queue or submission");
   commands.get_gangs = scoped(get->add_subcommand("gangs", "list gangs"));
   commands.get_gang = named(get->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.get_nodes = output(get->add_subcommand("nodes", "what nodes offer, what is used and what is reserved"));
+  commands.get_queues = output(get->add_subcommand("queues", "what queues may have, what they use and what waits"));
+  commands.get_queue = named(get->add_subcommand("queue", "one queue"), "its name");
   commands.get_submission = named(get->add_subcommand("submission", "how a submitted gang stands"), "its id");
-  commands.describe_gang =
-      named(group("describe", "a gang with its rules and members")->add_subcommand("gang", "one gang"),
-            "name or namespace/name");
+  CLI::App* describe = group("describe", "a gang with its rules and members, or a queue with its gangs");
+  commands.describe_gang = named(describe->add_subcommand("gang", "one gang"), "name or namespace/name");
+  commands.describe_queue = named(describe->add_subcommand("queue", "one queue"), "its name");
   CLI::App* explain = group("explain", "why a gang or a pod waits");
   commands.explain_gang = named(explain->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.explain_pod = named(explain->add_subcommand("pod", "one pod"), "name or namespace/name");
@@ -196,6 +199,15 @@ Commands Define(CLI::App* cli, Options* options) {
 }
 
 int Run(const Commands& commands, muster::MusterClient* client, Options* options, std::string name_space) {
+  if (commands.get_queues->parsed()) return Show(client->ListQueues(), *options, &muster::PrintQueues);
+  if (commands.get_queue->parsed()) return Show(client->GetQueue(options->name), *options, &muster::PrintQueue);
+  if (commands.describe_queue->parsed()) {
+    return Show(client->GetQueue(options->name), *options, [&](const muster::v1::Queue& queue) {
+      muster::DescribeQueue(queue);
+      const absl::StatusOr<muster::v1::ListGangsResponse> gangs = client->ListGangs("");
+      if (gangs.ok()) muster::PrintGangsOf(queue, *gangs);
+    });
+  }
   const std::string everywhere = options->all ? "" : name_space;
   SplitName(&options->name, &name_space);
   if (commands.get_gangs->parsed()) return Show(client->ListGangs(everywhere), *options, &muster::PrintGangs);

@@ -25,6 +25,12 @@ void PrintGangs(const v1::ListGangsResponse& list);
 void PrintGang(const v1::Gang& gang);
 void DescribeGang(const v1::Gang& gang);
 void PrintNodes(const v1::ListNodesResponse& list);
+// A row for each resource, queues below their parents.
+void PrintQueues(const v1::ListQueuesResponse& list);
+void PrintQueue(const v1::Queue& queue);
+void DescribeQueue(const v1::Queue& queue);
+// Those of `all` that are in the queue.
+void PrintGangsOf(const v1::Queue& queue, const v1::ListGangsResponse& all);
 // Of every resource that a node offers, also that none of it is used, reserved or free: for programs.
 void TellZeros(v1::ListNodesResponse* list);
 void PrintSubmission(const v1::Submission& submission);

@@ -7,6 +7,7 @@
 #include "state/base/names.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
+#include "state/model/queue.h"
 
 namespace muster {
 namespace {
@@ -266,6 +267,13 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     out->min_resources = ReadAmounts(gang.min_resources(), At(path, "min_resources"), violations);
   }
   if (gang.has_priority()) out->priority = gang.priority();
+  if (!gang.queue().empty()) {
+    if (!IsQueueName(gang.queue())) {
+      violations->Add(At(path, "queue"), absl::StrCat(Quoted(gang.queue()), "; expected ", kQueueNames));
+    }
+    out->queue = gang.queue();
+  }
+  if (gang.has_preemptible()) out->preemptible = gang.preemptible();
   if (static_cast<size_t>(gang.group_size()) > kMaxGroupGangs) {
     violations->Add(At(path, "group"), absl::StrCat(gang.group_size(), " gangs; expected at most ", kMaxGroupGangs));
     return;

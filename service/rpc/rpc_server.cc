@@ -27,8 +27,9 @@ constexpr size_t kMemoryBytes = size_t{1} << 30;
 
 struct RpcServer::Impl {
   Impl(Engine* engine, const RpcOptions& options) : door(engine, options) {
-    for (auto* make : {&MakeGangService, &MakeNodeService, &MakeFactsService, &MakeDecisionService,
-                       &MakePlacementService, &MakeEventService, &MakeTraceService, &MakeWhatIfService}) {
+    for (auto* make :
+         {&MakeGangService, &MakeNodeService, &MakeFactsService, &MakeDecisionService, &MakePlacementService,
+          &MakeEventService, &MakeTraceService, &MakeWhatIfService, &MakeQueueService}) {
       services.push_back(make(&door));
     }
   }

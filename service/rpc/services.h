@@ -19,6 +19,7 @@ class RpcDoor;
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeEventService(RpcDoor* door);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeTraceService(RpcDoor* door);
 [[nodiscard]] std::unique_ptr<grpc::Service> MakeWhatIfService(RpcDoor* door);
+[[nodiscard]] std::unique_ptr<grpc::Service> MakeQueueService(RpcDoor* door);
 
 }  // namespace muster
 

@@ -34,6 +34,13 @@ const std::map<std::string, std::string>& GaugeHelp() {
       {"muster_planner_given_up", "How often it gave up without a proof that nothing fits (gangs.planTries)"},
       {"muster_planner_kept", "How often room was kept for a gang until pods that are being deleted are gone"},
       {"muster_promised_holds", "Held binds that plans may still bring"},
+      {"muster_queue_quota", "What a queue is entitled to, by resource; CPU in cores"},
+      {"muster_queue_limit", "The most that a queue may use, by resource"},
+      {"muster_queue_share", "A queue's fair share now, of resources that any queue names"},
+      {"muster_queue_used", "What a queue's gangs have and what is promised to them, with the queues below it"},
+      {"muster_queue_waiting", "What a queue's gangs that wait ask for, with the queues below it"},
+      {"muster_queue_running_gangs", "Gangs of a queue of which a member has a place or is promised one"},
+      {"muster_queue_waiting_gangs", "Gangs of a queue that wait to be placed; those that start together count as one"},
       {"muster_store_failing", "1 while the store refuses commits and answers wait"},
       {"muster_store_waiting", "Batches of commands that wait for the store"},
       {"muster_store_commits_total", "Commits of the store since the start"},
@@ -73,11 +80,16 @@ void Metrics::Decided(absl::string_view verb, absl::string_view outcome, absl::D
   impl_->seconds.Add({{"verb", std::string(verb)}}, *kBuckets).Observe(absl::ToDoubleSeconds(took));
 }
 
+void Metrics::SetGauge::operator()(absl::string_view name, absl::string_view label_name, absl::string_view label_value,
+                                   double value) const {
+  Labels labels;
+  if (!label_name.empty()) labels.emplace(std::string(label_name), std::string(label_value));
+  sink_(name, labels, value);
+}
+
 std::string Metrics::Scrape(const std::function<void(const SetGauge&)>& read) {
   prometheus::Registry gauges;
-  read([&](absl::string_view name, absl::string_view label_name, absl::string_view label_value, double value) {
-    prometheus::Labels labels;
-    if (!label_name.empty()) labels.emplace(std::string(label_name), std::string(label_value));
+  read(SetGauge([&](absl::string_view name, const Labels& labels, double value) {
     const auto help = GaugeHelp().find(std::string(name));
     prometheus::BuildGauge()
         .Name(std::string(name))
@@ -85,7 +97,7 @@ std::string Metrics::Scrape(const std::function<void(const SetGauge&)>& read) {
         .Register(gauges)
         .Add(labels)
         .Set(value);
-  });
+  }));
   std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
   for (prometheus::MetricFamily& family : gauges.Collect()) families.push_back(std::move(family));
   return prometheus::TextSerializer().Serialize(families);

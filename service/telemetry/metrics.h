@@ -3,8 +3,10 @@
 #define MUSTER_SERVICE_TELEMETRY_METRICS_H_
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -14,9 +16,20 @@ namespace muster {
 // Thread-safe.
 class Metrics {
  public:
+  using Labels = std::map<std::string, std::string>;
   // Sets one gauge of the present scrape.
-  using SetGauge = std::function<void(absl::string_view name, absl::string_view label_name,
-                                      absl::string_view label_value, double value)>;
+  class SetGauge {
+   public:
+    using Sink = std::function<void(absl::string_view name, const Labels& labels, double value)>;
+    explicit SetGauge(Sink sink) : sink_(std::move(sink)) {}
+    void operator()(absl::string_view name, const Labels& labels, double value) const { sink_(name, labels, value); }
+    // With one label, or, where its name is empty, none.
+    void operator()(absl::string_view name, absl::string_view label_name, absl::string_view label_value,
+                    double value) const;
+
+   private:
+    Sink sink_;
+  };
 
   Metrics();
   ~Metrics();

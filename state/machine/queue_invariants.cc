@@ -83,16 +83,21 @@ class Recount {
 std::string WrongQueues(const Gangs& gangs, const Plans& plans, const Ledger& ledger, const Backlog& backlog,
                         const Queues& queues) {
   std::string wrong;
-  std::vector<bool> waits(static_cast<size_t>(queues.tree().size()));
+  std::vector<int32_t> waits(static_cast<size_t>(queues.tree().size()));
   gangs.ForEachGang([&](const Gang& gang) {
     if (backlog.queued(gang.id) == nullptr) return;
     const QueueId queue = queues.Of(gang);
     if (backlog.lane(gang.id) != queue + 1) wrong = absl::StrCat(gang.key, " stands in the lane of another queue");
-    for (QueueId at = queue; at != kNoQueue; at = queues.tree().at(at).parent) waits[static_cast<size_t>(at)] = true;
+    for (QueueId at = queue; at != kNoQueue; at = queues.tree().at(at).parent) ++waits[static_cast<size_t>(at)];
   });
   for (QueueId id = 0; id < queues.tree().size(); ++id) {
-    if (!waits[static_cast<size_t>(id)] && !(queues.Waiting(id) == ResourceSum())) {
-      wrong = absl::StrCat("queue ", queues.tree().at(id).spec.name, " has something that waits, and no gang does");
+    const std::string who = absl::StrCat("queue ", queues.tree().at(id).spec.name);
+    const int32_t wait = waits[static_cast<size_t>(id)];
+    if (wait == 0 && !(queues.Waiting(id) == ResourceSum())) {
+      wrong = absl::StrCat(who, " has something that waits, and no gang does");
+    }
+    if (wait != queues.WaitingGangs(id)) {
+      wrong = absl::StrCat(who, " counts ", queues.WaitingGangs(id), " gangs that wait, has ", wait);
     }
   }
   return wrong.empty() ? Recount(gangs, plans, ledger, queues).Differs() : wrong;

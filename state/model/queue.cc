@@ -12,15 +12,6 @@ namespace {
 
 using ByName = std::map<std::string, const QueueSpec*>;
 
-// As the value of a label has it, since labels name queues.
-bool IsQueueName(absl::string_view name) {
-  constexpr size_t kLongest = 63;
-  if (name.empty() || name.size() > kLongest) return false;
-  const auto inner = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; };
-  return std::all_of(name.begin(), name.end(), inner) && absl::ascii_isalnum(name.front()) &&
-         absl::ascii_isalnum(name.back());
-}
-
 std::string Shown(const std::string& resource, int64_t amount) { return FormatResources({{resource, amount}}); }
 
 // A quota that it could never use says something that the operator did not mean.
@@ -56,6 +47,14 @@ void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<s
 
 }  // namespace
 
+bool IsQueueName(absl::string_view name) {
+  constexpr size_t kLongest = 63;
+  if (name.empty() || name.size() > kLongest) return false;
+  const auto inner = [](char c) { return absl::ascii_isalnum(c) || c == '-' || c == '_' || c == '.'; };
+  return std::all_of(name.begin(), name.end(), inner) && absl::ascii_isalnum(name.front()) &&
+         absl::ascii_isalnum(name.back());
+}
+
 absl::string_view ToString(QueueSort sort) { return sort == QueueSort::kFair ? "fair" : "fifo"; }
 
 absl::string_view ToString(UnknownQueue unknown) {
@@ -88,9 +87,7 @@ std::vector<std::string> ProblemsOf(const QueueRules& rules) {
   ByName by_name;
   for (const QueueSpec& queue : rules.queues) {
     if (!IsQueueName(queue.name)) {
-      problems.push_back(absl::StrCat("queue \"", queue.name,
-                                      "\": expected a name of at most 63 letters, digits, '-', '_' and '.', with a "
-                                      "letter or a digit at either end"));
+      problems.push_back(absl::StrCat("queue \"", queue.name, "\": expected ", kQueueNames));
     } else if (!by_name.emplace(queue.name, &queue).second) {
       problems.push_back(absl::StrCat("queue ", queue.name, ": is declared twice"));
     }

@@ -15,6 +15,11 @@ namespace muster {
 // The queue of gangs that name none. It is there once any queue is declared.
 inline constexpr char kDefaultQueue[] = "default";
 
+// As the value of a label has it, since labels name queues.
+[[nodiscard]] bool IsQueueName(absl::string_view name);
+inline constexpr char kQueueNames[] =
+    "a name of at most 63 letters, digits, '-', '_' and '.', with a letter or a digit at either end";
+
 enum class QueueSort : uint8_t { kFifo, kFair };
 // What becomes of a gang whose queue does not exist.
 enum class UnknownQueue : uint8_t { kWait, kDefault, kReject };

@@ -28,6 +28,7 @@ void Queues::Set(QueueRules rules) {
     if (demands_.Of(gang).queue != kNoQueue) demands_.Reset(gang);
   }
   running_.assign(static_cast<size_t>(tree_->size()), 0);
+  waiting_gangs_.assign(static_cast<size_t>(tree_->size()), 0);
   shares_known_ = false;
 }
 
@@ -66,13 +67,14 @@ void Queues::TouchRefused() {
   for (const GangId id : std::exchange(refused_, {})) gangs_->Touch(gangs_->gang(id));
 }
 
+void Queues::Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const {
+  for (; queue != kNoQueue; queue = tree_->at(queue).parent) (*counts)[static_cast<size_t>(queue)] += change;
+}
+
 void Queues::SetRunning(const Gang& gang, QueueId queue) {
   if (gangs_in_.Of(gang.id) == queue + 1) return;
-  const auto count = [&](QueueId at, int32_t change) {
-    for (; at != kNoQueue; at = tree_->at(at).parent) running_[static_cast<size_t>(at)] += change;
-  };
-  count(gangs_in_.Of(gang.id) - 1, -1);
-  count(queue, 1);
+  Count(gangs_in_.Of(gang.id) - 1, -1, &running_);
+  Count(queue, 1, &running_);
   if (queue == kNoQueue) {
     ledger_->NoteFreed();
     return gangs_in_.Reset(gang.id);
@@ -85,6 +87,8 @@ void Queues::SetDemand(const Gang& gang, QueueId queue, const ResourceSum& amoun
   if (known.queue == queue && (queue == kNoQueue || known.amounts == amounts)) return;
   waiting_.Book(known.queue, known.amounts, -1);
   waiting_.Book(queue, amounts, 1);
+  Count(known.queue, -1, &waiting_gangs_);
+  Count(queue, 1, &waiting_gangs_);
   if (queue == kNoQueue) return demands_.Reset(gang.id);
   demands_[gang.id] = {queue, amounts};
 }
@@ -203,8 +207,11 @@ Reason Queues::TooMuch(QueueId queue, const Asked& asked) const {
 // --- whose turn ---
 
 void Queues::ReadShares() const {
-  if (std::exchange(shares_known_, true)) return;
-  shares_.clear();
+  if (!std::exchange(shares_known_, true)) shares_ = SharesNow();
+}
+
+Queues::Shares Queues::SharesNow() const {
+  Shares shares;
   std::vector<ShareClaim> claims(static_cast<size_t>(tree_->size()));
   for (const std::string& resource : tree_->resources()) {
     const ResourceId id = cluster_->names().Find(resource);
@@ -224,8 +231,9 @@ void Queues::ReadShares() const {
                0};
       if (at.leaf && id >= 0) claim.requested = Nearest(ledger_->used().Of(queue).Get(id) + waiting_.Of(queue).Get(id));
     }
-    shares_.push_back(FairShares(id < 0 ? 0 : Nearest(cluster_->TotalAllocatable().Get(id)), claims));
+    shares.push_back(FairShares(id < 0 ? 0 : Nearest(cluster_->TotalAllocatable().Get(id)), claims));
   }
+  return shares;
 }
 
 int64_t Queues::ShareOf(QueueId queue, size_t resource) const { return shares_[resource][static_cast<size_t>(queue)]; }
@@ -285,15 +293,19 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
 
 // --- for readers ---
 
-Queues::Standing Queues::StandingOf(QueueId id) const {
-  Standing out;
-  shares_known_ = false;
-  ReadShares();
-  out.used = cluster_->names().ToList(ledger_->used().Of(id));
-  out.waiting = cluster_->names().ToList(waiting_.Of(id));
-  for (size_t i = 0; i < tree_->resources().size(); ++i) out.share[tree_->resources()[i]] = ShareOf(id, i);
-  out.running = running_[static_cast<size_t>(id)];
-  return out;
+std::vector<Queues::Standing> Queues::Standings() const {
+  const Shares shares = SharesNow();
+  std::vector<Standing> all(static_cast<size_t>(tree_->size()));
+  for (QueueId id = 0; id < tree_->size(); ++id) {
+    const auto at = static_cast<size_t>(id);
+    Standing& out = all[at];
+    out.used = cluster_->names().ToList(ledger_->used().Of(id));
+    out.waiting = cluster_->names().ToList(waiting_.Of(id));
+    for (size_t i = 0; i < tree_->resources().size(); ++i) out.share[tree_->resources()[i]] = shares[i][at];
+    out.running_gangs = running_[at];
+    out.waiting_gangs = waiting_gangs_[at];
+  }
+  return all;
 }
 
 }  // namespace muster

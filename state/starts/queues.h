@@ -78,17 +78,22 @@ class Queues {
   [[nodiscard]] int32_t Running(QueueId id) const { return running_[static_cast<size_t>(id)]; }
   // What waits in the queue and below it.
   [[nodiscard]] const ResourceSum& Waiting(QueueId id) const { return waiting_.Of(id); }
+  // How many wait there to be planned; those that start together count as one.
+  [[nodiscard]] int32_t WaitingGangs(QueueId id) const { return waiting_gangs_[static_cast<size_t>(id)]; }
   struct Standing {
     ResourceList used;
     ResourceList waiting;  // what its gangs, and those of queues below it, ask for
     ResourceList share;    // of what some queue says something about
-    int32_t running = 0;   // gangs
+    int32_t running_gangs = 0;
+    int32_t waiting_gangs = 0;  // those that start together count as one
   };
-  [[nodiscard]] Standing StandingOf(QueueId id) const;
+  // Of every queue, by its id, as of this moment. Decides nothing: what the next round sees is the same without it.
+  [[nodiscard]] std::vector<Standing> Standings() const;
 
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
-    return std::tuple(&Queues::gangs_in_, &Queues::demands_, &Queues::waiting_, &Queues::running_, &Queues::refused_);
+    return std::tuple(&Queues::gangs_in_, &Queues::demands_, &Queues::waiting_, &Queues::running_,
+                      &Queues::waiting_gangs_, &Queues::refused_);
   }
 
  private:
@@ -112,6 +117,11 @@ class Queues {
   [[nodiscard]] Reason TooMuch(QueueId queue, const Asked& asked) const;
   void SetDemand(const Gang& gang, QueueId queue, const ResourceSum& amounts);
   void SetRunning(const Gang& gang, QueueId queue);
+  // Adds to what is counted of the queue and of every one above it; nothing for kNoQueue.
+  void Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const;
+  // By resource of the tree and queue.
+  using Shares = std::vector<std::vector<int64_t>>;
+  [[nodiscard]] Shares SharesNow() const;
   void ReadShares() const;
   [[nodiscard]] int64_t ShareOf(QueueId queue, size_t resource) const;
   [[nodiscard]] bool ExceedsShare(QueueId queue, const ResourceSum& more) const;
@@ -127,8 +137,8 @@ class Queues {
   Accounts waiting_;
   std::vector<int32_t> running_;  // gangs that run in the queue or below it
   absl::btree_set<GangId> refused_;
-  // By resource of the tree and queue, as of the first look in this round.
-  mutable std::vector<std::vector<int64_t>> shares_;
+  std::vector<int32_t> waiting_gangs_;  // the same, of those that wait
+  mutable Shares shares_;               // as of the first look in this round
   mutable bool shares_known_ = false;
 };
 

@@ -75,6 +75,33 @@ YAML
 has "$(gang first vision 40 '')" PLANNED
 has "$(gang second language 40 '')" WAITING
 has "$("$musterctl" explain gang second)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
+
+# 3. How they stand, for people, programs and Prometheus; a parent has what its children have. Of the 16 that quotas leave,
+#    language can use 8 of its 12; the rest goes to vision.
+row() { awk -v name="$1" '$1 == name' <<<"$queues" | tr -s ' ' | sed 's,^ ,,'; }
+queues=$("$musterctl" get queues)
+for line in 'research 1 1 nvidia.com/gpu - 64 64 40 40' 'vision 1 0 nvidia.com/gpu 16 - 24 40 0' 'language 0 1 nvidia.com/gpu 32 - 40 0 40' \
+  'batch 0 0 nvidia.com/gpu - - 0 0 0' 'default 0 0 nvidia.com/gpu - - 0 0 0'; do
+  [ "$(row "${line%% *}")" = "$line" ] || fail "expected \"$line\" in: $queues"
+done
+grep -q '^  vision ' <<<"$queues" || fail "vision does not stand below research: $queues"
+described=$("$musterctl" describe queue language)
+has "$described" "0 running, 1 waiting"
+has "$described" "priority 0, fifo, over-quota weight nvidia.com/gpu: 3"
+has "$(grep second <<<"$described")" "QueueLimit: asks for nvidia.com/gpu: 40"
+if grep -q first <<<"$described"; then fail "a gang of another queue is shown: $described"; fi
+json=$("$musterctl" get queue vision -o json | tr -d ' \n')
+grep -q '"used":{[^}]*"nvidia.com/gpu":"40"' <<<"$json" || fail "vision uses 40: $json"
+if out=$("$musterctl" get queue nowhere 2>&1); then fail "a queue that does not exist is shown"; fi
+has "$out" "there is no queue nowhere"
+metrics=$(curl -sf "http://127.0.0.1:$(sed -n 's/.*admin \([0-9]*\).*/\1/p' "$work/log")/metrics")
+for line in 'muster_queue_used{queue="research",resource="nvidia.com/gpu"} 40' 'muster_queue_limit{queue="research",resource="nvidia.com/gpu"} 64' \
+  'muster_queue_waiting{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_quota{queue="vision",resource="nvidia.com/gpu"} 16' \
+  'muster_queue_share{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_running_gangs{queue="vision"} 1' 'muster_queue_waiting_gangs{queue="research"} 1'; do
+  has "$metrics" "$line"
+done
+
+# 4. What they refuse, and what is given back.
 has "$(gang third language 70 '')" "more than the limit of queue research"
 has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"
 has "$(gang fifth elsewhere 1 '')" "there is no queue elsewhere"

@@ -165,14 +165,15 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
 std::string CoreTarget::ShowQueues() {
   std::string out;
   const QueueTree& tree = machine_.queues().tree();
+  const std::vector<Queues::Standing> standings = machine_.queues().Standings();
   for (QueueId id = 0; id < tree.size(); ++id) {
-    const Queues::Standing standing = machine_.queues().StandingOf(id);
+    const Queues::Standing& standing = standings[static_cast<size_t>(id)];
     const auto only = [&](ResourceList list) {
       absl::erase_if(list, [&](const auto& each) { return !absl::c_linear_search(tree.resources(), each.first); });
       return list.empty() ? "-" : FormatResources(list);
     };
     absl::StrAppend(&out, "queue ", tree.at(id).spec.name, ": uses ", only(standing.used), ", waits for ",
-                    only(standing.waiting), ", share ", only(standing.share), ", gangs ", standing.running, "\n");
+                    only(standing.waiting), ", share ", only(standing.share), ", gangs ", standing.running_gangs, "\n");
   }
   return out;
 }

@@ -202,7 +202,9 @@ type GangRules struct {
 	Group    []string  `protobuf:"bytes,10,rep,name=group,proto3" json:"group,omitempty"`
 	Topology *Topology `protobuf:"bytes,11,opt,name=topology,proto3" json:"topology,omitempty"`
 	// Parents before their children.
-	Subgroups     []*Subgroup `protobuf:"bytes,12,rep,name=subgroups,proto3" json:"subgroups,omitempty"`
+	Subgroups []*Subgroup `protobuf:"bytes,12,rep,name=subgroups,proto3" json:"subgroups,omitempty"`
+	// False: in each queue that names a quota, it must fit in it (SPEC Q-2).
+	Preemptible   bool `protobuf:"varint,13,opt,name=preemptible,proto3" json:"preemptible,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -319,6 +321,13 @@ func (x *GangRules) GetSubgroups() []*Subgroup {
 		return x.Subgroups
 	}
 	return nil
+}
+
+func (x *GangRules) GetPreemptible() bool {
+	if x != nil {
+		return x.Preemptible
+	}
+	return false
 }
 
 // How a subgroup stands (SPEC P-5).
@@ -922,7 +931,11 @@ type GangSpec struct {
 	// A tree of subgroups (SPEC P-5). With subgroups min_member counts those at the top; 0: all of them.
 	Subgroups []*SubgroupSpec `protobuf:"bytes,13,rep,name=subgroups,proto3" json:"subgroups,omitempty"`
 	// Where all of the gang goes (SPEC P-4).
-	Topology      *Topology `protobuf:"bytes,14,opt,name=topology,proto3" json:"topology,omitempty"`
+	Topology *Topology `protobuf:"bytes,14,opt,name=topology,proto3" json:"topology,omitempty"`
+	// The queue that it pays from and waits in (SPEC Q-1); empty: "default".
+	Queue string `protobuf:"bytes,15,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Default: true. False: it must fit in the quota of its queue.
+	Preemptible   *bool `protobuf:"varint,16,opt,name=preemptible,proto3,oneof" json:"preemptible,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1053,6 +1066,20 @@ func (x *GangSpec) GetTopology() *Topology {
 		return x.Topology
 	}
 	return nil
+}
+
+func (x *GangSpec) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *GangSpec) GetPreemptible() bool {
+	if x != nil && x.Preemptible != nil {
+		return *x.Preemptible
+	}
+	return false
 }
 
 // Where members go with regard to each other. A domain is all nodes with one value of a label, as a rack or a block; each
@@ -2205,6 +2232,291 @@ func (*NodeEvent_Synced) isNodeEvent_Event() {}
 
 func (*NodeEvent_Resync) isNodeEvent_Event() {}
 
+// A queue, as it is declared and as it stands (SPEC Q-1, Q-3, Q-7). Amounts as Kubernetes writes quantities, by resource.
+type Queue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Empty: it is at the top.
+	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Gangs are in queues that have none below them.
+	Leaf bool `protobuf:"varint,3,opt,name=leaf,proto3" json:"leaf,omitempty"`
+	// What it is entitled to, and the most that it may use. A resource that is not named is not guaranteed, or not limited.
+	Quota map[string]string `protobuf:"bytes,4,rep,name=quota,proto3" json:"quota,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Limit map[string]string `protobuf:"bytes,5,rep,name=limit,proto3" json:"limit,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// A resource that is not named: 1.
+	OverQuotaWeight map[string]int64 `protobuf:"bytes,6,rep,name=over_quota_weight,json=overQuotaWeight,proto3" json:"over_quota_weight,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Priority        int32            `protobuf:"varint,7,opt,name=priority,proto3" json:"priority,omitempty"`
+	// How many gangs may run in it at once; 0: any number.
+	MaxApplications int32 `protobuf:"varint,8,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
+	// fifo or fair.
+	Sort string `protobuf:"bytes,9,opt,name=sort,proto3" json:"sort,omitempty"`
+	// What members of its gangs have and what is promised to them, with the queues below it.
+	Used map[string]string `protobuf:"bytes,10,rep,name=used,proto3" json:"used,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What its gangs that wait to be placed ask for.
+	Waiting map[string]string `protobuf:"bytes,11,rep,name=waiting,proto3" json:"waiting,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Its fair share now, of each resource that any queue names.
+	Share map[string]string `protobuf:"bytes,12,rep,name=share,proto3" json:"share,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// Gangs of which a member has a place or is promised one.
+	RunningGangs int32 `protobuf:"varint,13,opt,name=running_gangs,json=runningGangs,proto3" json:"running_gangs,omitempty"`
+	// Gangs that wait to be placed; those that start together count as one.
+	WaitingGangs  int32 `protobuf:"varint,14,opt,name=waiting_gangs,json=waitingGangs,proto3" json:"waiting_gangs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Queue) Reset() {
+	*x = Queue{}
+	mi := &file_muster_v1_muster_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Queue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Queue) ProtoMessage() {}
+
+func (x *Queue) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Queue.ProtoReflect.Descriptor instead.
+func (*Queue) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *Queue) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Queue) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *Queue) GetLeaf() bool {
+	if x != nil {
+		return x.Leaf
+	}
+	return false
+}
+
+func (x *Queue) GetQuota() map[string]string {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *Queue) GetLimit() map[string]string {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *Queue) GetOverQuotaWeight() map[string]int64 {
+	if x != nil {
+		return x.OverQuotaWeight
+	}
+	return nil
+}
+
+func (x *Queue) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *Queue) GetMaxApplications() int32 {
+	if x != nil {
+		return x.MaxApplications
+	}
+	return 0
+}
+
+func (x *Queue) GetSort() string {
+	if x != nil {
+		return x.Sort
+	}
+	return ""
+}
+
+func (x *Queue) GetUsed() map[string]string {
+	if x != nil {
+		return x.Used
+	}
+	return nil
+}
+
+func (x *Queue) GetWaiting() map[string]string {
+	if x != nil {
+		return x.Waiting
+	}
+	return nil
+}
+
+func (x *Queue) GetShare() map[string]string {
+	if x != nil {
+		return x.Share
+	}
+	return nil
+}
+
+func (x *Queue) GetRunningGangs() int32 {
+	if x != nil {
+		return x.RunningGangs
+	}
+	return 0
+}
+
+func (x *Queue) GetWaitingGangs() int32 {
+	if x != nil {
+		return x.WaitingGangs
+	}
+	return 0
+}
+
+type GetQueueRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GetQueueRequest) Reset() {
+	*x = GetQueueRequest{}
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GetQueueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GetQueueRequest) ProtoMessage() {}
+
+func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
+func (*GetQueueRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *GetQueueRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ListQueuesRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQueuesRequest) Reset() {
+	*x = ListQueuesRequest{}
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQueuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQueuesRequest) ProtoMessage() {}
+
+func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
+func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
+}
+
+type ListQueuesResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Parents before their children; empty: no queues are declared.
+	Queues        []*Queue `protobuf:"bytes,1,rep,name=queues,proto3" json:"queues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ListQueuesResponse) Reset() {
+	*x = ListQueuesResponse{}
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ListQueuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ListQueuesResponse) ProtoMessage() {}
+
+func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
+func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *ListQueuesResponse) GetQueues() []*Queue {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
 var File_muster_v1_muster_proto protoreflect.FileDescriptor
 
 const file_muster_v1_muster_proto_rawDesc = "" +
@@ -2225,7 +2537,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x0fcreated_unix_ms\x18\v \x01(\x03R\rcreatedUnixMs\x12)\n" +
 	"\x06reason\x18\f \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\x1a\n" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x12+\n" +
-	"\amembers\x18\x0e \x03(\v2\x11.muster.v1.MemberR\amembers\"\x8f\x04\n" +
+	"\amembers\x18\x0e \x03(\v2\x11.muster.v1.MemberR\amembers\"\xb1\x04\n" +
 	"\tGangRules\x12\x1d\n" +
 	"\n" +
 	"min_member\x18\x01 \x01(\x05R\tminMember\x12!\n" +
@@ -2242,7 +2554,8 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05group\x18\n" +
 	" \x03(\tR\x05group\x12/\n" +
 	"\btopology\x18\v \x01(\v2\x13.muster.v1.TopologyR\btopology\x121\n" +
-	"\tsubgroups\x18\f \x03(\v2\x13.muster.v1.SubgroupR\tsubgroups\x1a?\n" +
+	"\tsubgroups\x18\f \x03(\v2\x13.muster.v1.SubgroupR\tsubgroups\x12 \n" +
+	"\vpreemptible\x18\r \x01(\bR\vpreemptible\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +
@@ -2307,7 +2620,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tFreeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xf1\x04\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbe\x05\n" +
 	"\bGangSpec\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -2326,12 +2639,15 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\bpriority\x18\v \x01(\x05H\x01R\bpriority\x88\x01\x01\x12\x14\n" +
 	"\x05group\x18\f \x03(\tR\x05group\x125\n" +
 	"\tsubgroups\x18\r \x03(\v2\x17.muster.v1.SubgroupSpecR\tsubgroups\x12/\n" +
-	"\btopology\x18\x0e \x01(\v2\x13.muster.v1.TopologyR\btopology\x1a?\n" +
+	"\btopology\x18\x0e \x01(\v2\x13.muster.v1.TopologyR\btopology\x12\x14\n" +
+	"\x05queue\x18\x0f \x01(\tR\x05queue\x12%\n" +
+	"\vpreemptible\x18\x10 \x01(\bH\x02R\vpreemptible\x88\x01\x01\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0f\n" +
 	"\r_total_numberB\v\n" +
-	"\t_priority\"\\\n" +
+	"\t_priorityB\x0e\n" +
+	"\f_preemptible\"\\\n" +
 	"\bTopology\x12\x1a\n" +
 	"\brequired\x18\x01 \x01(\tR\brequired\x12\x1c\n" +
 	"\tpreferred\x18\x02 \x01(\tR\tpreferred\x12\x16\n" +
@@ -2398,7 +2714,49 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\aremoved\x18\x02 \x01(\tH\x00R\aremoved\x12\x18\n" +
 	"\x06synced\x18\x03 \x01(\bH\x00R\x06synced\x12\x18\n" +
 	"\x06resync\x18\x04 \x01(\bH\x00R\x06resyncB\a\n" +
-	"\x05event2\xae\x04\n" +
+	"\x05event\"\xa8\a\n" +
+	"\x05Queue\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x12\n" +
+	"\x04leaf\x18\x03 \x01(\bR\x04leaf\x121\n" +
+	"\x05quota\x18\x04 \x03(\v2\x1b.muster.v1.Queue.QuotaEntryR\x05quota\x121\n" +
+	"\x05limit\x18\x05 \x03(\v2\x1b.muster.v1.Queue.LimitEntryR\x05limit\x12Q\n" +
+	"\x11over_quota_weight\x18\x06 \x03(\v2%.muster.v1.Queue.OverQuotaWeightEntryR\x0foverQuotaWeight\x12\x1a\n" +
+	"\bpriority\x18\a \x01(\x05R\bpriority\x12)\n" +
+	"\x10max_applications\x18\b \x01(\x05R\x0fmaxApplications\x12\x12\n" +
+	"\x04sort\x18\t \x01(\tR\x04sort\x12.\n" +
+	"\x04used\x18\n" +
+	" \x03(\v2\x1a.muster.v1.Queue.UsedEntryR\x04used\x127\n" +
+	"\awaiting\x18\v \x03(\v2\x1d.muster.v1.Queue.WaitingEntryR\awaiting\x121\n" +
+	"\x05share\x18\f \x03(\v2\x1b.muster.v1.Queue.ShareEntryR\x05share\x12#\n" +
+	"\rrunning_gangs\x18\r \x01(\x05R\frunningGangs\x12#\n" +
+	"\rwaiting_gangs\x18\x0e \x01(\x05R\fwaitingGangs\x1a8\n" +
+	"\n" +
+	"QuotaEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"LimitEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aB\n" +
+	"\x14OverQuotaWeightEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\x1a7\n" +
+	"\tUsedEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a:\n" +
+	"\fWaitingEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"ShareEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"%\n" +
+	"\x0fGetQueueRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x13\n" +
+	"\x11ListQueuesRequest\">\n" +
+	"\x12ListQueuesResponse\x12(\n" +
+	"\x06queues\x18\x01 \x03(\v2\x10.muster.v1.QueueR\x06queues2\xae\x04\n" +
 	"\vGangService\x12;\n" +
 	"\n" +
 	"CreateGang\x12\x1c.muster.v1.CreateGangRequest\x1a\x0f.muster.v1.Gang\x12;\n" +
@@ -2417,7 +2775,11 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\aGetNode\x12\x19.muster.v1.GetNodeRequest\x1a\x0f.muster.v1.Node\x12F\n" +
 	"\tListNodes\x12\x1b.muster.v1.ListNodesRequest\x1a\x1c.muster.v1.ListNodesResponse\x12B\n" +
 	"\n" +
-	"WatchNodes\x12\x1c.muster.v1.WatchNodesRequest\x1a\x14.muster.v1.NodeEvent0\x01b\x06proto3"
+	"WatchNodes\x12\x1c.muster.v1.WatchNodesRequest\x1a\x14.muster.v1.NodeEvent0\x012\x93\x01\n" +
+	"\fQueueService\x128\n" +
+	"\bGetQueue\x12\x1a.muster.v1.GetQueueRequest\x1a\x10.muster.v1.Queue\x12I\n" +
+	"\n" +
+	"ListQueues\x12\x1c.muster.v1.ListQueuesRequest\x1a\x1d.muster.v1.ListQueuesResponseb\x06proto3"
 
 var (
 	file_muster_v1_muster_proto_rawDescOnce sync.Once
@@ -2431,7 +2793,7 @@ func file_muster_v1_muster_proto_rawDescGZIP() []byte {
 	return file_muster_v1_muster_proto_rawDescData
 }
 
-var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_muster_v1_muster_proto_goTypes = []any{
 	(*Gang)(nil),                // 0: muster.v1.Gang
 	(*GangRules)(nil),           // 1: muster.v1.GangRules
@@ -2462,29 +2824,39 @@ var file_muster_v1_muster_proto_goTypes = []any{
 	(*ListNodesResponse)(nil),   // 26: muster.v1.ListNodesResponse
 	(*WatchNodesRequest)(nil),   // 27: muster.v1.WatchNodesRequest
 	(*NodeEvent)(nil),           // 28: muster.v1.NodeEvent
-	nil,                         // 29: muster.v1.GangRules.MinResourcesEntry
-	nil,                         // 30: muster.v1.Node.AllocatableEntry
-	nil,                         // 31: muster.v1.Node.UsedEntry
-	nil,                         // 32: muster.v1.Node.ReservedEntry
-	nil,                         // 33: muster.v1.Node.FreeEntry
-	nil,                         // 34: muster.v1.GangSpec.MinResourcesEntry
+	(*Queue)(nil),               // 29: muster.v1.Queue
+	(*GetQueueRequest)(nil),     // 30: muster.v1.GetQueueRequest
+	(*ListQueuesRequest)(nil),   // 31: muster.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),  // 32: muster.v1.ListQueuesResponse
+	nil,                         // 33: muster.v1.GangRules.MinResourcesEntry
+	nil,                         // 34: muster.v1.Node.AllocatableEntry
+	nil,                         // 35: muster.v1.Node.UsedEntry
+	nil,                         // 36: muster.v1.Node.ReservedEntry
+	nil,                         // 37: muster.v1.Node.FreeEntry
+	nil,                         // 38: muster.v1.GangSpec.MinResourcesEntry
+	nil,                         // 39: muster.v1.Queue.QuotaEntry
+	nil,                         // 40: muster.v1.Queue.LimitEntry
+	nil,                         // 41: muster.v1.Queue.OverQuotaWeightEntry
+	nil,                         // 42: muster.v1.Queue.UsedEntry
+	nil,                         // 43: muster.v1.Queue.WaitingEntry
+	nil,                         // 44: muster.v1.Queue.ShareEntry
 }
 var file_muster_v1_muster_proto_depIdxs = []int32{
 	1,  // 0: muster.v1.Gang.rules:type_name -> muster.v1.GangRules
 	3,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
 	4,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
 	5,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
-	29, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
+	33, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
 	9,  // 5: muster.v1.GangRules.topology:type_name -> muster.v1.Topology
 	2,  // 6: muster.v1.GangRules.subgroups:type_name -> muster.v1.Subgroup
 	9,  // 7: muster.v1.Subgroup.topology:type_name -> muster.v1.Topology
 	4,  // 8: muster.v1.Member.reason:type_name -> muster.v1.Reason
 	6,  // 9: muster.v1.Member.binding:type_name -> muster.v1.Binding
-	30, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
-	31, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
-	32, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
-	33, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
-	34, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
+	34, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
+	35, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
+	36, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
+	37, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
+	38, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
 	10, // 15: muster.v1.GangSpec.subgroups:type_name -> muster.v1.SubgroupSpec
 	9,  // 16: muster.v1.GangSpec.topology:type_name -> muster.v1.Topology
 	9,  // 17: muster.v1.SubgroupSpec.topology:type_name -> muster.v1.Topology
@@ -2497,33 +2869,44 @@ var file_muster_v1_muster_proto_depIdxs = []int32{
 	0,  // 24: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
 	7,  // 25: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
 	7,  // 26: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
-	11, // 27: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
-	12, // 28: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
-	13, // 29: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
-	15, // 30: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
-	16, // 31: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
-	18, // 32: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
-	20, // 33: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
-	22, // 34: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
-	24, // 35: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
-	25, // 36: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
-	27, // 37: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
-	0,  // 38: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
-	0,  // 39: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
-	14, // 40: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
-	0,  // 41: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
-	17, // 42: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
-	19, // 43: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
-	21, // 44: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
-	23, // 45: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
-	7,  // 46: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
-	26, // 47: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
-	28, // 48: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
-	38, // [38:49] is the sub-list for method output_type
-	27, // [27:38] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	39, // 27: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
+	40, // 28: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
+	41, // 29: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
+	42, // 30: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
+	43, // 31: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
+	44, // 32: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
+	29, // 33: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
+	11, // 34: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
+	12, // 35: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
+	13, // 36: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
+	15, // 37: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
+	16, // 38: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
+	18, // 39: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
+	20, // 40: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
+	22, // 41: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
+	24, // 42: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
+	25, // 43: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
+	27, // 44: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
+	30, // 45: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	31, // 46: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
+	0,  // 47: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
+	0,  // 48: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
+	14, // 49: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
+	0,  // 50: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
+	17, // 51: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
+	19, // 52: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
+	21, // 53: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
+	23, // 54: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
+	7,  // 55: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
+	26, // 56: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
+	28, // 57: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
+	29, // 58: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
+	32, // 59: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
+	47, // [47:60] is the sub-list for method output_type
+	34, // [34:47] is the sub-list for method input_type
+	34, // [34:34] is the sub-list for extension type_name
+	34, // [34:34] is the sub-list for extension extendee
+	0,  // [0:34] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_muster_proto_init() }
@@ -2551,9 +2934,9 @@ func file_muster_v1_muster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_muster_proto_rawDesc), len(file_muster_v1_muster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   35,
+			NumMessages:   45,
 			NumExtensions: 0,
-			NumServices:   2,
+			NumServices:   3,
 		},
 		GoTypes:           file_muster_v1_muster_proto_goTypes,
 		DependencyIndexes: file_muster_v1_muster_proto_depIdxs,

@@ -21,6 +21,7 @@ class Client:
             grpc.secure_channel(self._options.server, credentials, options=arguments)
         self._gangs = muster_pb2_grpc.GangServiceStub(self._channel)
         self._nodes = muster_pb2_grpc.NodeServiceStub(self._channel)
+        self._queues = muster_pb2_grpc.QueueServiceStub(self._channel)
         self._facts = facts_pb2_grpc.FactsServiceStub(self._channel)
         self._decisions = decisions_pb2_grpc.DecisionServiceStub(self._channel)
         self._placements = decisions_pb2_grpc.PlacementServiceStub(self._channel)
@@ -91,6 +92,14 @@ class Client:
     def list_nodes(self) -> List[muster_pb2.Node]:
         """Nodes with what is used, reserved and free."""
         return list((self._call(self._nodes.ListNodes, muster_pb2.ListNodesRequest())).nodes)
+
+    def get_queue(self, name: str) -> muster_pb2.Queue:
+        """A queue as it is declared and as it stands."""
+        return self._call(self._queues.GetQueue, muster_pb2.GetQueueRequest(name=name))
+
+    def list_queues(self) -> List[muster_pb2.Queue]:
+        """The queues, parents before their children."""
+        return list((self._call(self._queues.ListQueues, muster_pb2.ListQueuesRequest())).queues)
 
     def update_facts(self, *, nodes: Sequence[facts_pb2.NodeFacts] = (), removed_nodes: Sequence[str] = (), pods:
                      Sequence[facts_pb2.PodFacts] = (), removed_pods: Sequence[str] = (), manifests:

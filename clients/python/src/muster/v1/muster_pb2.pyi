@@ -38,7 +38,7 @@ class Gang(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., phase: _Optional[str] = ..., source: _Optional[str] = ..., rules: _Optional[_Union[GangRules, _Mapping]] = ..., counts: _Optional[_Union[GangCounts, _Mapping]] = ..., satisfied: bool = ..., timed_out: bool = ..., priority: _Optional[int] = ..., requeues: _Optional[int] = ..., created_unix_ms: _Optional[int] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ...) -> None: ...
 
 class GangRules(_message.Message):
-    __slots__ = ("min_member", "total_number", "wait_time_ms", "mode", "match_policy", "queue", "on_timeout", "on_member_failure", "min_resources", "group", "topology", "subgroups")
+    __slots__ = ("min_member", "total_number", "wait_time_ms", "mode", "match_policy", "queue", "on_timeout", "on_member_failure", "min_resources", "group", "topology", "subgroups", "preemptible")
     class MinResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -58,6 +58,7 @@ class GangRules(_message.Message):
     GROUP_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     SUBGROUPS_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
     min_member: int
     total_number: int
     wait_time_ms: int
@@ -70,7 +71,8 @@ class GangRules(_message.Message):
     group: _containers.RepeatedScalarFieldContainer[str]
     topology: Topology
     subgroups: _containers.RepeatedCompositeFieldContainer[Subgroup]
-    def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ...) -> None: ...
+    preemptible: bool
+    def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ..., preemptible: bool = ...) -> None: ...
 
 class Subgroup(_message.Message):
     __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed")
@@ -209,7 +211,7 @@ class Node(_message.Message):
     def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ..., refused: _Optional[str] = ..., stale_since_unix_ms: _Optional[int] = ..., stale_too_long: bool = ...) -> None: ...
 
 class GangSpec(_message.Message):
-    __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group", "subgroups", "topology")
+    __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group", "subgroups", "topology", "queue", "preemptible")
     class MinResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -231,6 +233,8 @@ class GangSpec(_message.Message):
     GROUP_FIELD_NUMBER: _ClassVar[int]
     SUBGROUPS_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     min_member: int
@@ -245,7 +249,9 @@ class GangSpec(_message.Message):
     group: _containers.RepeatedScalarFieldContainer[str]
     subgroups: _containers.RepeatedCompositeFieldContainer[SubgroupSpec]
     topology: Topology
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., priority: _Optional[int] = ..., group: _Optional[_Iterable[str]] = ..., subgroups: _Optional[_Iterable[_Union[SubgroupSpec, _Mapping]]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ...) -> None: ...
+    queue: str
+    preemptible: bool
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., priority: _Optional[int] = ..., group: _Optional[_Iterable[str]] = ..., subgroups: _Optional[_Iterable[_Union[SubgroupSpec, _Mapping]]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., queue: _Optional[str] = ..., preemptible: bool = ...) -> None: ...
 
 class Topology(_message.Message):
     __slots__ = ("required", "preferred", "spread")
@@ -406,3 +412,93 @@ class NodeEvent(_message.Message):
     synced: bool
     resync: bool
     def __init__(self, upserted: _Optional[_Union[Node, _Mapping]] = ..., removed: _Optional[str] = ..., synced: bool = ..., resync: bool = ...) -> None: ...
+
+class Queue(_message.Message):
+    __slots__ = ("name", "parent", "leaf", "quota", "limit", "over_quota_weight", "priority", "max_applications", "sort", "used", "waiting", "share", "running_gangs", "waiting_gangs")
+    class QuotaEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class LimitEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class OverQuotaWeightEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    class UsedEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class WaitingEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class ShareEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    LEAF_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    OVER_QUOTA_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    MAX_APPLICATIONS_FIELD_NUMBER: _ClassVar[int]
+    SORT_FIELD_NUMBER: _ClassVar[int]
+    USED_FIELD_NUMBER: _ClassVar[int]
+    WAITING_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    RUNNING_GANGS_FIELD_NUMBER: _ClassVar[int]
+    WAITING_GANGS_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    parent: str
+    leaf: bool
+    quota: _containers.ScalarMap[str, str]
+    limit: _containers.ScalarMap[str, str]
+    over_quota_weight: _containers.ScalarMap[str, int]
+    priority: int
+    max_applications: int
+    sort: str
+    used: _containers.ScalarMap[str, str]
+    waiting: _containers.ScalarMap[str, str]
+    share: _containers.ScalarMap[str, str]
+    running_gangs: int
+    waiting_gangs: int
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., leaf: bool = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[str] = ..., used: _Optional[_Mapping[str, str]] = ..., waiting: _Optional[_Mapping[str, str]] = ..., share: _Optional[_Mapping[str, str]] = ..., running_gangs: _Optional[int] = ..., waiting_gangs: _Optional[int] = ...) -> None: ...
+
+class GetQueueRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ListQueuesRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class ListQueuesResponse(_message.Message):
+    __slots__ = ("queues",)
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    queues: _containers.RepeatedCompositeFieldContainer[Queue]
+    def __init__(self, queues: _Optional[_Iterable[_Union[Queue, _Mapping]]] = ...) -> None: ...

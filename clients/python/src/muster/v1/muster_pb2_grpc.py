@@ -428,3 +428,98 @@ class NodeService(object):
             muster_dot_v1_dot_muster__pb2.NodeEvent.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+
+class QueueServiceStub(object):
+    """Missing associated documentation comment in .proto file."""
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.GetQueue = channel.unary_unary(
+                '/muster.v1.QueueService/GetQueue',
+                request_serializer=muster_dot_v1_dot_muster__pb2.GetQueueRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_muster__pb2.Queue.FromString,
+                )
+        self.ListQueues = channel.unary_unary(
+                '/muster.v1.QueueService/ListQueues',
+                request_serializer=muster_dot_v1_dot_muster__pb2.ListQueuesRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_muster__pb2.ListQueuesResponse.FromString,
+                )
+
+
+class QueueServiceServicer(object):
+    """Missing associated documentation comment in .proto file."""
+
+    def GetQueue(self, request, context):
+        """NOT_FOUND names the queue.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListQueues(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_QueueServiceServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'GetQueue': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetQueue,
+                    request_deserializer=muster_dot_v1_dot_muster__pb2.GetQueueRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_muster__pb2.Queue.SerializeToString,
+            ),
+            'ListQueues': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListQueues,
+                    request_deserializer=muster_dot_v1_dot_muster__pb2.ListQueuesRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_muster__pb2.ListQueuesResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'muster.v1.QueueService', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+
+
+ # This class is part of an EXPERIMENTAL API.
+class QueueService(object):
+    """Missing associated documentation comment in .proto file."""
+
+    @staticmethod
+    def GetQueue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/GetQueue',
+            muster_dot_v1_dot_muster__pb2.GetQueueRequest.SerializeToString,
+            muster_dot_v1_dot_muster__pb2.Queue.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ListQueues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/ListQueues',
+            muster_dot_v1_dot_muster__pb2.ListQueuesRequest.SerializeToString,
+            muster_dot_v1_dot_muster__pb2.ListQueuesResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

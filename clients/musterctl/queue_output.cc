@@ -1,0 +1,110 @@
+// How musterctl shows queues.
+#include <iostream>
+#include <set>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "clients/musterctl/output.h"
+
+namespace muster {
+namespace {
+
+using Amounts = google::protobuf::Map<std::string, std::string>;
+
+std::string In(const Amounts& amounts, const std::string& resource, const char* otherwise) {
+  const auto found = amounts.find(resource);
+  return found == amounts.end() ? otherwise : found->second;
+}
+
+std::set<std::string> ResourcesOf(const v1::Queue& queue) {
+  std::set<std::string> names;
+  for (const Amounts* amounts : {&queue.quota(), &queue.limit(), &queue.share(), &queue.used(), &queue.waiting()}) {
+    for (const auto& [resource, amount] : *amounts) names.insert(resource);
+  }
+  // Every pod is one: it tells nothing, unless somebody has rules for their number.
+  if (!queue.share().contains("pods")) names.erase("pods");
+  return names;
+}
+
+// Resource, quota, limit, share, used, waiting: what is not said of a resource is "-".
+std::vector<std::string> Figures(const v1::Queue& queue, const std::string& resource) {
+  return {resource,
+          In(queue.quota(), resource, "-"),
+          In(queue.limit(), resource, "-"),
+          In(queue.share(), resource, "-"),
+          In(queue.used(), resource, "0"),
+          In(queue.waiting(), resource, "0")};
+}
+
+// Children below their parents, in the order in which they are told.
+void AddRows(const v1::ListQueuesResponse& list, const std::string& parent, size_t depth, Rows* rows) {
+  for (const v1::Queue& queue : list.queues()) {
+    if (queue.parent() != parent) continue;
+    std::vector<std::string> head = {std::string(2 * depth, ' ') + queue.name(), absl::StrCat(queue.running_gangs()),
+                                     absl::StrCat(queue.waiting_gangs())};
+    for (const std::string& resource : ResourcesOf(queue)) {
+      for (std::string& cell : Figures(queue, resource)) head.push_back(std::move(cell));
+      rows->push_back(std::move(head));
+      head = {"", "", ""};
+    }
+    if (head.front() != "") rows->push_back(std::move(head));
+    AddRows(list, queue.name(), depth + 1, rows);
+  }
+}
+
+Rows Heading() {
+  return {{"NAME", "RUNNING", "WAITING", "RESOURCE", "QUOTA", "LIMIT", "FAIR SHARE", "USED", "ASKED FOR"}};
+}
+
+}  // namespace
+
+void PrintQueues(const v1::ListQueuesResponse& list) {
+  if (list.queues().empty()) {
+    std::cout << "no queues are declared (queues.tree in musterd's configuration file)\n";
+    return;
+  }
+  Rows rows = Heading();
+  AddRows(list, "", 0, &rows);
+  PrintTable(rows);
+}
+
+void PrintQueue(const v1::Queue& queue) {
+  v1::ListQueuesResponse one;
+  *one.add_queues() = queue;
+  Rows rows = Heading();
+  AddRows(one, queue.parent(), 0, &rows);
+  PrintTable(rows);
+}
+
+void DescribeQueue(const v1::Queue& queue) {
+  std::vector<std::string> weights;
+  for (const auto& [resource, weight] : queue.over_quota_weight()) {
+    weights.push_back(absl::StrCat(resource, ": ", weight));
+  }
+  PrintTable({
+      {"Queue:", queue.name()},
+      {"Below:", queue.parent().empty() ? "-" : queue.parent()},
+      {"Gangs:",
+       absl::StrCat(queue.running_gangs(), " running",
+                    queue.max_applications() > 0 ? absl::StrCat(" of at most ", queue.max_applications()) : "", ", ",
+                    queue.waiting_gangs(), " waiting", queue.leaf() ? "" : ", in the queues below it")},
+      {"Rules:", absl::StrCat("priority ", queue.priority(), ", ", queue.sort(), ", over-quota weight ",
+                              weights.empty() ? "1" : absl::StrJoin(weights, ", "))},
+  });
+  Rows rows = {{"RESOURCE", "QUOTA", "LIMIT", "FAIR SHARE", "USED", "ASKED FOR"}};
+  for (const std::string& resource : ResourcesOf(queue)) rows.push_back(Figures(queue, resource));
+  std::cout << "\n";
+  PrintTable(rows);
+}
+
+void PrintGangsOf(const v1::Queue& queue, const v1::ListGangsResponse& all) {
+  v1::ListGangsResponse of;
+  for (const v1::Gang& gang : all.gangs()) {
+    if (gang.rules().queue() == queue.name()) *of.add_gangs() = gang;
+  }
+  std::cout << "\n";
+  PrintGangs(of);
+}
+
+}  // namespace muster

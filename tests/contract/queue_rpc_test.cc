@@ -1,0 +1,139 @@
+// Queues over gRPC: a gang names its queue, and queues tell how they stand (SPEC ).
+#include <string>
+
+#include "absl/strings/match.h"
+#include "tests/contract/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+class QueueRpc : public Rpc {
+ protected:
+  // "team" may use 1,500m of CPU and is entitled to 500m of it; "lone" is at the top beside it.
+  void Declare() {
+    QueueSpec team;
+    team.name = "team";
+    team.parent = "all";
+    team.limit = {{"cpu", 1'500}};
+    team.quota = {{"cpu", 500}};
+    team.max_applications = 7;
+    QueueSpec all;
+    all.name = "all";
+    all.over_quota_weight = {{"cpu", 3}};
+    EXPECT_TRUE(engine_.Ask(SetQueues{{{team, all}, UnknownQueue::kWait}}).ok());
+  }
+  static v1::SubmitGangRequest Gang(const std::string& name, const std::string& queue, const std::string& cpu) {
+    v1::SubmitGangRequest request;
+    request.set_request_id(name);
+    request.set_ttl_ms(60'000);
+    request.mutable_gang()->set_name(name);
+    request.mutable_gang()->set_min_member(1);
+    request.mutable_gang()->set_queue(queue);
+    request.add_members()->set_count(1);
+    (*request.mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = cpu;
+    return request;
+  }
+  // How it stands once it was tried.
+  v1::Submission Submit(const v1::SubmitGangRequest& request) {
+    EXPECT_TRUE(client_->SubmitGang(request).ok());
+    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    for (int i = 0; i < 1'000; ++i) {
+      const auto now = client_->GetSubmission(request.request_id());
+      EXPECT_TRUE(now.ok()) << now.status();
+      if (now->state() != v1::Submission::WAITING || now->reason().code() != "InQueue") return *now;
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    return {};
+  }
+};
+
+TEST_F(QueueRpc, WithoutAnyANameIsAWarning) {
+  EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
+  const auto none = client_->GetQueue("team");
+  EXPECT_TRUE(absl::IsNotFound(none.status()));
+  EXPECT_TRUE(absl::StrContains(none.status().message(), "none is declared")) << none.status();
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->GetQueue("").status()));
+  EXPECT_EQ(Submit(Gang("g", "team", "100m")).state(), v1::Submission::PLANNED);
+  const auto gang = client_->GetGang("default", "g");
+  ASSERT_EQ(gang->warnings_size(), 1);
+  EXPECT_TRUE(absl::StrContains(gang->warnings(0), "team")) << gang->warnings(0);
+}
+
+TEST_F(QueueRpc, AGangIsHeldByTheQueueItNames) {
+  Declare();
+  EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);
+  const v1::Submission second = Submit(Gang("second", "team", "1"));
+  EXPECT_EQ(second.reason().code(), "QueueLimit") << second.ShortDebugString();
+  EXPECT_TRUE(absl::StrContains(second.reason().text(), "limit of queue team, cpu: 1500m, 1 is used"))
+      << second.reason().text();
+  EXPECT_EQ(Submit(Gang("elsewhere", "", "1")).state(), v1::Submission::PLANNED) << "room there is";
+  EXPECT_EQ(client_->GetGang("default", "second")->rules().queue(), "team");
+  EXPECT_EQ(client_->GetGang("default", "elsewhere")->rules().queue(), "default");
+  EXPECT_EQ(Submit(Gang("nowhere", "nobody", "1m")).reason().code(), "UnknownQueue");
+}
+
+TEST_F(QueueRpc, WhatIsNotPreemptibleMustFitInTheQuota) {
+  Declare();
+  v1::SubmitGangRequest fixed = Gang("fixed", "team", "1");
+  fixed.mutable_gang()->set_preemptible(false);
+  const v1::Submission refused = Submit(fixed);
+  EXPECT_EQ(refused.reason().code(), "QueueRejected") << refused.ShortDebugString();
+  EXPECT_FALSE(client_->GetGang("default", "fixed")->rules().preemptible());
+  v1::SubmitGangRequest free = Gang("free", "team", "1");
+  free.mutable_gang()->set_preemptible(true);
+  EXPECT_EQ(Submit(free).state(), v1::Submission::PLANNED);
+  EXPECT_TRUE(client_->GetGang("default", "free")->rules().preemptible());
+}
+
+TEST_F(QueueRpc, AWhatIfAsksTheQueueToo) {
+  Declare();
+  v1::PlanGangRequest request;
+  *request.mutable_job() = Gang("job", "team", "1600m");
+  const auto plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->starts());
+  EXPECT_EQ(plan->reason().code(), "QueueRejected") << plan->reason().text();
+}
+
+TEST_F(QueueRpc, ANameThatNoQueueCanHaveIsRefused) {
+  const absl::Status refused = client_->SubmitGang(Gang("g", "no such name", "1")).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(refused));
+  EXPECT_TRUE(absl::StrContains(refused.message(), "gang.queue")) << refused;
+}
+
+TEST_F(QueueRpc, QueuesTellHowTheyStand) {
+  Declare();
+  EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Submit(Gang("second", "team", "750m")).reason().code(), "QueueLimit");
+  const auto list = client_->ListQueues();
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->queues_size(), 3);
+  EXPECT_EQ(list->queues(0).name(), "all") << "parents come first";
+  const auto team = client_->GetQueue("team");
+  ASSERT_TRUE(team.ok()) << team.status();
+  EXPECT_EQ(team->parent(), "all");
+  EXPECT_TRUE(team->leaf());
+  EXPECT_EQ(team->quota().at("cpu"), "500m");
+  EXPECT_EQ(team->limit().at("cpu"), "1500m");
+  EXPECT_EQ(team->max_applications(), 7);
+  EXPECT_EQ(team->sort(), "fifo");
+  const auto all = client_->GetQueue("all");
+  EXPECT_FALSE(all->leaf());
+  EXPECT_EQ(all->over_quota_weight().at("cpu"), 3);
+  for (const v1::Queue* queue : {&*team, &*all}) {
+    EXPECT_EQ(queue->used().at("cpu"), "1");
+    EXPECT_EQ(queue->waiting().at("cpu"), "750m");
+    EXPECT_EQ(queue->running_gangs(), 1);
+    EXPECT_EQ(queue->waiting_gangs(), 1);
+  }
+  EXPECT_EQ(team->share().at("cpu"), "1500m") << "what it asks for, up to its limit";
+  EXPECT_TRUE(client_->AbandonGang("second").ok());
+  EXPECT_TRUE(client_->AbandonGang("first").ok());
+  const auto empty = client_->GetQueue("team");
+  EXPECT_EQ(empty->running_gangs() + empty->waiting_gangs(), 0) << empty->ShortDebugString();
+  EXPECT_EQ(empty->used().count("cpu"), 0U);
+  EXPECT_EQ(empty->waiting().count("cpu"), 0U);
+}
+
+}  // namespace
+}  // namespace muster
