@@ -30,7 +30,7 @@ func startMusterd(t *testing.T) string {
 	}
 	folder := t.TempDir()
 	config := filepath.Join(folder, "musterd.yaml")
-	text := "log: {format: text}\nkubernetes: {enabled: false}\n" +
+	text := "log: {format: text}\nkubernetes: {enabled: false}\nqueues: {tree: [{name: team, limit: {cpu: 2}}]}\n" +
 		"listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n"
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -110,6 +110,30 @@ func charged(t *testing.T, client *muster.Client) (reserved, used int) {
 		reserved, used = reserved+r, used+u
 	}
 	return reserved, used
+}
+
+func TestQueuesTellHowTheyStand(t *testing.T) {
+	client := newClient(t, startMusterd(t))
+	describe(t, client)
+	queues, err := client.ListQueues(context10(t))
+	if err != nil || len(queues) != 2 {
+		t.Fatalf("%v, %v; want team and default", queues, err)
+	}
+	request := submission("g", "", 1, time.Minute)
+	request.Gang.Queue = "team"
+	if _, err := client.SubmitGang(context10(t), request); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < 10*time.Second; time.Sleep(10 * time.Millisecond) {
+		team, err := client.GetQueue(context10(t), "team")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if team.GetLimit()["cpu"] == "2" && team.GetUsed()[gpu] == "1" && team.GetRunningGangs() == 1 {
+			return
+		}
+	}
+	t.Error("nothing of the gang is seen in its queue")
 }
 
 func TestTheExampleSchedulesThreeGangs(t *testing.T) {

@@ -50,7 +50,8 @@ done
 [ -n "$port" ] || { cat "$work/log"; fail "musterd does not come up"; }
 export MUSTER_SERVER=127.0.0.1:$port
 
-# gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod.
+# gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod, which requests $more besides.
+more=
 gang() {
   cat >"$work/$1.yaml" <<YAML
 apiVersion: scheduling.sigs.k8s.io/v1alpha1
@@ -61,7 +62,7 @@ spec: {minMember: 1}
 apiVersion: v1
 kind: Pod
 metadata: {name: $1-0, labels: {pod-group.scheduling.sigs.k8s.io: $1}}
-spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: $3}}}]}
+spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: $3$more}}}]}
 YAML
   "$musterctl" submit -f "$work/$1.yaml" --id "$1" --ttl 60
 }
@@ -94,18 +95,21 @@ json=$("$musterctl" get queue vision -o json | tr -d ' \n')
 grep -q '"used":{[^}]*"nvidia.com/gpu":"40"' <<<"$json" || fail "vision uses 40: $json"
 if out=$("$musterctl" get queue nowhere 2>&1); then fail "a queue that does not exist is shown"; fi
 has "$out" "there is no queue nowhere"
-metrics=$(curl -sf "http://127.0.0.1:$(sed -n 's/.*admin \([0-9]*\).*/\1/p' "$work/log")/metrics")
+metrics() { curl -sf "http://127.0.0.1:$(sed -n 's/.*admin \([0-9]*\).*/\1/p' "$work/log")/metrics"; }
+now=$(metrics)
 for line in 'muster_queue_used{queue="research",resource="nvidia.com/gpu"} 40' 'muster_queue_limit{queue="research",resource="nvidia.com/gpu"} 64' \
   'muster_queue_waiting{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_quota{queue="vision",resource="nvidia.com/gpu"} 16' \
   'muster_queue_share{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_running_gangs{queue="vision"} 1' 'muster_queue_waiting_gangs{queue="research"} 1'; do
-  has "$metrics" "$line"
+  has "$now" "$line"
 done
 
 # 4. What they refuse, and what is given back.
 has "$(gang third language 70 '')" "more than the limit of queue research"
 has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"
 has "$(gang fifth elsewhere 1 '')" "there is no queue elsewhere"
+more=", cpu: 1500m"
 has "$(gang sixth batch 40 '')" PLANNED
+has "$(metrics)" 'muster_queue_used{queue="batch",resource="cpu"} 1.5'
 "$musterctl" abandon first >/dev/null
 has "$("$musterctl" get submission second)" PLANNED
 echo "queues: ok"

@@ -93,6 +93,25 @@ def test_a_gang_without_room_waits_and_says_why(musterd: Musterd) -> None:
         assert client.confirm_gang(planned).state == muster.Submission.CONFIRMED
 
 
+def test_queues_tell_how_they_stand(musterd: Musterd) -> None:
+    with muster.Client(musterd.address) as client:
+        two_nodes(client)
+        assert sorted(queue.name for queue in client.list_queues()) == ["default", "team"]
+        client.submit_gang(muster.GangSpec(name="g", min_member=2, queue="team"), 2, {GPU: 1}, ttl=30)
+        team = client.get_queue("team")
+        assert (team.limit["cpu"], team.used[GPU], team.running_gangs) == ("2", "2", 1)
+        with pytest.raises(muster.MusterError) as missing:
+            client.get_queue("nobody")
+        assert missing.value.code == grpc.StatusCode.NOT_FOUND
+
+    async def names() -> List[str]:
+        async with muster.AsyncClient(musterd.address) as client:
+            assert (await client.get_queue("team")).running_gangs == 1
+            return [queue.name for queue in await client.list_queues()]
+
+    assert "team" in asyncio.run(names())
+
+
 def test_permit_pod_by_pod(musterd: Musterd) -> None:
     async def run() -> List[int]:
         async with muster.AsyncClient(musterd.address) as client:

@@ -10,11 +10,11 @@ from muster._core import MusterError, Options, SnapshotNeeded, Violation, node, 
 from muster.v1.decisions_pb2 import Event, FilterResponse, MemberSet, PermitEvent, Placement, PreFilterResponse, \
     PrioritizeResponse, Submission, UnreserveRequest
 from muster.v1.facts_pb2 import FactsStatus, NodeFacts, PodFacts, PodShape
-from muster.v1.muster_pb2 import ExplainGangResponse, Gang, GangEvent, GangSpec, Node, Reason
+from muster.v1.muster_pb2 import ExplainGangResponse, Gang, GangEvent, GangSpec, Node, Queue, Reason
 
 __all__ = [
     "AsyncClient", "Client", "Event", "ExplainGangResponse", "FactsStatus", "FilterResponse", "Gang", "GangEvent",
-    "GangSpec", "MemberSet", "MusterError", "Node", "NodeFacts", "Options", "PermitEvent", "Placement", "PodFacts",
+    "GangSpec", "MemberSet", "MusterError", "Node", "NodeFacts", "Options", "PermitEvent", "Placement", "PodFacts", "Queue",
     "PodShape", "PreFilterResponse", "PrioritizeResponse", "Reason", "SnapshotNeeded", "Submission", "UnreserveRequest",
     "Violation", "node", "pod",
 ]
