@@ -5,7 +5,7 @@
 #   tools/bench.sh BUILD AGAINST
 # AGAINST: a git revision, which is built in build/against, or a directory with older programs.
 # BENCH_PROGRAMS: which of "core_bench engine_bench placement_bench topology_bench http_bench rpc_bench"; BENCH_FIGURES: which of core_bench's
-# figures: one of decide plan place allocate freed groups nodes filter classes waiting.
+# figures: one of decide plan place allocate freed groups nodes filter classes waiting queues.
 # The figures with a real kube-scheduler come from `make e2e` (lines FIGURE).
 set -euo pipefail
 build=$1

@@ -142,7 +142,7 @@ int main(int argc, char** argv) {
       {"decide", muster::DecisionFigures},  {"plan", muster::PlanFigures},     {"place", muster::SustainedFigure},
       {"allocate", muster::AllocateFigure}, {"freed", muster::FreedFigures},   {"groups", muster::GroupFigures},
       {"nodes", muster::NodeFigures},       {"filter", muster::FilterFigures}, {"classes", muster::ClassFigures},
-      {"waiting", muster::WaitingFigures},
+      {"waiting", muster::WaitingFigures},  {"queues", muster::QueueFigures},
   };
   bool any = false;
   for (const auto& [name, figures] : all) {

@@ -89,6 +89,7 @@ void NodeFigures();     // a node joins
 void ClassFigures();    // many templates in turn
 void FilterFigures();   // plain pods beside a plan
 void WaitingFigures();  // minResources, guarded pods, explanations
+void QueueFigures();    // many gangs in many queues, fair share
 
 }  // namespace muster
 

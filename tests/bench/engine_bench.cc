@@ -36,8 +36,8 @@ NodeDescription BigNode(int index) {
 // An engine with `nodes` nodes of room for 250 pods each.
 class Service {
  public:
-  explicit Service(int nodes, CommandRecorder* recorder = nullptr)
-      : engine_(MachineSettings(), Recorded(Traced(&traces_), recorder), &store_, &events_) {
+  explicit Service(int nodes, CommandRecorder* recorder = nullptr, const QueueRules& queues = {})
+      : engine_(With(queues), Recorded(Traced(&traces_), recorder), &store_, &events_) {
     if (!engine_.Start().ok()) std::abort();
     UpdateFacts facts;
     for (int i = 0; i < nodes; ++i) facts.nodes.push_back(BigNode(i));
@@ -56,6 +56,11 @@ class Service {
   [[nodiscard]] Engine& engine() { return engine_; }
 
  private:
+  static MachineSettings With(const QueueRules& queues) {
+    MachineSettings settings;
+    settings.queues = queues;
+    return settings;
+  }
   static EngineOptions Recorded(EngineOptions options, CommandRecorder* recorder) {
     options.recorder = recorder;
     return options;
@@ -112,19 +117,36 @@ double SubmitAll(Engine* engine, std::vector<SubmitGang> gangs, size_t window) {
   return Seconds(begun);
 }
 
+// Ten queues with `leaves` queues below them, "q-0", ..., each with a quota and a weight.
+QueueRules Tree(int leaves) {
+  QueueRules rules;
+  for (int i = 0; i < leaves + 10; ++i) {
+    QueueSpec& queue = rules.queues.emplace_back();
+    queue.name = i < 10 ? absl::StrCat("in-", i) : absl::StrCat("q-", i - 10);
+    if (i >= 10) queue.parent = absl::StrCat("in-", i % 10);
+    queue.quota = {{"cpu", i < 10 ? 400'000'000 : 10'000'000}};
+    queue.over_quota_weight = {{"cpu", 1 + i % 5}};
+  }
+  return rules;
+}
+
 void SubmitFigures() {
-  const auto measure = [](int nodes, int gangs, int size, size_t window, const std::string& figure) {
+  const auto measure = [](int nodes, int gangs, int size, size_t window, const std::string& figure, int queues = 0) {
     std::vector<double> rates;
     for (int run = 0; run < 3; ++run) {
-      Service service(nodes);
+      Service service(nodes, nullptr, queues > 0 ? Tree(queues) : QueueRules());
       std::vector<SubmitGang> all;
       all.reserve(static_cast<size_t>(gangs));
-      for (int i = 0; i < gangs; ++i) all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+      for (int i = 0; i < gangs; ++i) {
+        all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
+        if (queues > 0) all.back().declaration.queue = absl::StrCat("q-", i % queues);
+      }
       rates.push_back(gangs * size / SubmitAll(&service.engine(), std::move(all), window));
     }
     Report(figure, rates, "pods/s");
   };
   measure(5000, 50'000, 1, 256, "engine: gangs of 1 submitted and confirmed, 5,000 nodes");
+  measure(5000, 50'000, 1, 256, "engine: gangs of 1 submitted and confirmed in 100 queues, 5,000 nodes", 100);
   measure(5000, 10'000, 10, 256, "engine: gangs of 10 submitted and confirmed, 5,000 nodes");
   measure(10'000, 50'000, 1, 8'000, "engine: 50,000 gangs of 1, 8,000 at once, 10,000 nodes");
 }

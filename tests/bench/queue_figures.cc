@@ -1,0 +1,105 @@
+// What queues cost: one freed GPU among many gangs in many queues, and fair share by itself.
+#include <cstdlib>
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/bench/core_world.h"
+#if __has_include("state/queueing/fair_share.h")  // an older core has no queues
+#include "state/queueing/fair_share.h"
+#define MUSTER_BENCH_QUEUES
+#endif
+
+namespace muster {
+
+#ifdef MUSTER_BENCH_QUEUES
+namespace {
+
+// `leaves` queues under ten, each with a quota, a weight and a limit: "q-0", ...
+QueueRules Tree(int leaves) {
+  QueueRules rules;
+  for (int i = 0; i < 10; ++i) {
+    QueueSpec inner;
+    inner.name = absl::StrCat("in-", i);
+    inner.over_quota_weight["nvidia.com/gpu"] = 1 + i % 3;
+    rules.queues.push_back(std::move(inner));
+  }
+  for (int i = 0; i < leaves; ++i) {
+    QueueSpec leaf;
+    leaf.name = absl::StrCat("q-", i);
+    leaf.parent = absl::StrCat("in-", i % 10);
+    leaf.quota["nvidia.com/gpu"] = 20 + i % 7;
+    leaf.limit["nvidia.com/gpu"] = 5'000;
+    leaf.over_quota_weight["nvidia.com/gpu"] = 1 + i % 5;
+    rules.queues.push_back(std::move(leaf));
+  }
+  return rules;
+}
+
+// Each freed GPU is taken by one gang: 1,000 nodes, full of pods of no gang.
+void Freed(int gangs, int queues, int shapes) {
+  constexpr int kRuns = 51;
+  constexpr int kFull = 1'000;
+  World world(kFull);
+  if (queues > 0) world.Apply(SetQueues{Tree(queues)});
+  for (int i = 0; i < kFull; ++i) {
+    const std::string node = absl::StrCat("node-", i);
+    world.Apply(UpsertPod{World::Plain(absl::StrCat("f-", i), i < kRuns ? 7 : 8, node)});
+    if (i < kRuns) world.Apply(UpsertPod{World::Plain(absl::StrCat("one-", i), 1, node)});
+  }
+  for (int i = 0; i < gangs; ++i) {
+    PodDescription pod = World::Pod(absl::StrCat("g", i), 0, 1, i % shapes);
+    if (queues > 0) pod.gang.declaration.queue = absl::StrCat("q-", i % queues);
+    world.Apply(UpsertPod{pod});
+  }
+  world.Plan();
+  std::vector<double> total;
+  std::vector<double> longest;
+  Repeat(kRuns, 5, [&](int run) {
+    const double freed = world.ApplyMs(RemovePod{absl::StrCat("one-", run)});
+    const World::Planning planning = world.Plan();
+    total.push_back(freed + planning.total_ms);
+    longest.push_back(planning.longest_ms);
+    const NodeView node = world.ViewNode(absl::StrCat("node-", run));
+    if (node.reserved.at("nvidia.com/gpu") != 1) std::abort();  // nobody has it, or more than one
+  });
+  const std::string which = absl::StrCat("one freed GPU among ", gangs / 1000, ",000 gangs of 1 of ", shapes,
+                                         shapes == 1 ? " template" : " templates", " in ", queues, " queues");
+  Report(which + ": decided", total, "ms");
+  Report(which + ": longest round", longest, "ms");
+}
+
+void FairShareOf(int queues) {
+  std::vector<ShareClaim> claims;
+  for (int i = 0; i < 10; ++i) claims.push_back({-1, 0, -1, 1 + i % 3, i % 2, i, 0});
+  for (int i = 10; i < queues; ++i) {
+    claims.push_back({i % 10, 5 + i % 11, i % 4 == 0 ? 40 : -1, 1 + i % 5, i % 3, i, (i * 37) % 90});
+  }
+  std::vector<double> took;
+  Repeat(201, 1, [&](int) {
+    const Steady::time_point begun = Steady::now();
+    const std::vector<int64_t> shares = FairShares(16'000, claims);
+    took.push_back(Ms(begun));
+    if (std::accumulate(shares.begin(), shares.begin() + 10, int64_t{0}) != 16'000) std::abort();
+  });
+  Report(absl::StrCat("fair share of ", queues / 1000, ",000 queues, one resource"), took, "ms");
+}
+
+}  // namespace
+
+void QueueFigures() {
+  for (const int shapes : {1, 100}) {
+    for (const int queues : {0, 100}) Freed(50'000, queues, shapes);
+  }
+  FairShareOf(1'000);
+}
+
+#else
+
+void QueueFigures() {}
+
+#endif
+
+}  // namespace muster
