@@ -776,10 +776,9 @@ BUGS = {
     "ending-for-ever": (
         "state/starts/pipeline.h", "kPatienceMs = 60'000;", "kPatienceMs = 6'000'000;"),
     "who-came-first-keeps": (
-        "state/starts/pipeline.cc", "    if (id != gang.id && own < key) others.emplace_back(std::move(key), id);\n",
-        "    if (id != gang.id && own < key && key < own) others.emplace_back(std::move(key), id);\n"),
+        "state/starts/pipeline.cc", "  if (!kept.holds) return queues_->Before(gang, other);\n", "  if (!kept.holds) return false;\n"),
     "victims-room-is-kept": (
-        "state/starts/keep_room.cc", "nominated = r_.nominations->Borrow();", "nominated;"),
+        "state/starts/keep_room.cc", "nominated = r_.nominations->Borrow();  // some of it", "nominated;  // some of it"),
     "preempted-room-is-planned": (
         "state/starts/planning.cc", "  r_.nominations->Charge();  // what came free since is theirs first (K-3)\n", ""),
     "kept-whatever-is-bound-there": (
@@ -788,22 +787,43 @@ BUGS = {
         "state/machine/pod_announcements.cc", "  if (!r_.pipeline->Follow(pod, step->now_ms())) return;\n",
         "  if (!r_.pipeline->Follow(pod, step->now_ms()) || true) return;\n"),
     "kept-for-who-does-not-wait": (
-        "state/machine/settling.cc", "    r_.pipeline->Drop(gang);\n    r_.backlog->Remove(gang.id);\n", "    r_.backlog->Remove(gang.id);\n"),
+        "state/machine/settling.cc", "    r_.pipeline->Drop(gang);\n    r_.heads->Leave(gang);\n", "    r_.heads->Leave(gang);\n"),
     "an-end-wakes-nobody": (
         "state/starts/pipeline.cc", "charge != nullptr) cluster_->NoteHope(charge->node);", "charge != nullptr) ledger_->MarkNode(charge->node);"),
     "next-of-its-kind-sleeps-on": (
-        "state/starts/planning.cc", "    r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind\n", ""),
+        "state/starts/planning.cc", "  if (kept) r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind\n", ""),
     "dropped-room-helps-nobody": (
         "state/starts/pipeline.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
     "plan-on-what-is-kept": (
         "state/starts/keep_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
+    # --- heads (Q-6) ---
+    "hold-is-backfill": (
+        "state/starts/planning.cc", "  return held_up ? std::nullopt : next;\n", "  return next;\n"),
+    "who-never-fits-holds-up": (
+        "state/starts/heads.cc", "|| states_.Of(item).could == State::Could::kNo) continue;", ") continue;"),
+    "the-limit-is-forgotten": (
+        "state/starts/heads.h", "now_ms >= gang.kept.passed_since_ms + Limit();", "now_ms >= gang.kept.passed_since_ms + 1000 * Limit();"),
+    "nobody-notes-who-passed": (
+        "state/starts/heads.cc", "    if (queues_->Before(*head, gang)) passed.push_back(head->id);\n", ""),
+    "held-room-yields-to-all": (
+        "state/starts/pipeline.cc", "  return over_by_ms != kNever && kept.starts_ms != kNever && over_by_ms <= kept.starts_ms;\n", "  return true;\n"),
+    "held-room-yields-to-none": (
+        "state/starts/pipeline.cc", "over_by_ms <= kept.starts_ms;", "over_by_ms <= kept.starts_ms - 86'400'000;"),
+    "a-limit-is-held-from-nobody": (
+        "state/starts/queues.cc", "has + wants + kept.Get(id) <= most", "has + wants <= most"),
+    "durations-from-the-start": (
+        "state/starts/running_room.cc", "piece.over_ms = std::max(now_ms, began_ms + gang.rules.duration_ms);", "piece.over_ms = now_ms + gang.rules.duration_ms;"),
+    "held-room-is-lost": (
+        "state/starts/pipeline.cc", "  } else if (lifted.held) {\n    Charge(kept_.at(gang.id));\n", "  } else if (lifted.held) {\n    Erase(gang.id);\n"),
+    "passing-is-forgotten-by-a-restart": (
+        "state/records/records.cc", "  record.set_passed_since_ms(gang.kept.passed_since_ms);\n", ""),
     # --- queues (Q-1 to Q-5, Q-7) ---
     "limit-of-the-queue-only": (
         "state/starts/queues.cc", "    of.fresh += fresh ? 1 : 0;\n", "    of.fresh += fresh ? 1 : 0;\n    break;\n"),
     "quota-binds-everybody": (
         "state/starts/queues.cc", "      if (fixed) of.fixed.Add(resource, amount);\n", "      if (fixed || amount > 0) of.fixed.Add(resource, amount);\n"),
     "one-unit-beyond-the-limit": (
-        "state/starts/queues.cc", "if (has + wants <= most || !now.none()) continue;", "if (has + wants <= most + 1 || !now.none()) continue;"),
+        "state/starts/queues.cc", "if (has + wants + kept.Get(id) <= most ||", "if (has + wants + kept.Get(id) <= most + 1 ||"),
     "never-is-only-later": (
         "state/starts/queues.cc", "if (reason.code == ReasonCode::kQueueRejected) return reason;", "if (reason.code == ReasonCode::kQueueRejected) continue;"),
     "total-is-not-asked-for": (
@@ -811,7 +831,7 @@ BUGS = {
     "min-resources-are-not-asked-for": (
         "state/starts/queues.cc", "if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);", "if (id >= 0 && sum.Get(id) > amount) sum.Set(id, amount);"),
     "any-number-of-gangs": (
-        "state/starts/queues.cc", "runs + asked.fresh > spec.max_applications", "runs + asked.fresh > spec.max_applications + 1000"),
+        "state/starts/queues.cc", "runs + asked.fresh > may_run", "runs + asked.fresh > may_run + 1000"),
     "a-gang-that-ended-runs-on": (
         "state/machine/settling.cc", "  r_.queues->Follow(gang, runs, wants);\n", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants);\n"),
     "who-is-over-the-share-first": (

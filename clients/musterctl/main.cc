@@ -19,6 +19,7 @@
 #include "clients/musterctl/output.h"
 #include "clients/musterctl/replay.h"
 #include "clients/musterctl/showing.h"
+#include "clients/musterctl/simulate.h"
 #include "clients/musterctl/store_commands.h"
 
 namespace {
@@ -44,6 +45,7 @@ constexpr char kAbout[] =
     "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
     "  musterctl store verify muster.db    the file in which musterd keeps what it promised\n"
     "  musterctl replay muster.rec         what musterd --record wrote, decided again: when, what and why\n"
+    "  musterctl simulate jobs.csv         what each policy would make of a workload\n"
     "  source <(musterctl completion bash)";
 
 // "name" or "namespace/name".
@@ -291,6 +293,7 @@ int main(int argc, char** argv) {
   const muster::ConfigCommands config(&cli, &options.settings);
   const muster::StoreCommands store(&cli);
   const muster::ReplayCommand replay(&cli);
+  const muster::SimulateCommand simulate(&cli);
   CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()
@@ -304,6 +307,7 @@ int main(int argc, char** argv) {
   if (config.parsed()) return config.Run();
   if (store.parsed()) return store.Run();
   if (replay.parsed()) return replay.Run();
+  if (simulate.parsed()) return simulate.Run();
   absl::StatusOr<ContextSettings> settings = Effective(options);
   if (!settings.ok()) return Fail(settings.status());
   options.name_space = (*settings)["namespace"];

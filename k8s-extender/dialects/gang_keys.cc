@@ -158,6 +158,15 @@ bool ReadOwn(Keys* from, GangDeclaration* out) {
       Repair(out, key, *value, "true or false", "true is taken");
     }
   }
+  if (const std::string* value = from->Find({keys::kDuration}, &key)) {
+    any = true;
+    const absl::StatusOr<int64_t> duration = ParseGoDuration(*value);
+    if (duration.ok() && *duration > 0) {
+      out->duration_ms = *duration;
+    } else {
+      Repair(out, key, *value, "a duration above zero like 2h30m", "its duration counts as not known");
+    }
+  }
   return any;
 }
 

@@ -33,6 +33,7 @@ inline constexpr char kOnTimeout[] = "muster.dev/on-timeout";
 inline constexpr char kOnMemberFailure[] = "muster.dev/on-member-failure";
 inline constexpr char kStaleGrace[] = "muster.dev/stale-grace";
 inline constexpr char kPreemptible[] = "muster.dev/preemptible";
+inline constexpr char kDuration[] = "muster.dev/duration";
 // P-4, P-5: where the gang goes, its subgroups as KAI's list in JSON, and, on pods, the subgroup they are in.
 inline constexpr char kRequiredTopology[] = "muster.dev/required-topology";
 inline constexpr char kPreferredTopology[] = "muster.dev/preferred-topology";

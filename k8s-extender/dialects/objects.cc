@@ -109,6 +109,15 @@ void ParseStatus(const Json& status, PodDescription* out) {
   }
 }
 
+// A DaemonSet's pod, or a mirror of one that the node runs by itself.
+bool StaysWithItsNode(const Json& metadata, const Labels& annotations) {
+  if (annotations.find("kubernetes.io/config.mirror") != annotations.end()) return true;
+  const Json& owners = Child(metadata, "ownerReferences");
+  return owners.is_array() && std::any_of(owners.begin(), owners.end(), [](const Json& owner) {
+           return StringOrEmpty(owner, "kind") == "DaemonSet" && BoolOrFalse(owner, "controller");
+         });
+}
+
 }  // namespace
 
 absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view path) {
@@ -207,6 +216,7 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   const auto mark = annotations.find(keys::kKoordTimeout);
   out.timed_out_mark = mark != annotations.end() && mark->second == "true";
   if (const auto called = annotations.find(keys::kCalled); called != annotations.end()) out.called = called->second;
+  out.permanent = StaysWithItsNode(metadata, annotations);
 
   const int64_t priority = IntAt(spec, "priority").value_or(0);
   out.priority = static_cast<int32_t>(std::clamp<int64_t>(priority, INT32_MIN, INT32_MAX));

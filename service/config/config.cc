@@ -109,6 +109,13 @@ std::string ReadQueues(const YAML::Node& node, Config* config) {
   return "";  // Problems tells them
 }
 
+std::string ReadHeadPolicy(const YAML::Node& node, Config* config) {
+  const std::optional<HeadPolicy> policy = ParseHeadPolicy(Text(node));
+  if (!policy.has_value()) return "backfill or hold";
+  config->machine.queues.head = *policy;
+  return "";
+}
+
 std::string ReadUnknownQueue(const YAML::Node& node, Config* config) {
   const std::optional<UnknownQueue> unknown = ParseUnknownQueue(Text(node));
   if (!unknown.has_value()) return "wait, default or reject";
@@ -219,6 +226,20 @@ const std::vector<Field>& Fields() {
        ReadQueues},
       {"queues.unknown", "wait", "a gang whose queue does not exist: wait, default (it goes there) or reject",
        ReadUnknownQueue},
+      {"queues.policy", "backfill",
+       "while the gang that comes first waits for room: backfill (others that fit go ahead) or hold (nobody does)",
+       ReadHeadPolicy},
+      {"queues.starvationLimit", "30m",
+       "backfill: room is kept for a gang that others went ahead of for so long; never: it is not",
+       [](const YAML::Node& node, Config* c) -> std::string {
+         if (Text(node) == "never") {
+           c->machine.queues.starvation_limit_ms = 0;
+           return "";
+         }
+         const auto limit = [](Config* at) -> int64_t& { return at->machine.queues.starvation_limit_ms; };
+         const std::string expected = ReadDuration(limit)(node, c);
+         return expected.empty() ? "" : absl::StrCat(expected, ", or never");
+       }},
       {"holds.max", "5000", "binds held at once; each is a connection and a file of kube-scheduler's",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.max_holds = static_cast<int32_t>(v); })},
       {"holds.limit", "20s", "the longest a bind is held",

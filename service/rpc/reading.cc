@@ -274,6 +274,12 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
     out->queue = gang.queue();
   }
   if (gang.has_preemptible()) out->preemptible = gang.preemptible();
+  if (gang.duration_ms() < 0 || gang.duration_ms() > kMaxWaitMs) {
+    violations->Add(At(path, "duration_ms"),
+                    absl::StrCat(gang.duration_ms(), "; expected 0 (not known) to ", kMaxWaitMs, " (a year)"));
+  } else if (gang.duration_ms() > 0) {
+    out->duration_ms = gang.duration_ms();
+  }
   if (static_cast<size_t>(gang.group_size()) > kMaxGroupGangs) {
     violations->Add(At(path, "group"), absl::StrCat(gang.group_size(), " gangs; expected at most ", kMaxGroupGangs));
     return;

@@ -166,7 +166,7 @@ FilterReply KubeScheduler::FilterMember(const Pod& pod, const NodeOffer& offer, 
     return RefuseMember(pod,
                         {ReasonCode::kSlotsTaken, "other members take the gang's minimum; this one comes after them"});
   }
-  return RefuseMember(pod, r_.reasons->Of(gang, step->now_ms()));
+  return RefuseMember(pod, r_.reasons->Fresh(gang, r_.reasons->Of(gang, step->now_ms())));
 }
 
 // The pod's slot, or a refusal because none of the nodes it could have is offered; neither: the plan has none for it.

@@ -132,6 +132,8 @@ class Gangs {
   void SetEvicting(const Gang& gang, bool evicting) { Mut(gang).kept.evicting = evicting; }
   void SetHeld(const Gang& gang, int64_t held_ms) { Mut(gang).kept.held_ms = held_ms; }
   void SetRequeues(const Gang& gang, int32_t requeues) { Mut(gang).kept.requeues = requeues; }
+  void SetPassedSince(const Gang& gang, int64_t at_ms) { Noted(gang).kept.passed_since_ms = at_ms; }
+  void SetStarted(const Gang& gang, int64_t at_ms) { Noted(gang).kept.started_ms = at_ms; }
   void SetRetry(const Gang& gang, int64_t retry_at_ms) { Mut(gang).retry_at_ms = retry_at_ms; }
   void SetRootCause(const Gang& gang, std::string cause) { Mut(gang).root_cause = std::move(cause); }
   void SetSubmitted(const Gang& gang) { Mut(gang).submitted = true; }

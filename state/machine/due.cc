@@ -10,7 +10,7 @@ namespace muster {
 
 int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
   int64_t due = std::min({gang.notify_at_ms, r_.repair->Deadline(gang), r_.clock->Deadline(gang),
-                          r_.planning->RetryAt(gang), r_.pipeline->Deadline(gang)});
+                          r_.planning->RetryAt(gang), r_.pipeline->Deadline(gang), r_.heads->Deadline(gang)});
   if (const Submission* submission = r_.submissions->Of(gang); submission != nullptr) {
     due = std::min(due, submission->expires_ms);
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
@@ -34,6 +34,7 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   if (r_.repair->FinishBy(gang) <= step->now_ms()) LeaveHalf(gang, step);
   if (r_.planning->RetryAt(gang) <= step->now_ms()) r_.planning->Retry(gang);
   if (r_.pipeline->Deadline(gang) <= step->now_ms()) r_.pipeline->Drop(gang);
+  if (r_.heads->Deadline(gang) <= step->now_ms()) r_.planning->TryHead(gang, step->now_ms());
   if (gang.submitted) return;
   const int64_t now_ms = step->now_ms();
   if (r_.clock->Deadline(gang) <= now_ms) return r_.claims->ExpireWait(gang, step);

@@ -23,6 +23,8 @@ void AddKept(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.kept.cycle);
   hasher->Add(gang.kept.cycle_valid);
   hasher->Add(gang.kept.evicting);
+  hasher->AddTime(gang.kept.passed_since_ms);
+  hasher->AddTime(gang.kept.started_ms);
 }
 
 // "": no node.
@@ -56,6 +58,7 @@ void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
   add(said.on_member_failure);
   add(said.stale_grace_ms);
   add(said.preemptible);
+  add(said.duration_ms);
   hasher->Add(said.unreadable_minimum);
   hasher->Add(said.queue.value_or(""));
   if (said.min_resources.has_value()) AddResources(*said.min_resources, hasher);
@@ -118,6 +121,7 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   for (const bool flag : {facts.deleting, facts.our_gate, facts.other_gates, facts.timed_out_mark}) hasher->Add(flag);
   hasher->Add(facts.unschedulable);
   hasher->Add(facts.called);
+  hasher->Add(facts.permanent);
   hasher->Add(facts.invalid);
 }
 
@@ -348,6 +352,9 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.AddTime(repair_.FinishBy(gang));
     hasher.AddTime(planning_.RetryAt(gang));
     hasher.AddTime(pipeline_.Deadline(gang));
+    hasher.Add(pipeline_.Holds(gang));
+    hasher.AddTime(pipeline_.StartsAt(gang));
+    AddHead(gang, heads_, queues_, &hasher);
     if (pipeline_.KeepsFor(gang)) AddKept(pipeline_.KeptFor(gang), cluster_, &hasher);
     hasher.Add(planning_.TimesGivenUp(gang));
     hasher.Add(gang.left_half);

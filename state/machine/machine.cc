@@ -47,11 +47,12 @@ Machine::Machine(const MachineSettings& s)
       calls_(&gangs_, &cluster_, s.nominate),
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
       nominations_(&gangs_, &cluster_, &ledger_),
-      pipeline_(&gangs_, &eligibility_, &cluster_, &ledger_),
+      pipeline_(&gangs_, &eligibility_, &cluster_, &ledger_, &queues_),
+      heads_(&gangs_, &backlog_, &queues_, &pipeline_),
       clock_(&gangs_),
       submissions_(&gangs_, &gang_deadlines_, s.keeps_facts),
       facts_(&gangs_, &submissions_, s.keeps_facts, s.keeps_created),
-      reasons_(&eligibility_, &backlog_, &plans_, &sources_),
+      reasons_(&eligibility_, &backlog_, &plans_, &sources_, &queues_, &heads_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                &clock_, &submissions_, &domains_, &pipeline_}),
       repair_(&gangs_, &plans_, &claims_, s.repair_ms),
@@ -59,7 +60,7 @@ Machine::Machine(const MachineSettings& s)
                  &claims_, &repair_, &pod_deadlines_, &domains_},
                 {s.hold_limit_ms, s.answer_limit_ms, s.bind_within_ms}),
       planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                 &queues_, &nominations_, &pipeline_, &claims_},
+                 &queues_, &nominations_, &pipeline_, &heads_, &claims_},
                 {s.max_holds, s.planner_tries}),
       kube_scheduler_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
                        &barrier_, &claims_, &bindings_, &domains_, &queues_},
@@ -72,11 +73,12 @@ Machine::Machine(const MachineSettings& s)
                       &refused_facts_, &backlog_,     &plans_,  &calls_,       &barrier_,
                       &nominations_,   &claims_,      &repair_, &bindings_,    &restored_,
                       &pod_deadlines_, &submissions_, &facts_,  &pipeline_,    &queues_}),
-      settling_({&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_,
-                 &claims_, &repair_, &bindings_, &planning_, &pipeline_, &queues_, &reasons_, &gang_deadlines_},
-                s.plan_idle_ms),
+      settling_(
+          {&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_, &claims_,
+           &repair_, &bindings_, &planning_, &pipeline_, &heads_, &queues_, &reasons_, &gang_deadlines_},
+          s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_, &queues_}) {
+               &bindings_, &queues_, &reasons_}) {
   queues_.Set(s.queues);
 }
 

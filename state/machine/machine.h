@@ -93,6 +93,7 @@ class Machine {
   [[nodiscard]] const Plans& plans() const { return plans_; }
   [[nodiscard]] const Bindings& bindings() const { return bindings_; }
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
+  [[nodiscard]] const Heads& heads() const { return heads_; }
   [[nodiscard]] const Queues& queues() const { return queues_; }
   [[nodiscard]] const PlanningStats& planning_stats() const { return planning_.stats(); }
   // Numbers of effects up to here may have been given by processes before this one.
@@ -112,9 +113,9 @@ class Machine {
     return std::tuple(&Machine::cluster_, &Machine::ledger_, &Machine::gangs_, &Machine::queue_tree_, &Machine::queues_,
                       &Machine::sources_, &Machine::refused_facts_, &Machine::backlog_, &Machine::restored_,
                       &Machine::plans_, &Machine::gang_deadlines_, &Machine::pod_deadlines_, &Machine::calls_,
-                      &Machine::barrier_, &Machine::nominations_, &Machine::pipeline_, &Machine::clock_,
-                      &Machine::submissions_, &Machine::repair_, &Machine::bindings_, &Machine::planning_,
-                      &Machine::kube_scheduler_, &Machine::settling_, &Machine::now_ms_);
+                      &Machine::barrier_, &Machine::nominations_, &Machine::pipeline_, &Machine::heads_,
+                      &Machine::clock_, &Machine::submissions_, &Machine::repair_, &Machine::bindings_,
+                      &Machine::planning_, &Machine::kube_scheduler_, &Machine::settling_, &Machine::now_ms_);
   }
 
  private:
@@ -179,6 +180,7 @@ class Machine {
   Barrier barrier_;
   Nominations nominations_;
   Pipeline pipeline_;
+  Heads heads_;
   WaitClock clock_;
   Submissions submissions_;
   FactKeeper facts_;

@@ -4,6 +4,7 @@
 #include "state/base/hash.h"
 #include "state/base/resources.h"
 #include "state/queueing/queue_tree.h"
+#include "state/starts/heads.h"
 
 namespace muster {
 
@@ -11,5 +12,8 @@ void AddResources(const ResourceList& list, StateHasher* hasher);
 
 // The rules as they were declared. What each queue uses follows from its gangs and is not added.
 void AddQueues(const QueueTree& tree, StateHasher* hasher);
+
+// What is known of the gang as a head.
+void AddHead(const Gang& gang, const Heads& heads, const Queues& queues, StateHasher* hasher);
 
 }  // namespace muster

@@ -14,6 +14,7 @@
 #include "state/machine/view.h"
 #include "state/starts/bindings.h"
 #include "state/starts/queues.h"
+#include "state/starts/wait_reasons.h"
 
 namespace muster {
 
@@ -29,6 +30,7 @@ struct ReaderRooms {
   const WaitClock* clock;
   const Bindings* bindings;
   const Queues* queues;
+  const WaitReasons* reasons;
 };
 
 class Reader {

@@ -27,10 +27,14 @@ void Settling::SettleTouched(Step* step) {
   } while (TouchHeldUp());
 }
 
-// Whoever waits for its turn is told when a half-bound gang comes first, or does so no more. Returns whether that was
-// so.
+// Whoever waits for its turn is told when a gang comes first behind which nobody is started, or does so no more.
+// Returns whether that was so.
 bool Settling::TouchHeldUp() {
   const std::string* by = r_.backlog->HeldUpBy();
+  if (by == nullptr && r_.heads->Strict()) {
+    const Gang* head = r_.heads->FirstStrict();
+    by = head == nullptr ? nullptr : &head->key;
+  }
   if ((by == nullptr ? "" : *by) == held_up_by_) return false;
   held_up_by_ = by == nullptr ? "" : *by;
   for (const int32_t gang : r_.backlog->New()) r_.gangs->Touch(r_.gangs->gang(gang));
@@ -41,6 +45,7 @@ void Settling::Settle(const Gang& gang, Step* step) {
   r_.bindings->EndUnlessSomeStarted(gang, step);
   SettleTimeoutMark(gang);
   SettleSatisfied(gang);
+  r_.heads->Follow(gang, step->now_ms());
   SettlePlan(gang, step);
   if (r_.plans->Of(gang) == nullptr) r_.bindings->EndStart(gang, step);
   if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
@@ -139,6 +144,7 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   r_.queues->Follow(gang, runs, wants);
   if (!wants) {
     r_.pipeline->Drop(gang);
+    r_.heads->Leave(gang);
     r_.backlog->Remove(gang.id);
     r_.backlog->ForgetReason(gang.id);
     return;
@@ -191,6 +197,7 @@ void Settling::Forget(const Gang& gang, Step* step) {
   r_.repair->Forget(gang);
   r_.planning->Forget(gang);
   r_.queues->Forget(gang);
+  r_.heads->Forget(gang);
   if (gang.recorded) DeleteGangRecord(gang.key, step);
   TouchNaming(gang);
   r_.gangs->Forget(gang);

@@ -28,6 +28,7 @@ struct SettlingRooms {
   Bindings* bindings;
   Planning* planning;
   Pipeline* pipeline;
+  Heads* heads;
   Queues* queues;
   const WaitReasons* reasons;
   Deadlines* deadlines;  // of gangs
@@ -73,7 +74,7 @@ class Settling {
 
   const SettlingRooms r_;
   const int64_t plan_idle_ms_;
-  std::string held_up_by_;  // the half-bound gang that those in the queue were told to wait for
+  std::string held_up_by_;  // the gang that those in the queue were told to wait for
 };
 
 }  // namespace muster

@@ -132,6 +132,7 @@ GangRules ResolveRules(const GangDeclaration* annotations, const GangDeclaration
   Assign(Pick(annotations, object, &D::on_member_failure), &rules.on_member_failure);
   Assign(Pick(annotations, object, &D::stale_grace_ms), &rules.stale_grace_ms);
   Assign(Pick(annotations, object, &D::preemptible), &rules.preemptible);
+  Assign(Pick(annotations, object, &D::duration_ms), &rules.duration_ms);
   Assign(Pick(annotations, object, &D::topology), &rules.topology);
   for (const D* said : {annotations, object}) {
     if (said == nullptr || said->subgroups.empty()) continue;
@@ -180,6 +181,7 @@ std::string Contradiction(const GangDeclaration& first, const GangDeclaration& l
   const auto yes_or_no = [](bool value) { return value ? "true" : "false"; };
   Compare("stale grace (ms)", first.stale_grace_ms, later.stale_grace_ms, same, &out);
   Compare("preemptible", first.preemptible, later.preemptible, yes_or_no, &out);
+  Compare("duration (ms)", first.duration_ms, later.duration_ms, same, &out);
   Compare(
       "topology", first.topology, later.topology, [](const TopologyRule& rule) { return ToString(rule); }, &out);
   return out;

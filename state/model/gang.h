@@ -56,7 +56,8 @@ struct GangDeclaration {
   std::optional<OnMemberFailure> on_member_failure;
   std::optional<int64_t> stale_grace_ms;  // negative: never stale
   std::optional<bool> preemptible;
-  std::vector<std::string> groups;  // "namespace/name" of every gang of its group (D-10); empty: the gang alone
+  std::optional<int64_t> duration_ms;  // > 0: how long it runs once it has started, as its owner expects
+  std::vector<std::string> groups;     // "namespace/name" of every gang of its group (D-10); empty: the gang alone
   std::optional<TopologyRule> topology;
   std::vector<SubgroupDeclaration> subgroups;  // P-5; then min_member counts those at the top
   std::vector<std::string> warnings;
@@ -111,6 +112,7 @@ struct GangRules {
   OnMemberFailure on_member_failure = OnMemberFailure::kKeep;
   int64_t stale_grace_ms = -1;
   bool preemptible = true;
+  int64_t duration_ms = 0;  // 0: not known
   TopologyRule topology;
   SubgroupTree tree;         // empty: the gang has no subgroups
   std::string tree_problem;  // what is wrong with them; min_member is -1 then

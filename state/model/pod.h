@@ -49,6 +49,7 @@ struct PodDescription {
   std::string unschedulable;    // message of condition PodScheduled=False, reason Unschedulable; empty otherwise
   std::string called;           // annotation muster.dev/called: when Muster called the pod last; empty: never
   std::string invalid;          // why the pod cannot be planned (unreadable or overflowing requests); empty: it can
+  bool permanent = false;       // stays as long as its node: of a DaemonSet, or run by the node itself
 };
 
 }  // namespace muster

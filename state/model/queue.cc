@@ -69,6 +69,14 @@ absl::string_view ToString(UnknownQueue unknown) {
   return "wait";
 }
 
+absl::string_view ToString(HeadPolicy policy) { return policy == HeadPolicy::kHold ? "hold" : "backfill"; }
+
+std::optional<HeadPolicy> ParseHeadPolicy(absl::string_view text) {
+  if (text == "backfill") return HeadPolicy::kBackfill;
+  if (text == "hold") return HeadPolicy::kHold;
+  return std::nullopt;
+}
+
 std::optional<QueueSort> ParseQueueSort(absl::string_view text) {
   if (text == "fifo" || text == "stateaware") return QueueSort::kFifo;
   if (text == "fair") return QueueSort::kFair;

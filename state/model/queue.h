@@ -26,6 +26,11 @@ enum class UnknownQueue : uint8_t { kWait, kDefault, kReject };
 
 [[nodiscard]] absl::string_view ToString(QueueSort sort);
 [[nodiscard]] absl::string_view ToString(UnknownQueue unknown);
+// What those behind may do while the gang that comes first waits for room: `backfill` lets who fits go ahead,
+// `hold` nobody.
+enum class HeadPolicy : uint8_t { kBackfill, kHold };
+[[nodiscard]] absl::string_view ToString(HeadPolicy policy);
+[[nodiscard]] std::optional<HeadPolicy> ParseHeadPolicy(absl::string_view text);
 // "fifo", "stateaware" (the same) or "fair"; nullopt for anything else.
 [[nodiscard]] std::optional<QueueSort> ParseQueueSort(absl::string_view text);
 [[nodiscard]] std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text);
@@ -46,6 +51,8 @@ struct QueueSpec {
 struct QueueRules {
   std::vector<QueueSpec> queues;  // in the order of their age, the oldest first; empty: there are no queues
   UnknownQueue unknown = UnknownQueue::kWait;
+  HeadPolicy head = HeadPolicy::kBackfill;
+  int64_t starvation_limit_ms = 0;  // backfill: a gang is passed over for so long at most; 0: for ever
   friend bool operator==(const QueueRules&, const QueueRules&) = default;
 };
 

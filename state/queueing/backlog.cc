@@ -62,13 +62,19 @@ const WaitFor* Backlog::waits_for(int32_t item) const {
 }
 
 void Backlog::List(Alike* alike) {
-  const bool lists = alike->awake && !alike->waiting.empty();
-  if (lists && alike->listed == alike->waiting.begin()->first) return;
-  absl::btree_map<QueueKey, int32_t>& awake = LaneAt(alike->lane).awake;
-  if (alike->listed.has_value()) awake.erase(*std::exchange(alike->listed, std::nullopt));
+  Lane& lane = LaneAt(alike->lane);
+  ListFirst(!alike->waiting.empty(), *alike, &alike->first, &lane.blocked);
+  ListFirst(alike->awake && !alike->waiting.empty(), *alike, &alike->listed, &lane.awake);
+}
+
+void Backlog::ListFirst(bool lists, const Alike& alike, std::optional<QueueKey>* listed,
+                        absl::btree_map<QueueKey, int32_t>* among) {
+  if (lists && *listed == alike.waiting.begin()->first) return;
+  if (listed->has_value()) among->erase(**listed);
+  listed->reset();
   if (!lists) return;
-  awake.insert(*alike->waiting.begin());
-  alike->listed = alike->waiting.begin()->first;
+  among->insert(*alike.waiting.begin());
+  *listed = alike.waiting.begin()->first;
 }
 
 // nullptr: nobody of the lane is to be tried.

@@ -62,6 +62,11 @@ class Backlog {
   [[nodiscard]] const std::string* HeldUpBy() const {
     return half_bound_.empty() ? nullptr : &half_bound_.begin()->name;
   }
+  // Of a lane, the first of those that failed alike, of each kind, in order: awake or not.
+  [[nodiscard]] const absl::btree_map<QueueKey, int32_t>& Blocked(int32_t lane) const {
+    return lanes_[static_cast<size_t>(lane)].blocked;
+  }
+  [[nodiscard]] int32_t lanes() const { return static_cast<int32_t>(lanes_.size()); }
   // Those that were not tried yet, in order.
   [[nodiscard]] std::vector<int32_t> New() const;
   // What those wait for that failed with these needs; nullptr: nobody, or they were woken.
@@ -99,17 +104,21 @@ class Backlog {
     absl::btree_map<QueueKey, int32_t> waiting;
     bool awake = false;              // its first is to be tried
     bool anew = false;               // even if there is no room for it
-    std::optional<QueueKey> listed;  // as what it stands among those awake
+    std::optional<QueueKey> listed;  // as what its first stands among those awake
+    std::optional<QueueKey> first;   // and among all that are blocked
     int32_t lane = 0;
   };
   struct Lane {
     absl::btree_map<QueueKey, int32_t> fresh;
-    absl::btree_map<QueueKey, int32_t> awake;  // the firsts of those who were woken
+    absl::btree_map<QueueKey, int32_t> awake;    // the firsts of those who were woken
+    absl::btree_map<QueueKey, int32_t> blocked;  // the firsts of all who were tried
   };
   [[nodiscard]] const std::pair<const QueueKey, int32_t>* NextOf(const Lane& lane) const;
   Lane& LaneAt(int32_t lane);
   // Keeps the place of those who wait together among those awake up to date.
   void List(Alike* alike);
+  static void ListFirst(bool lists, const Alike& alike, std::optional<QueueKey>* listed,
+                        absl::btree_map<QueueKey, int32_t>* among);
 
   ById<Item> items_;
   std::vector<Lane> lanes_;

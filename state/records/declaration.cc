@@ -36,6 +36,7 @@ void PutDeclaration(const GangDeclaration& from, store::v1::Declaration* to) {
   if (from.on_member_failure.has_value()) to->set_on_member_failure(static_cast<int>(*from.on_member_failure));
   if (from.stale_grace_ms.has_value()) to->set_stale_grace_ms(*from.stale_grace_ms);
   if (from.preemptible.has_value()) to->set_preemptible(*from.preemptible);
+  if (from.duration_ms.has_value()) to->set_duration_ms(*from.duration_ms);
   for (const std::string& group : from.groups) to->add_groups(group);
   for (const std::string& warning : from.warnings) to->add_warnings(warning);
   if (from.topology.has_value()) Put(*from.topology, to->mutable_topology());
@@ -65,6 +66,7 @@ GangDeclaration GetDeclaration(const store::v1::Declaration& from) {
   if (from.has_on_member_failure()) to.on_member_failure = As<OnMemberFailure>(from.on_member_failure());
   if (from.has_stale_grace_ms()) to.stale_grace_ms = from.stale_grace_ms();
   if (from.has_preemptible()) to.preemptible = from.preemptible();
+  if (from.has_duration_ms()) to.duration_ms = from.duration_ms();
   to.groups.assign(from.groups().begin(), from.groups().end());
   to.warnings.assign(from.warnings().begin(), from.warnings().end());
   if (from.has_topology()) to.topology = Get(from.topology());

@@ -214,6 +214,7 @@ KeptPod Get(const kept::PodRecord& from, const std::string& uid) {
   facts.timed_out_mark = from.timed_out_mark();
   facts.unschedulable = from.unschedulable();
   facts.called = from.called();
+  facts.permanent = from.permanent();
   facts.invalid = from.invalid();
   to.submitted = from.submitted();
   return to;
@@ -267,6 +268,7 @@ void WritePodRecord(const PodDescription& pod, bool submitted, Step* step) {
   record.set_timed_out_mark(pod.timed_out_mark);
   record.set_unschedulable(pod.unschedulable);
   record.set_called(pod.called);
+  record.set_permanent(pod.permanent);
   record.set_invalid(pod.invalid);
   record.set_submitted(submitted);
   Keep(kPod, pod.uid, record, step);

@@ -37,6 +37,8 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
   record.set_cycles_passed(gang.kept.cycle - 1);
   record.set_cycle_invalid(!gang.kept.cycle_valid);
   record.set_evicting(gang.kept.evicting);
+  record.set_passed_since_ms(gang.kept.passed_since_ms);
+  record.set_started_ms(gang.kept.started_ms);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
@@ -103,7 +105,8 @@ absl::Status Restored::LoadOne(const Record& record) {
     if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
     gangs_[record.key] =
         Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),   parsed.requeues(),
-             parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation, parsed.evicting()};
+             parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation, parsed.evicting(),
+             parsed.passed_since_ms(),   parsed.started_ms()};
     return absl::OkStatus();
   }
   if (record.kind == kCommit) {

@@ -112,6 +112,13 @@ void Pipeline::Keep(const Gang& gang, absl::Span<const Statement::Operation> pla
   }
 }
 
+void Pipeline::Hold(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t starts_ms) {
+  const auto [at, fresh] = kept_.try_emplace(gang.id, Kept{{places.begin(), places.end()}, kNever, true, starts_ms});
+  MUSTER_CHECK(fresh);
+  for (const Statement::Operation& place : places) ledger_->NoteKept(gang.id, place.node, place.cls, place.pods);
+  Charge(at->second);
+}
+
 void Pipeline::Erase(GangId id) {
   const auto at = kept_.find(id);
   for (const Statement::Operation& place : at->second.places) {
@@ -132,6 +139,16 @@ int64_t Pipeline::Deadline(const Gang& gang) const {
   return at == kept_.end() ? kNever : at->second.until_ms;
 }
 
+std::vector<std::string> Pipeline::Nodes(const Gang& gang) const {
+  std::vector<std::string> out;
+  for (const Statement::Operation& place : kept_.at(gang.id).places) {
+    out.push_back(cluster_->node(place.node).facts.name);
+  }
+  absl::c_sort(out);
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
 std::vector<std::string> Pipeline::Awaited(const Gang& gang) const {
   std::vector<std::string> out;
   for (const Statement::Operation& place : kept_.at(gang.id).places) {
@@ -146,14 +163,21 @@ std::vector<std::string> Pipeline::Awaited(const Gang& gang) const {
   return out;
 }
 
-Pipeline::Lifted Pipeline::Lift(const Gang& gang) {
+bool Pipeline::YieldsTo(const Gang& gang, int64_t over_by_ms, GangId owner, const Kept& kept) const {
+  const Gang& other = gangs_->gang(owner);
+  if (!kept.holds) return queues_->Before(gang, other);
+  const QueueKey key = eligibility_->KeyOf(gang);
+  if (key.half_bound || key.priority > eligibility_->KeyOf(other).priority) return true;
+  return over_by_ms != kNever && kept.starts_ms != kNever && over_by_ms <= kept.starts_ms;
+}
+
+Pipeline::Lifted Pipeline::Lift(const Gang& gang, int64_t over_by_ms) {
   Lifted lifted;
   if (kept_.empty()) return lifted;
   std::vector<std::pair<QueueKey, GangId>> others;
-  const QueueKey own = eligibility_->KeyOf(gang);
   for (const auto& [id, kept] : kept_) {
-    QueueKey key = eligibility_->KeyOf(gangs_->gang(id));
-    if (id != gang.id && own < key) others.emplace_back(std::move(key), id);
+    if (id == gang.id || !YieldsTo(gang, over_by_ms, id, kept)) continue;
+    others.emplace_back(eligibility_->KeyOf(gangs_->gang(id)), id);
   }
   absl::c_sort(others);
   for (const auto& [key, id] : others) {
@@ -161,22 +185,29 @@ Pipeline::Lifted Pipeline::Lift(const Gang& gang) {
     Discharge(kept_.at(id), /*gained=*/false);
   }
   if (!KeepsFor(gang)) return lifted;
-  for (const Statement::Operation& place : kept_.at(gang.id).places) lifted.own.push_back(place.node);
   Discharge(kept_.at(gang.id), /*gained=*/false);
+  lifted.held = Holds(gang);
+  if (lifted.held) return lifted;
+  for (const Statement::Operation& place : kept_.at(gang.id).places) lifted.own.push_back(place.node);
   Erase(gang.id);
   return lifted;
 }
 
-void Pipeline::Return(const Lifted& lifted, bool taken) {
-  for (const GangId id : lifted.others) {
-    const Kept& kept = kept_.at(id);
-    Charge(kept);
-    if (absl::c_all_of(kept.places, [&](const auto& place) { return Stands(place.node); })) continue;
-    const Gang& gang = gangs_->gang(id);
-    Drop(gang);
-    gangs_->Touch(gang);
+void Pipeline::Return(const Gang& gang, const Lifted& lifted, bool placed, bool kept) {
+  if (lifted.held && placed) {
+    Erase(gang.id);
+  } else if (lifted.held) {
+    Charge(kept_.at(gang.id));
   }
-  if (taken) return;
+  for (const GangId id : lifted.others) {
+    const Kept& theirs = kept_.at(id);
+    Charge(theirs);
+    if (absl::c_all_of(theirs.places, [&](const auto& place) { return Stands(place.node); })) continue;
+    const Gang& other = gangs_->gang(id);
+    Drop(other);
+    gangs_->Touch(other);
+  }
+  if (placed || kept) return;
   for (const NodeId node : lifted.own) cluster_->NoteHope(node);
 }
 
@@ -184,10 +215,26 @@ bool Pipeline::Stands(NodeId id) const {
   const Node& node = cluster_->node(id);
   if (node.kept_pods == 0) return true;
   const auto held = Held().find(id);
-  return absl::c_all_of(node.kept.entries(), [&](const ResourceSum::Entry& entry) {
+  const ResourceSum awaited = KeptOn(id, /*holds=*/true);
+  const ResourceSum kept = KeptOn(id, /*holds=*/false);
+  const bool pipelined = absl::c_all_of(kept.entries(), [&](const ResourceSum::Entry& entry) {
     const WideSum back = held == Held().end() ? 0 : held->second.Get(entry.id);
-    return entry.amount <= 0 || node.Left(entry.id) + back >= 0;
+    return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + back >= 0;
   });
+  return pipelined && absl::c_all_of(awaited.entries(), [&](const ResourceSum::Entry& entry) {
+           return entry.amount <= node.allocatable.Get(entry.id);
+         });
+}
+
+ResourceSum Pipeline::KeptOn(NodeId node, bool holds) const {
+  ResourceSum sum;
+  for (const auto& [id, kept] : kept_) {
+    if (kept.holds != holds) continue;
+    for (const Statement::Operation& place : kept.places) {
+      if (place.node == node) sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
+    }
+  }
+  return sum;
 }
 
 void Pipeline::Reverify(NodeId id) {

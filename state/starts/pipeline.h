@@ -3,7 +3,10 @@
 // A gang that does not fit now, and would if the pods that are being deleted were gone, has what it needs kept: the
 // part that is free already, and the part that is to come. Nothing of it is a plan: nobody is called and nothing binds
 // until all of it is free; then the gang is planned like any other. What is kept gives way to gangs before it in order,
-// to pods of higher priority, and to facts; it ends when the pods take longer to end than they are waited for. Not
+// to pods of higher priority, and to facts; it ends when the pods take longer to end than they are waited for.
+//
+// For a gang that was passed over for long, or that nobody may pass, room is kept in the same way where others still
+// run, until they end. That gives way to gangs of higher priority only, and to those that are over in time. Not
 // thread-safe.
 #ifndef MUSTER_STATE_STARTS_PIPELINE_H_
 #define MUSTER_STATE_STARTS_PIPELINE_H_
@@ -20,6 +23,7 @@
 #include "state/placement/cluster.h"
 #include "state/placement/ledger.h"
 #include "state/placement/statement.h"
+#include "state/starts/queues.h"
 
 namespace muster {
 
@@ -28,8 +32,8 @@ class Pipeline {
   // So long a pod that is being deleted is about to be gone, in milliseconds.
   static constexpr int64_t kPatienceMs = 60'000;
 
-  Pipeline(Gangs* gangs, const Eligibility* eligibility, Cluster* cluster, Ledger* ledger)
-      : gangs_(gangs), eligibility_(eligibility), cluster_(cluster), ledger_(ledger) {}
+  Pipeline(Gangs* gangs, const Eligibility* eligibility, Cluster* cluster, Ledger* ledger, const Queues* queues)
+      : gangs_(gangs), eligibility_(eligibility), cluster_(cluster), ledger_(ledger), queues_(queues) {}
 
   // --- pods that end ---
   // Looks at whether the pod is one that ends: it is being deleted, and its node is charged for it. True: it is none
@@ -54,24 +58,41 @@ class Pipeline {
   [[nodiscard]] bool AnyKept() const { return !kept_.empty(); }
   // Keeps it. REQUIRES: nothing is kept for the gang, and it fits into what is free and what is lent.
   void Keep(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms);
+  // The same, where others run, until they end: at `starts_ms`, or, kNever, nobody knows when.
+  void Hold(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t starts_ms);
+  // Room is kept for it where others run.
+  [[nodiscard]] bool Holds(const Gang& gang) const {
+    const auto at = kept_.find(gang.id);
+    return at != kept_.end() && at->second.holds;
+  }
+  // When that room is expected to be free; kNever: not known, or there is none.
+  [[nodiscard]] int64_t StartsAt(const Gang& gang) const {
+    const auto at = kept_.find(gang.id);
+    return at == kept_.end() ? kNever : at->second.starts_ms;
+  }
   // Nothing is kept for the gang any more; harmless when nothing was.
   void Drop(const Gang& gang);
   // When its room is kept no longer; kNever: none is kept.
   [[nodiscard]] int64_t Deadline(const Gang& gang) const;
+  // Nodes where room is kept for it, by name.
+  [[nodiscard]] std::vector<std::string> Nodes(const Gang& gang) const;
   // Nodes of which a part of what is kept for the gang is still in use, by name.
   [[nodiscard]] std::vector<std::string> Awaited(const Gang& gang) const;
 
   // The gang is tried: what is kept for it, and for those after it in order, is free to take.
   struct Lifted {
     std::vector<NodeId> own;     // where something was kept for the gang, which is so no more
+    bool held = false;           // its own was kept where others run: it is kept again unless the gang was placed
     std::vector<GangId> others;  // in order
   };
-  [[nodiscard]] Lifted Lift(const Gang& gang);
-  // Afterwards: the others have their room again where it is still there, or are tried anew. `taken`: the gang's own is
-  // not free for others.
-  void Return(const Lifted& lifted, bool taken);
+  // `over_by`: when the gang would be over if it started now; kNever: not known.
+  [[nodiscard]] Lifted Lift(const Gang& gang, int64_t over_by_ms);
+  // Afterwards: the others have their room again where it is still there, or are tried anew. `placed`: the gang has a
+  // plan. `kept`: its own is not free for others.
+  void Return(const Gang& gang, const Lifted& lifted, bool placed, bool kept);
 
-  // Whether what is kept on the node fits into what is left there, and what ending pods hold.
+  // Whether what is kept on the node fits: into what is left there and what ending pods hold, or, where others are
+  // waited for, into what the node has.
   [[nodiscard]] bool Stands(NodeId node) const;
   // A fact changed the node: what cannot be kept there is dropped.
   void Reverify(NodeId node);
@@ -91,12 +112,18 @@ class Pipeline {
   struct Kept {
     std::vector<Statement::Operation> places;
     int64_t until_ms = 0;
+    bool holds = false;          // where others run
+    int64_t starts_ms = kNever;  // holds: when they are over, as far as that is known
   };
   // The pod's charge, if it is one that can be lent; nullptr otherwise.
   [[nodiscard]] const Ledger::PodCharge* ChargeOf(const Pod& pod) const;
   // What ending pods hold, by node. Found again when it is asked for after a change: thousands may end at once.
   [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& Held() const;
   void Erase(GangId id);
+  // Whether it gives way to the gang.
+  [[nodiscard]] bool YieldsTo(const Gang& gang, int64_t over_by_ms, GangId owner, const Kept& kept) const;
+  // What is kept on the node of that kind.
+  [[nodiscard]] ResourceSum KeptOn(NodeId node, bool holds) const;
   // Charges what is kept, or takes it off; `gained`: it is free for others from now on.
   void Charge(const Kept& kept);
   void Discharge(const Kept& kept, bool gained);
@@ -105,6 +132,7 @@ class Pipeline {
   const Eligibility* eligibility_;
   Cluster* cluster_;
   Ledger* ledger_;
+  const Queues* queues_;
   absl::btree_map<std::string, int64_t> ending_;  // by UID: since when
   absl::btree_map<GangId, Kept> kept_;
   mutable absl::btree_map<NodeId, ResourceSum> held_;

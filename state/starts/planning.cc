@@ -31,9 +31,10 @@ constexpr int64_t kChargesLent = 16'384;
 }  // namespace
 
 std::optional<int32_t> Planning::Next() const {
-  if (!r_.queues->any()) return r_.backlog->Next();
-  return r_.backlog->Next(
-      [this](int32_t a, int32_t b) { return r_.queues->Before(r_.gangs->gang(a), r_.gangs->gang(b)); });
+  const auto before = [this](int32_t a, int32_t b) { return r_.queues->Before(r_.gangs->gang(a), r_.gangs->gang(b)); };
+  const std::optional<int32_t> next = r_.queues->any() ? r_.backlog->Next(before) : r_.backlog->Next();
+  const bool held_up = next.has_value() && r_.heads->HoldsUp(r_.gangs->gang(*next)) != nullptr;
+  return held_up ? std::nullopt : next;
 }
 
 void Planning::Round(int32_t max_gangs, Step* step) {
@@ -95,17 +96,17 @@ bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
   }
   if (r_.backlog->blocked_by(gang.id) == needs) r_.backlog->Sleep(needs);
   const Group gangs = r_.eligibility->Unplaced(gang);
-  const Pipeline::Lifted lifted = r_.pipeline->Lift(gang);
+  const std::vector<GangId> passed = r_.heads->PassedBy(gang);
+  const Pipeline::Lifted lifted = r_.pipeline->Lift(gang, OverBy(gangs, step->now_ms()));
   Reason reason = Attempt(gangs, step);
-  const bool placed = reason.none();
-  const bool cluster = reason.code != ReasonCode::kTooManyHolds && !Queues::Said(reason);
-  const bool kept = !placed && cluster && KeepRoom(gang, gangs, lending, step->now_ms());
-  r_.pipeline->Return(lifted, placed || kept);
-  if (placed) return true;
-  if (kept) {
-    NameKeptRoom(gang, &reason);
-    r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind
+  if (reason.none()) {
+    r_.pipeline->Return(gang, lifted, /*placed=*/true, /*kept=*/false);
+    r_.heads->NotePassed(passed, step->now_ms());
+    return true;
   }
+  const bool kept = KeepSome(gang, gangs, lifted, lending, step->now_ms(), &reason);
+  r_.pipeline->Return(gang, lifted, /*placed=*/false, kept);
+  if (kept) r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind
   if (kept || !lifted.own.empty()) needs = GroupNeeds(gang);
   WaitFor wait_for = WaitsFor(gang, reason);
   Block(gang, std::move(needs), std::move(wait_for), std::move(reason));
@@ -264,6 +265,11 @@ void Planning::AdoptPlans(const Group& gangs, const Placed& placed, Step* step) 
 
 void Planning::Retry(const Gang& gang) {
   given_up_[gang.id].retry_at_ms = kNever;
+  r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id), /*anew=*/true);
+}
+
+void Planning::TryHead(const Gang& gang, int64_t now_ms) {
+  r_.heads->NoteDue(gang, now_ms);
   r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id), /*anew=*/true);
 }
 

@@ -15,6 +15,7 @@
 #include "state/placement/class_index.h"
 #include "state/placement/tree_planner.h"
 #include "state/starts/claims.h"
+#include "state/starts/heads.h"
 #include "state/starts/queues.h"
 
 namespace muster {
@@ -32,6 +33,7 @@ struct PlanningRooms {
   Queues* queues;
   Nominations* nominations;
   Pipeline* pipeline;
+  Heads* heads;
   Claims* claims;
 };
 
@@ -46,6 +48,7 @@ struct PlanningStats {
   int64_t tries = 0;     // of the planner
   int64_t given_up = 0;  // the budget was used up without a proof that nothing fits
   int64_t kept = 0;      // room was kept until ending pods give back the rest (P-8)
+  int64_t held = 0;      // room was kept where others run
   friend bool operator==(const PlanningStats&, const PlanningStats&) = default;
 };
 
@@ -61,6 +64,8 @@ class Planning {
   // That time has come.
   void Retry(const Gang& gang);
   void Forget(const Gang& gang) { given_up_.Reset(gang.id); }
+  // Something is due for a gang that was passed over: it is tried anew.
+  void TryHead(const Gang& gang, int64_t now_ms);
 
   // Nodes that gained something since the last round, in no order, some more than once, and whether by their facts. Of
   // a log that does not reach back so far: what it has. Empty while nobody waits for room.
@@ -92,15 +97,31 @@ class Planning {
   // Why the gangs were not placed; none: they were.
   [[nodiscard]] Reason Attempt(const Group& gangs, Step* step);
   [[nodiscard]] Reason Place(const Group& gangs, Step* step);
+  // What is kept for a gang that was not placed for `reason`, to which that is added. Returns whether something is now
+  // that was not.
+  [[nodiscard]] bool KeepSome(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t* lending,
+                              int64_t now_ms, Reason* reason);
   // P-8: where it would fit once ending pods are gone, its room is kept. Returns whether it is. `lending`: what this
   // round may still charge for it.
   [[nodiscard]] bool KeepRoom(const Gang& gang, const Group& gangs, int64_t* lending, int64_t now_ms);
   void NameKeptRoom(const Gang& gang, Reason* reason) const;
+  // None can be kept for gangs whose pods have host ports or neighbours.
+  [[nodiscard]] bool Keepable(const Group& gangs) const;
+  // keeps room for a head where others run, if it is time to.
+  [[nodiscard]] bool HoldRoom(const Gang& gang, const Group& gangs, int64_t now_ms, Reason* reason);
+  // Where the gangs fit once as few as possible of those that run are over; empty: nowhere. `timed`: of those of which
+  // it is known when. `starts_ms`: when they are over, as far as it is known.
+  [[nodiscard]] std::vector<Statement::Operation> RoomOnceOver(const Group& gangs, bool timed, int64_t now_ms,
+                                                               int64_t* starts_ms);
+  void NameHeldRoom(const Gang& gang, Reason* reason) const;
+  // When the gangs, started now, would be over; kNever: not known.
+  [[nodiscard]] static int64_t OverBy(const Group& gangs, int64_t now_ms);
   [[nodiscard]] bool Fits(const Group& gangs, int32_t tries, Statement* statement) const;
   [[nodiscard]] Reason NoChance(const Group& gangs) const;
   [[nodiscard]] Reason LacksMinResources(const Group& gangs) const;
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
   // There is room for what the item waits for, as far as that is known.
+  [[nodiscard]] bool QueueSaysOtherwise(GangId blocked) const;
   [[nodiscard]] bool MayFit(const WaitFor& wait_for) const;
   [[nodiscard]] WaitFor WaitsFor(const Gang& gang, const Reason& reason) const;
   void Block(const Gang& gang, std::string needs, WaitFor wait_for, Reason reason);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/quantity.h"
 #include "state/queueing/fair_share.h"
@@ -29,6 +30,7 @@ void Queues::Set(QueueRules rules) {
   }
   running_.assign(static_cast<size_t>(tree_->size()), 0);
   waiting_gangs_.assign(static_cast<size_t>(tree_->size()), 0);
+  held_.clear();
   shares_known_ = false;
 }
 
@@ -52,6 +54,24 @@ void Queues::Follow(const Gang& gang, bool runs, bool waits) {
     }
   }
   SetDemand(gang, waits ? home : kNoQueue, amounts);
+  if (!waits) EndHold(gang);
+}
+
+void Queues::Hold(const Gang& gang) {
+  if (tree_->any()) held_[gang.id] = AskedBy(eligibility_->Unplaced(gang));
+}
+
+void Queues::EndHold(const Gang& gang) {
+  if (held_.erase(gang.id) > 0) ledger_->NoteFreed();
+}
+
+bool Queues::Share(const Gang& a, const Gang& b) const {
+  for (QueueId of_a = Of(a); of_a != kNoQueue; of_a = tree_->at(of_a).parent) {
+    for (QueueId of_b = Of(b); of_b != kNoQueue; of_b = tree_->at(of_b).parent) {
+      if (of_a == of_b) return true;
+    }
+  }
+  return false;
 }
 
 void Queues::LetIn(const Gang& gang) { SetRunning(gang, Of(gang)); }
@@ -61,6 +81,7 @@ void Queues::Forget(const Gang& gang) {
   SetDemand(gang, kNoQueue, {});
   ledger_->SetClaimPayer(gang.id, {});
   refused_.erase(gang.id);
+  EndHold(gang);
 }
 
 void Queues::TouchRefused() {
@@ -127,14 +148,20 @@ void Queues::Ask(QueueId queue, const ResourceSum& amounts, bool fixed, bool fre
   }
 }
 
-Reason Queues::Check(const Group& gangs) const {
-  if (!tree_->any()) return {};
+Queues::AskedOf Queues::AskedBy(const Group& gangs) const {
   AskedOf asked;
   for (const Gang* gang : gangs) {
-    if (Bypasses(*gang)) return {};
     Ask(Of(*gang), Request(*gang), !gang->rules.preemptible, gangs_in_.Of(gang->id) == 0, &asked);
   }
-  return Judge(asked);
+  return asked;
+}
+
+Reason Queues::Check(const Group& gangs) const {
+  if (!tree_->any()) return {};
+  for (const Gang* gang : gangs) {
+    if (Bypasses(*gang)) return {};
+  }
+  return Judge(gangs, AskedBy(gangs));
 }
 
 Reason Queues::Check(const Group& gangs, const Places& places) const {
@@ -148,7 +175,7 @@ Reason Queues::Check(const Group& gangs, const Places& places) const {
     }
     Ask(Of(*gangs[i]), sum, !gangs[i]->rules.preemptible, gangs_in_.Of(gangs[i]->id) == 0, &asked);
   }
-  return Judge(asked);
+  return Judge(gangs, asked);
 }
 
 Reason Queues::Check(const Pod& pod) const {
@@ -158,24 +185,54 @@ Reason Queues::Check(const Pod& pod) const {
   ResourceSum sum;
   sum.AddTimes(cluster_->pod_class(pod.cls).request, 1);
   Ask(Of(*pod.gang), sum, !pod.gang->rules.preemptible, gangs_in_.Of(pod.gang->id) == 0, &asked);
-  return Judge(asked);
+  return Judge({pod.gang}, asked);
 }
 
 // Nearest to the gang first; what can never be before what cannot be now.
-Reason Queues::Judge(const AskedOf& asked) const {
+Reason Queues::Judge(const Group& gangs, const AskedOf& asked) const {
   Reason first;
   for (auto each = asked.rbegin(); each != asked.rend(); ++each) {
-    Reason reason = TooMuch(each->first, each->second);
+    Reason reason = TooMuch(gangs, each->first, each->second);
     if (reason.code == ReasonCode::kQueueRejected) return reason;
     if (first.none()) first = std::move(reason);
   }
   return first;
 }
 
-Reason Queues::TooMuch(QueueId queue, const Asked& asked) const {
+// The figures of what is used, and what is kept, are the last words of what TooMuch says.
+bool Queues::SameBound(const Reason& a, const Reason& b) {
+  const auto bound = [](const Reason& reason) {
+    return absl::string_view(reason.text).substr(0, reason.text.rfind(", ", reason.text.find(" is used")));
+  };
+  return a.code == b.code && bound(a) == bound(b);
+}
+
+// Of those for whom something is held, who comes first has it.
+Queues::Asked Queues::HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const {
+  Asked sum;
+  const QueueKey key = eligibility_->KeyOf(*gangs.front());
+  const bool holds = absl::c_any_of(gangs, [this](const Gang* gang) { return Holds(*gang); });
+  for (const auto& [id, asked] : held_) {
+    const Gang& other = gangs_->gang(id);
+    const auto of = asked.find(queue);
+    if (of == asked.end() || absl::c_linear_search(gangs, &other)) continue;
+    const QueueKey theirs = eligibility_->KeyOf(other);
+    if (holds ? !(theirs < key) : theirs.priority < key.priority) continue;
+    if (*holder == nullptr) *holder = &other;
+    for (const auto& [resource, amount] : of->second.all.entries()) sum.all.Add(resource, amount);
+    for (const auto& [resource, amount] : of->second.fixed.entries()) sum.fixed.Add(resource, amount);
+    sum.fresh += of->second.fresh;
+  }
+  return sum;
+}
+
+Reason Queues::TooMuch(const Group& gangs, QueueId queue, const Asked& asked) const {
   const QueueSpec& spec = tree_->at(queue).spec;
+  const Gang* holder = nullptr;
+  const Asked held = held_.empty() ? Asked() : HeldFrom(gangs, queue, &holder);
   Reason now;
-  const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const Accounts& used, bool quota) {
+  const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const ResourceSum& kept,
+                         const Accounts& used, bool quota) {
     for (const auto& [resource, most] : bounds) {
       const ResourceId id = cluster_->names().Find(resource);
       const WideSum wants = id < 0 ? 0 : wanted.Get(id);
@@ -187,19 +244,26 @@ Reason Queues::TooMuch(QueueId queue, const Asked& asked) const {
                       absl::StrCat("asks for ", Shown(resource, wants), ", more than the ", bound)};
       }
       const WideSum has = used.Of(queue).Get(id);
-      if (has + wants <= most || !now.none()) continue;
+      if (has + wants + kept.Get(id) <= most || !now.none()) continue;
       now = {ReasonCode::kQueueLimit, absl::StrCat("asks for ", Shown(resource, wants), ", of the ", bound, ", ",
                                                    FormatQuantity(resource, Nearest(has)), " is used")};
+      if (kept.Get(id) == 0) continue;
+      absl::StrAppend(&now.text, ", ", FormatQuantity(resource, Nearest(kept.Get(id))), " is kept for gang ",
+                      holder->key, ", which was passed over for long");
     }
     return Reason();
   };
-  if (Reason never = judge(spec.limit, asked.all, ledger_->used(), /*quota=*/false); !never.none()) return never;
-  if (Reason never = judge(spec.quota, asked.fixed, ledger_->fixed(), /*quota=*/true); !never.none()) return never;
+  if (Reason never = judge(spec.limit, asked.all, held.all, ledger_->used(), /*quota=*/false); !never.none())
+    return never;
+  if (Reason never = judge(spec.quota, asked.fixed, held.fixed, ledger_->fixed(), /*quota=*/true); !never.none())
+    return never;
   const int32_t runs = running_[static_cast<size_t>(queue)];
-  if (now.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > spec.max_applications) {
+  const int32_t may_run = spec.max_applications - held.fresh;
+  if (now.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {
     now = {ReasonCode::kQueueLimit, absl::StrCat("queue ", spec.name, " lets ", spec.max_applications,
                                                  spec.max_applications == 1 ? " gang" : " gangs",
                                                  " run at once (maxApplications), and ", runs, " run")};
+    if (held.fresh > 0) absl::StrAppend(&now.text, "; gang ", holder->key, " comes first, it was passed over for long");
   }
   return now;
 }
@@ -247,12 +311,12 @@ bool Queues::ExceedsShare(QueueId queue, const ResourceSum& more) const {
   return false;
 }
 
-// The largest part of a share that is used, of any resource.
-double Queues::UsedOfShare(QueueId queue) const {
+// The largest part of a share that is used with `more`, of any resource.
+double Queues::UsedOfShare(QueueId queue, const ResourceSum& more) const {
   double most = 0;
   for (size_t i = 0; i < tree_->resources().size(); ++i) {
     const ResourceId id = cluster_->names().Find(tree_->resources()[i]);
-    const WideSum used = id < 0 ? 0 : ledger_->used().Of(queue).Get(id);
+    const WideSum used = id < 0 ? 0 : ledger_->used().Of(queue).Get(id) + more.Get(id);
     if (used == 0) continue;
     const int64_t share = ShareOf(queue, i);
     most = std::max(most, share == 0 ? std::numeric_limits<double>::infinity()
@@ -286,9 +350,12 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
   const QueueTree::Queue& of_a = tree_->at(at_a);
   const QueueTree::Queue& of_b = tree_->at(at_b);
   if (of_a.spec.priority != of_b.spec.priority) return of_a.spec.priority > of_b.spec.priority;
-  const double used_a = UsedOfShare(at_a);
-  const double used_b = UsedOfShare(at_b);
-  return used_a != used_b ? used_a < used_b : key_a < key_b;
+  const double used_a = UsedOfShare(at_a, {});
+  const double used_b = UsedOfShare(at_b, {});
+  if (used_a != used_b) return used_a < used_b;
+  const double next_a = UsedOfShare(at_a, demands_.Of(a.id).amounts);
+  const double next_b = UsedOfShare(at_b, demands_.Of(b.id).amounts);
+  return next_a != next_b ? next_a < next_b : key_a < key_b;
 }
 
 // --- for readers ---

@@ -53,16 +53,27 @@ class Queues {
   // The same, of one member that is placed alone.
   [[nodiscard]] Reason Check(const Pod& pod) const;
 
+  // What the gang, which waits for its group, asks for is not for those behind it any more: it was passed over for long
+  // enough. Ends when it is started or waits no more.
+  void Hold(const Gang& gang);
+  [[nodiscard]] bool Holds(const Gang& gang) const { return held_.contains(gang.id); }
+  // Some queue is above both, or both are in one.
+  [[nodiscard]] bool Share(const Gang& a, const Gang& b) const;
+
   // A member of the gang that is placed alone was told that it may not: it is called when that may be another (Wake).
   void NoteRefused(const Gang& gang) { refused_.insert(gang.id); }
   [[nodiscard]] const absl::btree_set<GangId>& refused() const { return refused_; }
   // Room came in some queue: those members are called again when their gangs are settled.
   void TouchRefused();
 
+  // What is added to a reason of Check where the gang Holds.
+  static constexpr char kHeldWords[] = "; it was passed over for long: what comes free is kept for it";
   // The reason is one that Check gives.
   [[nodiscard]] static bool Said(const Reason& reason) {
     return reason.code == ReasonCode::kQueueLimit || reason.code == ReasonCode::kQueueRejected;
   }
+  // Both name the same bound of the same queue, whatever is used of it. REQUIRES: Said both.
+  [[nodiscard]] static bool SameBound(const Reason& a, const Reason& b);
 
   // --- whose turn ---
   // There is more than one queue whose gangs may wait.
@@ -70,7 +81,8 @@ class Queues {
   // Fair shares are looked at anew from here on.
   void NewRound() { shares_known_ = false; }
   // Of two gangs that head their queues, whether `a` comes first: half-bound ones, then those that stay within the
-  // fair share of their queues, then by their queues' priority and by how much of its share each uses, then G-9.
+  // fair share of their queues, then by their queues' priority, by how much of its share each uses, and would use with
+  // the gang, then G-9.
   [[nodiscard]] bool Before(const Gang& a, const Gang& b) const;
 
   // --- for readers and checks ---
@@ -93,7 +105,7 @@ class Queues {
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Queues::gangs_in_, &Queues::demands_, &Queues::waiting_, &Queues::running_,
-                      &Queues::waiting_gangs_, &Queues::refused_);
+                      &Queues::waiting_gangs_, &Queues::refused_, &Queues::held_);
   }
 
  private:
@@ -113,10 +125,15 @@ class Queues {
   // What its minimum misses, or, of a gang that does not run, its total.
   [[nodiscard]] ResourceSum Request(const Gang& gang) const;
   void Ask(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, AskedOf* asked) const;
-  [[nodiscard]] Reason Judge(const AskedOf& asked) const;
-  [[nodiscard]] Reason TooMuch(QueueId queue, const Asked& asked) const;
+  // `gangs`: who asks.
+  [[nodiscard]] Reason Judge(const Group& gangs, const AskedOf& asked) const;
+  [[nodiscard]] Reason TooMuch(const Group& gangs, QueueId queue, const Asked& asked) const;
+  [[nodiscard]] AskedOf AskedBy(const Group& gangs) const;
+  // What is held of a queue for others before them; `holder`: one of those, if there is any.
+  [[nodiscard]] Asked HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const;
   void SetDemand(const Gang& gang, QueueId queue, const ResourceSum& amounts);
   void SetRunning(const Gang& gang, QueueId queue);
+  void EndHold(const Gang& gang);
   // Adds to what is counted of the queue and of every one above it; nothing for kNoQueue.
   void Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const;
   // By resource of the tree and queue.
@@ -125,7 +142,7 @@ class Queues {
   void ReadShares() const;
   [[nodiscard]] int64_t ShareOf(QueueId queue, size_t resource) const;
   [[nodiscard]] bool ExceedsShare(QueueId queue, const ResourceSum& more) const;
-  [[nodiscard]] double UsedOfShare(QueueId queue) const;
+  [[nodiscard]] double UsedOfShare(QueueId queue, const ResourceSum& more) const;
 
   QueueTree* tree_;
   const Cluster* cluster_;
@@ -137,6 +154,7 @@ class Queues {
   Accounts waiting_;
   std::vector<int32_t> running_;  // gangs that run in the queue or below it
   absl::btree_set<GangId> refused_;
+  absl::btree_map<GangId, AskedOf> held_;
   std::vector<int32_t> waiting_gangs_;  // the same, of those that wait
   mutable Shares shares_;               // as of the first look in this round
   mutable bool shares_known_ = false;

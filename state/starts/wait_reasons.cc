@@ -66,7 +66,20 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   if (const std::string* half = backlog_->HeldUpBy(); half != nullptr) {
     return {ReasonCode::kQueued, absl::StrCat("gang ", *half, ", of which a part is bound, is finished first")};
   }
+  if (const Gang* head = heads_->HoldsUp(eligibility_->LeaderOf(gang)); head != nullptr) {
+    return {ReasonCode::kQueued,
+            absl::StrCat("gang ", head->key, " comes first and waits for room, and nobody behind it is started (",
+                         heads_->Policy(), ")")};
+  }
   return {ReasonCode::kQueued, "about to be planned"};
+}
+
+Reason WaitReasons::Fresh(const Gang& gang, const Reason& said) const {
+  if (!Queues::Said(said)) return said;
+  Reason now = queues_->Check(eligibility_->Unplaced(gang));
+  if (now.none()) return said;
+  if (queues_->Holds(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, Queues::kHeldWords);
+  return now;
 }
 
 }  // namespace muster

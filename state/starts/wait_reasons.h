@@ -5,17 +5,29 @@
 #include "state/gangs/eligibility.h"
 #include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"
+#include "state/starts/heads.h"
 #include "state/starts/plans.h"
+#include "state/starts/queues.h"
 
 namespace muster {
 
 class WaitReasons {
  public:
-  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans, const Sources* sources)
-      : eligibility_(eligibility), backlog_(backlog), plans_(plans), sources_(sources) {}
+  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans, const Sources* sources,
+              const Queues* queues, const Heads* heads)
+      : eligibility_(eligibility),
+        backlog_(backlog),
+        plans_(plans),
+        sources_(sources),
+        queues_(queues),
+        heads_(heads) {}
 
   // None, or kSatisfied: the gang does not wait.
   [[nodiscard]] Reason Of(const Gang& gang, int64_t now_ms) const;
+  // What Of said, for whoever asks now: where a queue holds the gang, with the figures of this moment. Of keeps those
+  // of the moment when the gang was tried last, so that what its queue gives and takes does not change every gang in
+  // it.
+  [[nodiscard]] Reason Fresh(const Gang& gang, const Reason& said) const;
 
  private:
   [[nodiscard]] static Reason PlanStands(const Gang& gang, const Plan& plan);
@@ -25,6 +37,8 @@ class WaitReasons {
   const Backlog* backlog_;
   const Plans* plans_;
   const Sources* sources_;
+  const Queues* queues_;
+  const Heads* heads_;
 };
 
 }  // namespace muster

@@ -13,7 +13,8 @@ namespace muster {
 bool Planning::Due() const {
   if (!r_.sources->complete()) return false;
   const bool news = gain_position_ != r_.cluster->log_end() || QueuesFreed();
-  return r_.backlog->Due() || (r_.backlog->AnyBlocked() && news) || (QueuesFreed() && !r_.queues->refused().empty());
+  const bool some = r_.heads->Strict() ? Next().has_value() : r_.backlog->Due();
+  return some || (r_.backlog->AnyBlocked() && news) || (QueuesFreed() && !r_.queues->refused().empty());
 }
 
 std::vector<std::pair<NodeId, bool>> Planning::Unread() const {
@@ -57,7 +58,7 @@ void Planning::Wake() {
   };
   absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;  // many wait for as much of one class
   r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for, int32_t first) {
-    if (wait_for.queue) return freed && r_.queues->Check(r_.eligibility->Unplaced(r_.gangs->gang(first))).none();
+    if (wait_for.queue) return freed && QueueSaysOtherwise(first);
     if (missed) return true;
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
@@ -66,6 +67,13 @@ void Planning::Wake() {
     if (fresh) answer->second = helps(wait_for);
     return answer->second;
   });
+}
+
+// Its queue lets it in now, or another bound keeps it out, which it should say.
+bool Planning::QueueSaysOtherwise(GangId blocked) const {
+  const Reason now = r_.queues->Check(r_.eligibility->Unplaced(r_.gangs->gang(blocked)));
+  const Reason& said = r_.backlog->why(blocked);
+  return now.none() || !Queues::Said(said) || !Queues::SameBound(now, said);
 }
 
 bool Planning::MayFit(const WaitFor& wait_for) const {

@@ -75,6 +75,7 @@ Declaration One() {
   d.on_member_failure = OnMemberFailure::kAll;
   d.stale_grace_ms = 13;
   d.preemptible = false;
+  d.duration_ms = 15;
   d.groups = {"d/z", "d/a", "d/z"};
   return d;
 }
@@ -92,6 +93,7 @@ Declaration Two() {
   d.on_member_failure = OnMemberFailure::kKeep;
   d.stale_grace_ms = 14;
   d.preemptible = true;
+  d.duration_ms = 16;
   d.groups = {"d/b"};
   return d;
 }
@@ -137,6 +139,8 @@ const std::vector<Field>& Fields() {
        [](const GangRules& r) { return absl::StrCat(r.stale_grace_ms); }, "13", "14", "-1"},
       {"preemptible", [](Declaration* d) { d->preemptible.reset(); },
        [](const GangRules& r) { return absl::StrCat(r.preemptible); }, "0", "1", "1"},
+      {"duration", [](Declaration* d) { d->duration_ms.reset(); },
+       [](const GangRules& r) { return absl::StrCat(r.duration_ms); }, "15", "16", "0"},
       {"group", [](Declaration* d) { d->groups.clear(); }, [](const GangRules& r) { return Print(r.group); },
        "d/a d/z ", "d/b ", ""},
   };
@@ -250,6 +254,7 @@ TEST(ContradictionRoom, NamesTheFieldAndBothValues) {
       {"on-member-failure", [](Declaration* d) { d->on_member_failure = OnMemberFailure::kKeep; }, {"keep", "all"}},
       {"stale grace (ms)", [](Declaration* d) { d->stale_grace_ms = -1; }, {"-1", "13"}},
       {"preemptible", [](Declaration* d) { d->preemptible = true; }, {"true", "false"}},
+      {"duration (ms)", [](Declaration* d) { d->duration_ms = 17; }, {"17", "15"}},
   };
   Declaration all = One();
   std::string together;

@@ -30,7 +30,7 @@ class RoomsTest : public testing::Test {
   explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
       : calls_(&gangs_, &cluster_, nominate),
         planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                   &queues_, &nominations_, &pipeline_, &claims_},
+                   &queues_, &nominations_, &pipeline_, &heads_, &claims_},
                   {max_holds, 64}) {
     At(kT0);
     sources_.Complete();
@@ -180,10 +180,11 @@ class RoomsTest : public testing::Test {
   Calls calls_;
   Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
   Nominations nominations_{&gangs_, &cluster_, &ledger_};
-  Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_};
+  Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
+  Heads heads_{&gangs_, &backlog_, &queues_, &pipeline_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
-  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &sources_};
+  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &sources_, &queues_, &heads_};
   Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                   &clock_, &submissions_, &domains_, &pipeline_}};
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};

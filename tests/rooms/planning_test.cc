@@ -31,7 +31,7 @@ TEST_F(PlanningTest, NothingIsPlannedBeforeEverythingIsRead) {
   Queue("g");
   Sources unread;
   Planning early({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &unread, &backlog_, &plans_,
-                  &queues_, &nominations_, &pipeline_, &claims_},
+                  &queues_, &nominations_, &pipeline_, &heads_, &claims_},
                  {9, 64});
   EXPECT_FALSE(early.Due());
   early.Round(64, &*step_);
@@ -119,7 +119,7 @@ TEST_F(PlanningTest, GivingUpIsCounted) {
   }
   Queue("g");
   Planning hasty({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
-                  &queues_, &nominations_, &pipeline_, &claims_},
+                  &queues_, &nominations_, &pipeline_, &heads_, &claims_},
                  {100, 2});
   hasty.Round(64, &*step_);
   EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;

@@ -131,6 +131,13 @@ TEST_F(RecordsTest, NumbersOfPlansGoOn) {
   EXPECT_EQ(Forgotten(&restored), std::vector<std::string>{}) << "it is nobody's to claim";
 }
 
+// since when a gang is passed over, and since when one runs that says how long, outlive a restart.
+TEST_F(RecordsTest, WhoWasPassedOverStaysSo) {
+  Restored restored;
+  ASSERT_TRUE(restored.Load({OfGang({.passed_since_ms = 7, .started_ms = 8})}).ok());
+  EXPECT_EQ(restored.ClaimGang("d/g"), (Kept{.passed_since_ms = 7, .started_ms = 8}));
+}
+
 // What an earlier process wrote is claimed once; what nobody claimed belongs to nobody.
 TEST_F(RecordsTest, ClaimedOnceOrForgotten) {
   const Record gang = OfGang({.requeues = 3});
@@ -195,6 +202,7 @@ GangDeclaration FullDeclaration() {
   said.on_member_failure = OnMemberFailure::kAll;
   said.stale_grace_ms = -1;
   said.preemptible = false;
+  said.duration_ms = 8;
   said.groups = {"d/a", "d/b"};
   said.warnings = {"w"};
   said.topology = TopologyRule{"block", "rack", "zone"};

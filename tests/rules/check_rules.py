@@ -27,6 +27,7 @@ MAY_INCLUDE = {
     "state/machine": ["state"],
     "state/recording": ["state"],
     "state/whatif": ["state"],
+    "state/simulate": ["state"],
     "service/support": [],  # a leaf: what service/ and k8s-extender/ both need
     "k8s-extender": ["state", "service/support"],
     "service/store": ["state", "service/support"],
@@ -43,6 +44,9 @@ MAY_INCLUDE = {
     "service/main": ["service", "k8s-extender"],
     "tools": [],
     "clients/musterctl/store_commands": ["clients", "service/store", "state/messages", "proto/muster/store"],
+    "clients/musterctl/simulate": ["clients", "service/support", "state"],
+    "clients/musterctl/trace_file": ["state"],
+    "clients/musterctl/chart": ["state"],
     "clients/musterctl/replay": ["clients", "service/recorder/segment", "service/support", "state"],
     "clients": ["clients", "proto/muster/v1", "proto/google/rpc"],
 }

@@ -114,7 +114,8 @@ std::string CoreTarget::Other(const Words& words) {
     }
     return Apply(preempt);
   }
-  if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues") return DeclareQueues(words);
+  if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues" || verb == "head")
+    return DeclareQueues(words);
   if (verb == "queues") return ShowQueues();
   if (verb == "find") return Apply(FindNodes{uid, Words(words.begin() + 2, words.end())});
   asked_ = words.at(1);
@@ -148,7 +149,12 @@ std::string CoreTarget::DeclareQueues(const Words& words) {
     if (what.first == "max") queue.max_applications = std::stoi(word.second);
     if (what.first == "sort") queue.sort = *ParseQueueSort(word.second);
   }
-  if (words[0] == "unknown-queues") {
+  if (words[0] == "head") {
+    rules.head = *ParseHeadPolicy(words[1]);
+    absl::Duration limit;
+    rules.starvation_limit_ms =
+        words.size() > 2 && absl::ParseDuration(words[2], &limit) ? absl::ToInt64Milliseconds(limit) : 0;
+  } else if (words[0] == "unknown-queues") {
     rules.unknown = *ParseUnknownQueue(words[1]);
   } else if (words[0] == "remove-queue") {
     rules.queues.erase(known);

@@ -6,6 +6,7 @@
 //   submit ID NAME min=N pods=K [ttl=DURATION] [group=NS/NAME,...] [RES=QTY...]   a whole gang
 //   queue NAME [parent=Q] [quota:RES=QTY] [limit:RES=QTY] [weight:RES=N] [priority=N] [max=N] [sort=fifo|fair]
 //   remove-queue NAME | unknown-queues wait|default|reject      the queues, declared anew as a whole
+//   head hold | head backfill [STARVATION LIMIT]      what those behind a head may do
 //   queues                                            what each queue uses, waits for, and may have
 //   ask ID | confirm ID [PLAN] | abandon ID           (PLAN: the last one that was shown)
 //

@@ -935,7 +935,9 @@ type GangSpec struct {
 	// The queue that it pays from and waits in (SPEC Q-1); empty: "default".
 	Queue string `protobuf:"bytes,15,opt,name=queue,proto3" json:"queue,omitempty"`
 	// Default: true. False: it must fit in the quota of its queue.
-	Preemptible   *bool `protobuf:"varint,16,opt,name=preemptible,proto3,oneof" json:"preemptible,omitempty"`
+	Preemptible *bool `protobuf:"varint,16,opt,name=preemptible,proto3,oneof" json:"preemptible,omitempty"`
+	// How long it runs once it has started, as its owner expects; 0: not known (SPEC Q-6).
+	DurationMs    int64 `protobuf:"varint,17,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1080,6 +1082,13 @@ func (x *GangSpec) GetPreemptible() bool {
 		return *x.Preemptible
 	}
 	return false
+}
+
+func (x *GangSpec) GetDurationMs() int64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
 }
 
 // Where members go with regard to each other. A domain is all nodes with one value of a label, as a rack or a block; each
@@ -2620,7 +2629,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a7\n" +
 	"\tFreeEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xbe\x05\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xdf\x05\n" +
 	"\bGangSpec\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x1d\n" +
@@ -2641,7 +2650,9 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\tsubgroups\x18\r \x03(\v2\x17.muster.v1.SubgroupSpecR\tsubgroups\x12/\n" +
 	"\btopology\x18\x0e \x01(\v2\x13.muster.v1.TopologyR\btopology\x12\x14\n" +
 	"\x05queue\x18\x0f \x01(\tR\x05queue\x12%\n" +
-	"\vpreemptible\x18\x10 \x01(\bH\x02R\vpreemptible\x88\x01\x01\x1a?\n" +
+	"\vpreemptible\x18\x10 \x01(\bH\x02R\vpreemptible\x88\x01\x01\x12\x1f\n" +
+	"\vduration_ms\x18\x11 \x01(\x03R\n" +
+	"durationMs\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01B\x0f\n" +

@@ -211,7 +211,7 @@ class Node(_message.Message):
     def __init__(self, name: _Optional[str] = ..., unschedulable: bool = ..., allocatable: _Optional[_Mapping[str, str]] = ..., used: _Optional[_Mapping[str, str]] = ..., reserved: _Optional[_Mapping[str, str]] = ..., free: _Optional[_Mapping[str, str]] = ..., refused: _Optional[str] = ..., stale_since_unix_ms: _Optional[int] = ..., stale_too_long: bool = ...) -> None: ...
 
 class GangSpec(_message.Message):
-    __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group", "subgroups", "topology", "queue", "preemptible")
+    __slots__ = ("namespace", "name", "min_member", "total_number", "wait_time_ms", "mode", "match_policy", "on_timeout", "on_member_failure", "min_resources", "priority", "group", "subgroups", "topology", "queue", "preemptible", "duration_ms")
     class MinResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -235,6 +235,7 @@ class GangSpec(_message.Message):
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     QUEUE_FIELD_NUMBER: _ClassVar[int]
     PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     namespace: str
     name: str
     min_member: int
@@ -251,7 +252,8 @@ class GangSpec(_message.Message):
     topology: Topology
     queue: str
     preemptible: bool
-    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., priority: _Optional[int] = ..., group: _Optional[_Iterable[str]] = ..., subgroups: _Optional[_Iterable[_Union[SubgroupSpec, _Mapping]]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., queue: _Optional[str] = ..., preemptible: bool = ...) -> None: ...
+    duration_ms: int
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., priority: _Optional[int] = ..., group: _Optional[_Iterable[str]] = ..., subgroups: _Optional[_Iterable[_Union[SubgroupSpec, _Mapping]]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., queue: _Optional[str] = ..., preemptible: bool = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class Topology(_message.Message):
     __slots__ = ("required", "preferred", "spread")

@@ -1,0 +1,52 @@
+// musterctl simulate: what each policy would make of a workload on a cluster, decided by the very core of musterd.
+#ifndef MUSTER_CLIENTS_MUSTERCTL_SIMULATE_H_
+#define MUSTER_CLIENTS_MUSTERCTL_SIMULATE_H_
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "clients/musterctl/trace_file.h"
+#include "state/simulate/figures.h"
+
+namespace muster {
+
+class SimulateCommand {
+ public:
+  explicit SimulateCommand(CLI::App* cli);
+  [[nodiscard]] bool parsed() const { return simulate_->parsed(); }
+  // The process's exit code: 0; 1 with what is wrong on standard error; 2 where a rule of the core did not hold.
+  [[nodiscard]] int Run() const;
+
+ private:
+  struct Simulated {
+    std::string policy;
+    simulate::Result result;
+    simulate::Figures figures;
+  };
+  [[nodiscard]] absl::StatusOr<std::vector<simulate::Job>> Jobs() const;
+  // In place of jobs without a queue, each in one of the teams; unchanged under other policies than fair.
+  [[nodiscard]] std::vector<simulate::Job> InTeams(std::vector<simulate::Job> jobs) const;
+  [[nodiscard]] absl::StatusOr<simulate::Conditions> ConditionsFor(const std::string& policy,
+                                                                   const std::vector<simulate::Job>& jobs) const;
+  void PrintTable(const std::vector<Simulated>& runs, const std::vector<simulate::Job>& jobs) const;
+  void PrintJson(const std::vector<Simulated>& runs, const std::vector<simulate::Job>& jobs) const;
+
+  std::string file_;
+  MadeUp made_up_;
+  int32_t nodes_ = 32;
+  int32_t gpus_ = 8;
+  std::vector<std::string> policies_;
+  std::string limit_ = "1h";
+  bool durations_ = false;
+  int32_t teams_ = 4;
+  std::string output_ = "table";
+  std::string svg_;
+  std::string save_;
+  CLI::App* simulate_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_CLIENTS_MUSTERCTL_SIMULATE_H_

@@ -1,0 +1,103 @@
+#include "state/starts/heads.h"
+
+#include <algorithm>
+
+namespace muster {
+
+const Gang* Heads::HeadOf(int32_t lane) const {
+  for (const auto& [key, item] : backlog_->Blocked(lane)) {
+    if (backlog_->waits_for(item)->holds || states_.Of(item).could == State::Could::kNo) continue;
+    if (backlog_->why(item).code == ReasonCode::kQueueRejected) continue;
+    return &gangs_->gang(item);
+  }
+  return nullptr;
+}
+
+std::vector<GangId> Heads::PassedBy(const Gang& gang) const {
+  std::vector<GangId> passed;
+  if (Limit() == 0) return passed;
+  for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
+    const Gang* head = HeadOf(lane);
+    if (head == nullptr || head == &gang || head->kept.passed_since_ms > 0) continue;
+    // Whom only its queues hold back is passed by those who take what they allow.
+    if (backlog_->waits_for(head->id)->queue && !queues_->Share(*head, gang)) continue;
+    if (queues_->Before(*head, gang)) passed.push_back(head->id);
+  }
+  return passed;
+}
+
+void Heads::NotePassed(const std::vector<GangId>& heads, int64_t now_ms) {
+  for (const GangId id : heads) {
+    const Gang& head = gangs_->gang(id);
+    gangs_->SetPassedSince(head, now_ms);
+    gangs_->Touch(head);
+  }
+}
+
+int64_t Heads::Deadline(const Gang& gang) const {
+  const bool waits = backlog_->waits_for(gang.id) != nullptr && !backlog_->waits_for(gang.id)->holds;
+  if (!waits || Limit() == 0 || gang.kept.passed_since_ms == 0) return kNever;
+  const State& state = states_.Of(gang.id);
+  const bool has = pipeline_->Holds(gang) || (backlog_->waits_for(gang.id)->queue && queues_->Holds(gang));
+  if (has || state.could == State::Could::kNo) return kNever;
+  return std::max({gang.kept.passed_since_ms + Limit(), state.tried_ms + kTryAgainMs, state.try_again_ms});
+}
+
+void Heads::NoteCouldRun(const Gang& gang, bool could, bool strict, int64_t now_ms) {
+  State& state = states_[gang.id];
+  state.could = could ? State::Could::kYes : State::Could::kNo;
+  state.tried_ms = now_ms;
+  if (strict) {
+    strict_.insert(gang.id);
+  } else {
+    strict_.erase(gang.id);
+  }
+}
+
+bool Heads::First(const Gang& gang) const {
+  for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
+    const Gang* head = HeadOf(lane);
+    if (head == nullptr || head == &gang || backlog_->waits_for(head->id)->queue) continue;
+    if (queues_->Before(*head, gang)) return false;
+  }
+  return true;
+}
+
+bool Heads::HoldsUpOthers(const Gang& head) const {
+  if (backlog_->waits_for(head.id)->queue || states_.Of(head.id).could != State::Could::kYes) return false;
+  return Rules().head == HeadPolicy::kHold || strict_.contains(head.id);
+}
+
+const Gang* Heads::HoldsUp(const Gang& gang) const {
+  const Gang* first = FirstStrict();
+  return first != nullptr && first != &gang && queues_->Before(*first, gang) ? first : nullptr;
+}
+
+const Gang* Heads::FirstStrict() const {
+  if (!Strict()) return nullptr;
+  const Gang* first = nullptr;
+  for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
+    const Gang* head = HeadOf(lane);
+    if (head == nullptr || !HoldsUpOthers(*head)) continue;
+    if (first == nullptr || queues_->Before(*head, *first)) first = head;
+  }
+  return first;
+}
+
+void Heads::Follow(const Gang& gang, int64_t now_ms) {
+  if (gang.kept.satisfied && gang.kept.passed_since_ms != 0) gangs_->SetPassedSince(gang, 0);
+  if (gang.kept.satisfied && gang.rules.duration_ms > 0) {
+    timed_.insert(gang.id);
+    if (gang.kept.started_ms == 0) gangs_->SetStarted(gang, now_ms);
+  } else {
+    timed_.erase(gang.id);
+    if (gang.kept.started_ms != 0 && !gang.kept.satisfied) gangs_->SetStarted(gang, 0);
+  }
+}
+
+void Heads::Leave(const Gang& gang) {
+  if (!(states_.Of(gang.id) == State())) states_.Reset(gang.id);
+  strict_.erase(gang.id);
+}
+
+}  // namespace muster

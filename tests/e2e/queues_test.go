@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func inQueue(name string) podOption { return withAnnotation("muster.dev/queue", name) }
+
+// A limit holds a second gang back until the first ends, and a member beyond the first's minimum with it, while there is
+// room on nodes; gangs of other queues and pods of no gang go on. SPEC.
+func TestQueueLimit(t *testing.T) {
+	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: org, limit: {cpu: 6}}\n  - {name: team, parent: org, limit: {cpu: 4}}\n  - {name: other, parent: org}\n")
+	for _, gated := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gated=%v", gated), func(t *testing.T) {
+			w := newWorld(t, shared)
+			w.nodes(4, "4")
+			with := func(name string, min int, queue string) []podOption {
+				options := []podOption{gang(name, min), inQueue(queue)}
+				if gated {
+					options = append(options, withGate)
+				}
+				return options
+			}
+			w.pods("first", 4, "1", with("first", 4, "team")...)
+			w.waitBound("first", 4, 20*time.Second)
+			w.podsFrom("first", 4, 1, "1", with("first", 4, "team")...)
+			w.pods("second", 4, "1", with("second", 4, "team")...)
+			w.everyMemberSays("second", "asks for cpu: 4, of the limit of queue team, cpu: 4, 4 is used", 20*time.Second)
+			w.pods("other", 2, "1", with("other", 2, "other")...)
+			w.waitBound("other", 2, 20*time.Second)
+			w.pods("more", 1, "1", with("more", 1, "other")...)
+			w.everyMemberSays("more", "of the limit of queue org, cpu: 6, 6 is used", 20*time.Second)
+			w.pods("plain", 1, "1")
+			w.waitBound("plain", 1, 20*time.Second)
+			w.staysBound("second", 0, time.Second)
+			w.staysBound("first", 4, time.Second)
+			w.staysBound("more", 0, time.Second)
+			w.deletePods("other")
+			w.waitBound("more", 1, 20*time.Second)
+			w.deletePods("first")
+			w.waitBound("second", 4, 20*time.Second)
+		})
+	}
+}
+
+// Two teams with always more gangs than there is room for, each gang 2% of the cluster and over after three seconds, share
+// it by weight, 1 to 3: within 5% of their shares, weighted by time, over a minute after the first 15 s. SPEC Q-3.
+func TestFairShare(t *testing.T) {
+	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}}\n  - {name: b, overQuotaWeight: {cpu: 3}}\n")
+	w := newWorld(t, shared)
+	w.nodes(50, "4") // 200 CPUs: gangs of 4
+	const (
+		size    = 4
+		waiting = 60 // gangs of each: more than all that may end at once
+		life    = 3 * time.Second
+		begins  = 15 * time.Second
+		lasts   = 60 * time.Second
+	)
+	made := map[string]int{}
+	top := func(team string, count int) {
+		first := made[team]
+		made[team] += count
+		each(count*size, func(i int) {
+			name := fmt.Sprintf("%s%05d", team, first+i/size)
+			w.pod(fmt.Sprintf("%s-%d", name, i%size), "1", gang(name, size), inQueue(team), withGate)
+		})
+	}
+	whole := map[string]time.Time{} // when a gang was first seen with all its members bound
+	ended := map[string]bool{}
+	held := map[string]float64{} // CPU seconds
+	begun, last := time.Now(), time.Now()
+	for time.Since(begun) < begins+lasts {
+		bound := map[string]int{}
+		pending := map[string]map[string]bool{"a": {}, "b": {}}
+		used := map[string]int{}
+		var over []string
+		pods, err := w.client.CoreV1().Pods(w.namespace).List(context.Background(), metav1.ListOptions{})
+		w.must(err)
+		for _, pod := range pods.Items {
+			name, _, _ := strings.Cut(pod.Name, "-")
+			if pod.Spec.NodeName == "" {
+				pending[name[:1]][name] = true
+				continue
+			}
+			used[name[:1]]++
+			if bound[name]++; bound[name] < size || ended[name] {
+				continue
+			}
+			if since, seen := whole[name]; !seen {
+				whole[name] = time.Now()
+			} else if time.Since(since) >= life {
+				ended[name] = true
+				over = append(over, name)
+			}
+		}
+		now := time.Now()
+		if now.Sub(begun) > begins {
+			for team, cpu := range used {
+				held[team] += float64(cpu) * now.Sub(last).Seconds()
+			}
+		}
+		last = now
+		none := int64(0)
+		each(len(over)*size, func(i int) {
+			_ = w.client.CoreV1().Pods(w.namespace).Delete(context.Background(), fmt.Sprintf("%s-%d", over[i/size], i%size),
+				metav1.DeleteOptions{GracePeriodSeconds: &none})
+		})
+		for _, team := range []string{"a", "b"} {
+			if missing := waiting - len(pending[team]); missing > 0 {
+				top(team, missing)
+			}
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	all := held["a"] + held["b"]
+	share := held["a"] / all
+	fmt.Printf("FIGURE fair share: two teams of weights 1 and 3 used %.1f%% and %.1f%% of what was used, %.0f%% of the cluster (target within 5%% of 25%% and 75%%)\n",
+		100*share, 100-100*share, 100*all/(200*lasts.Seconds()))
+	if math.Abs(share-0.25) > 0.05*0.25 || math.Abs(0.75-(1-share)) > 0.05*0.75 {
+		t.Errorf("team a used %.1f%% of it; its share is 25%%", 100*share)
+	}
+	if all < 0.8*200*lasts.Seconds() {
+		t.Errorf("only %.0f%% of the cluster was used while gangs waited", 100*all/(200*lasts.Seconds()))
+	}
+}

@@ -1,0 +1,182 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clients/musterctl/chart.h"
+#include "clients/musterctl/trace_file.h"
+#include "state/simulate/figures.h"
+
+namespace muster {
+namespace {
+
+using simulate::Conditions;
+using simulate::Job;
+using simulate::Result;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr int64_t kHour = 3'600'000;
+constexpr int64_t kMinute = 60'000;
+
+Result Simulate(const Conditions& given, const std::vector<Job>& jobs) {
+  const absl::StatusOr<Result> result = simulate::Run(given, jobs, [](size_t, int64_t) {});
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_THAT(result->broken, IsEmpty());
+  return *result;
+}
+
+Conditions Nodes(int32_t nodes, HeadPolicy head, int64_t limit_ms = 0) {
+  Conditions given{nodes, 8, {}, false};
+  given.rules.head = head;
+  given.rules.starvation_limit_ms = limit_ms;
+  return given;
+}
+
+// Two nodes: one is busy for an hour, a job wants both, small ones come all the time.
+std::vector<Job> BigAmongSmall() {
+  std::vector<Job> jobs = {{"busy", 0, kHour, 8, "", 0}, {"big", 1000, kHour, 16, "", 0}};
+  for (int i = 0; i < 40; ++i)
+    jobs.push_back({absl::StrCat("small-", i), 2000 + i * 10 * kMinute, 30 * kMinute, 4, "", 0});
+  return jobs;
+}
+
+TEST(SimulateTest, NobodyPassesTheHeadUnderHold) {  // SPEC Q-6
+  const Result result = Simulate(Nodes(2, HeadPolicy::kHold), BigAmongSmall());
+  EXPECT_EQ(result.jobs[1].start_ms, kHour);
+  for (size_t i = 2; i < result.jobs.size(); ++i) EXPECT_GE(result.jobs[i].start_ms, result.jobs[1].start_ms) << i;
+}
+
+TEST(SimulateTest, BackfillStarvesTheHeadUntilTheLimit) {  // SPEC Q-6
+  const Result never = Simulate(Nodes(2, HeadPolicy::kBackfill), BigAmongSmall());
+  EXPECT_GT(never.jobs[1].start_ms, 6 * kHour);
+  const Result limited = Simulate(Nodes(2, HeadPolicy::kBackfill, 2 * kHour), BigAmongSmall());
+  // The first small one goes ahead after 2 s; whoever runs two hours later is over within half an hour.
+  EXPECT_EQ(limited.jobs[1].passed_since_ms, 2000);
+  EXPECT_GE(limited.jobs[1].start_ms, 2 * kHour);
+  EXPECT_LE(limited.jobs[1].start_ms, 2 * kHour + 30 * kMinute + 2000);
+  EXPECT_GE(limited.jobs[1].due_ms, limited.jobs[1].start_ms);
+}
+
+TEST(SimulateTest, WithDurationsNobodyDelaysTheHead) {  // SPEC Q-6
+  std::vector<Job> jobs = BigAmongSmall();
+  Conditions given = Nodes(2, HeadPolicy::kBackfill);
+  given.durations = true;
+  const Result result = Simulate(given, jobs);
+  EXPECT_EQ(result.jobs[1].start_ms, kHour);
+  // Those that are over by then go ahead.
+  EXPECT_EQ(result.jobs[2].start_ms, 2000);
+  EXPECT_EQ(result.jobs[3].start_ms, 2000 + 10 * kMinute);
+  EXPECT_GE(result.jobs[6].start_ms, 2 * kHour);
+}
+
+TEST(SimulateTest, FiguresAreThoseOfTheRun) {
+  // One node of 8: two of 8 for an hour each, submitted together; one of 4 after half an hour.
+  const std::vector<Job> jobs = {
+      {"a", 0, kHour, 8, "", 0}, {"b", 0, kHour, 8, "", 0}, {"c", kHour / 2, kHour, 4, "", 0}};
+  const simulate::Figures figures = simulate::FiguresOf(Simulate(Nodes(1, HeadPolicy::kHold), jobs), 8);
+  EXPECT_EQ(figures.jobs, 3);
+  EXPECT_EQ(figures.waited, 2);
+  EXPECT_DOUBLE_EQ(figures.mean_wait_s, (0 + 3600 + 5400) / 3.0);
+  EXPECT_DOUBLE_EQ(figures.median_wait_s, 3600);
+  EXPECT_DOUBLE_EQ(figures.longest_wait_s, 5400);
+  EXPECT_DOUBLE_EQ(figures.makespan_s, 3 * 3600);
+  EXPECT_DOUBLE_EQ(figures.utilisation, (8 + 8 + 4) / 24.0);
+  EXPECT_DOUBLE_EQ(figures.mean_completion_s, (3600 + 7200 + 9000) / 3.0);
+  EXPECT_EQ(figures.longest_queue, 2);
+  EXPECT_DOUBLE_EQ(figures.fragmentation, 0);
+}
+
+TEST(SimulateTest, BoundsAreBelowEveryPolicy) {
+  // By hand: of 8 GPUs, 8 GPU hours and 4 GPU hours submitted together, shortest first: done after 0.5 h and 1.5 h.
+  const simulate::Bounds two = simulate::BoundsOf({{"a", 0, kHour, 8, "", 0}, {"b", 0, kHour, 4, "", 0}}, 8);
+  EXPECT_DOUBLE_EQ(two.fluid_s, 3600.0);
+  EXPECT_DOUBLE_EQ(two.durations_s, 3600.0);
+  // What comes later and is shorter goes first: a has 3 h left of 4 when b, of 1 h, comes.
+  const simulate::Bounds later = simulate::BoundsOf({{"a", 0, 4 * kHour, 8, "", 0}, {"b", kHour, kHour, 8, "", 0}}, 8);
+  EXPECT_DOUBLE_EQ(later.fluid_s, (5 + 1) * 3600 / 2.0);
+  for (const uint64_t seed : {1, 2, 3}) {
+    const std::vector<Job> jobs = MakeTrace({.jobs = 400, .load = 1.2, .seed = seed, .gpus = 64, .largest = 32});
+    const double bound = simulate::BoundsOf(jobs, 64).best_s();
+    for (const HeadPolicy head : {HeadPolicy::kHold, HeadPolicy::kBackfill}) {
+      EXPECT_GE(simulate::FiguresOf(Simulate(Nodes(8, head, kHour), jobs), 64).mean_completion_s, bound);
+    }
+  }
+}
+
+// Every rule that a run looks at - whole gangs, nodes not overfull, no deadlock, nobody passed over for longer than may
+// be - on random workloads.
+TEST(SimulateTest, RulesHoldOnRandomWorkloads) {
+  int64_t starved = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const std::vector<Job> jobs = MakeTrace({.jobs = 300, .load = 1.5, .seed = seed, .gpus = 32, .largest = 32});
+    for (const bool durations : {false, true}) {
+      Conditions given = Nodes(4, HeadPolicy::kBackfill, kHour);
+      given.durations = durations;
+      starved += simulate::FiguresOf(Simulate(given, jobs), 32).starved;
+    }
+  }
+  EXPECT_GT(starved, 20);
+}
+
+TEST(SimulateTest, ImpossibleJobsAreRefused) {
+  const auto run = [](const std::vector<Job>& jobs) {
+    return std::string(simulate::Run(Nodes(2, HeadPolicy::kHold), jobs, [](size_t, int64_t) {}).status().message());
+  };
+  EXPECT_THAT(run({{"a", 0, 1, 17, "", 0}}), HasSubstr("job a: asks for 17 GPUs; the cluster has 16"));
+  EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is there twice"));
+  EXPECT_THAT(run({{"a", 0, 0, 1, "", 0}}), HasSubstr("expected a duration above zero"));
+}
+
+TEST(TraceFileTest, ReadsWhatItKnowsAndPassesOverTheRest) {
+  const absl::StatusOr<std::vector<Job>> jobs = ParseTrace(
+      "job_id,user,num_gpu,submission_time,duration,queue,priority\r\nB,me,4,20.5,10,red,-1\r\n\r\na,me,1,10,0.25,,"
+      "\r\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 2);
+  EXPECT_EQ((*jobs)[0].name, "a");
+  EXPECT_EQ((*jobs)[0].submit_ms, 0);
+  EXPECT_EQ((*jobs)[0].duration_ms, 250);
+  EXPECT_EQ((*jobs)[1].name, "b");
+  EXPECT_EQ((*jobs)[1].submit_ms, 10'500);
+  EXPECT_EQ((*jobs)[1].gpus, 4);
+  EXPECT_EQ((*jobs)[1].queue, "red");
+  EXPECT_EQ((*jobs)[1].priority, -1);
+}
+
+TEST(TraceFileTest, EveryProblemIsNamed) {
+  EXPECT_THAT(std::string(ParseTrace("id,duration\n").status().message()), HasSubstr("no column job_id"));
+  EXPECT_THAT(std::string(ParseTrace("job_id,submission_time,duration,num_gpu\n").status().message()),
+              HasSubstr("no job"));
+  const std::string told(
+      ParseTrace("job_id,submission_time,duration,num_gpu\na,-1,0,x\nb,soon,nan\n").status().message());
+  for (const char* part :
+       {"line 2: submission_time: \"-1\"; expected seconds, 0 or more",
+        "line 2: duration: \"0\"; expected seconds above", "line 2: num_gpu: \"x\"; expected a whole number",
+        "line 3: submission_time: \"soon\"", "line 3: duration: \"nan\"", "line 3: num_gpu: \"\""}) {
+    EXPECT_THAT(told, HasSubstr(part));
+  }
+}
+
+TEST(TraceFileTest, WhatIsMadeUpNeedsTheLoadThatWasAskedFor) {
+  const MadeUp wish{.jobs = 5000, .load = 0.8, .seed = 7, .gpus = 128, .largest = 64};
+  const std::vector<Job> jobs = MakeTrace(wish);
+  double work = 0;
+  for (const Job& job : jobs) work += static_cast<double>(job.gpus) * static_cast<double>(job.duration_ms);
+  EXPECT_NEAR(work / 128 / static_cast<double>(jobs.back().submit_ms), 0.8, 0.05);
+  EXPECT_EQ(MakeTrace(wish)[4999].submit_ms, jobs[4999].submit_ms);
+  EXPECT_EQ(jobs[0].duration_ms, 364'530);  // the same on every machine
+}
+
+TEST(ChartTest, HasALineForEachRunInEachPanel) {
+  const Result result = Simulate(Nodes(2, HeadPolicy::kHold), BigAmongSmall());
+  const std::string svg = Chart({{"hold", &result}, {"a<b", &result}}, 16);
+  size_t lines = 0;
+  for (size_t at = svg.find("<polyline"); at != std::string::npos; at = svg.find("<polyline", at + 1)) ++lines;
+  EXPECT_EQ(lines, 4);
+  EXPECT_THAT(svg, HasSubstr("a&lt;b"));
+  EXPECT_FALSE(absl::StrContains(svg, "nan"));
+}
+
+}  // namespace
+}  // namespace muster
