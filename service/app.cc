@@ -167,6 +167,8 @@ absl::Status App::StartRpc() {
   options.limits = config_.limits;
   options.max_message_bytes = config_.max_message_bytes;
   options.facts_elsewhere = config_.kubernetes;
+  if (config_.queue_source == "config") options.queues_from = "the configuration (queues.source: config)";
+  if (config_.queue_source == "kubernetes") options.queues_from = "Kubernetes (queues.source: kubernetes)";
   options.manifests = &ReadManifest;
   options.events = events_.get();
   options.traces = traces_.get();
@@ -199,12 +201,19 @@ absl::Status App::Start() {
   if (config_.kubernetes) machine.fact_sources = {"Kubernetes"};  // until the feed knows what there is
   machine.keeps_facts = !config_.kubernetes && store_->slow();    // a store in memory is gone with the process
   machine.keeps_created = config_.kubernetes && store_->format() >= Store::kFormatOfCreated;
+  if (absl::Status kept = KeepQueues(&machine); !kept.ok()) return kept;
   if (absl::Status started = StartRecording(machine); !started.ok()) return started;
   engine_options.recorder = recorder_.get();
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
   if (absl::Status started = engine_->Start(); !started.ok()) return started;
   // Before any door, so that none says "ready" of a cluster that nobody reads yet.
-  if (config_.kubernetes) feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
+  if (config_.kubernetes) {
+    feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
+    if (config_.queue_source == "kubernetes") {
+      queue_objects_ = std::make_unique<QueueObjects>(write_client_.get(), engine_.get(), config_.machine.queues);
+      feed_->WithQueues(queue_objects_.get());
+    }
+  }
   if (absl::Status started = StartHttp(); !started.ok()) return started;
   if (absl::Status started = StartRpc(); !started.ok()) return started;
   health_ = std::thread([this] { TellHealth(); });
@@ -217,6 +226,15 @@ absl::Status App::Start() {
   });
   feed_starter_ = std::thread([this] { StartFeed(); });
   return absl::OkStatus();
+}
+
+absl::Status App::KeepQueues(MachineSettings* machine) const {
+  if (config_.queue_source == "config") return absl::OkStatus();
+  machine->keeps_queues = store_->format() >= Store::kFormatOfQueues;
+  if (machine->keeps_queues || !store_->slow()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "queues.source: ", config_.queue_source, " keeps queues in the store, and ", config_.store_path, " is of format ",
+      store_->format(), ": run `musterctl store upgrade ", config_.store_path, "` first"));
 }
 
 void App::StartTracing() {
@@ -275,6 +293,7 @@ void App::Stop() {
   if (watch_client_ != nullptr) watch_client_->Stop();
   if (feed_starter_.joinable()) feed_starter_.join();
   if (feed_ != nullptr) feed_->Stop();
+  if (queue_objects_ != nullptr) queue_objects_->Stop();
   // What is committed is bound and its callers are told so (K-4). What the API server does not take in time is not sent
   // any more: its record is there, and the next musterd finishes it (K-13).
   if (engine_ != nullptr && !fenced_) engine_->Drain(std::chrono::steady_clock::now() + kDrain);

@@ -58,6 +58,8 @@ class App {
   [[nodiscard]] absl::Status StartHttp();
   [[nodiscard]] absl::Status StartRpc();
   void StartTracing();
+  // Queues that are declared while we run are kept in the store.
+  [[nodiscard]] absl::Status KeepQueues(MachineSettings* machine) const;
   [[nodiscard]] absl::Status StartRecording(const MachineSettings& machine);
   void TellHealth();
   void StartFeed();
@@ -81,6 +83,7 @@ class App {
   std::shared_ptr<TlsContext> tls_;
   std::unique_ptr<Engine> engine_;
   std::unique_ptr<Extender> extender_;
+  std::unique_ptr<QueueObjects> queue_objects_;
   std::unique_ptr<ClusterFeed> feed_;
   std::unique_ptr<HttpListener> extender_listener_;
   std::unique_ptr<HttpListener> bind_listener_;

@@ -865,7 +865,7 @@ BUGS = {
     "fair-takes-totals": (
         "state/gangs/eligibility.cc", "  if (spec.sort != QueueSort::kFair) return {};\n", "  if (spec.sort != QueueSort::kFair || gang.rules.declares_total) return {};\n"),
     "new-queues-wake-nobody": (
-        "state/machine/machine.cc", "  gangs_.JudgeAnew();\n", ""),
+        "state/machine/queue_commands.cc", "  gangs_.JudgeAnew();\n", ""),
     "parents-account-unbooked": (
         "state/base/accounts.cc", "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&",
         "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n    break;\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&"),

@@ -226,6 +226,18 @@ absl::StatusOr<v1::ListQueuesResponse> MusterClient::ListQueues() {
   return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::ListQueues, v1::ListQueuesRequest());
 }
 
+absl::Status MusterClient::ApplyQueues(v1::ApplyQueuesRequest request) {
+  if (request.request_id().empty()) request.set_request_id(NewRequestId());
+  return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::ApplyQueues, request).status();
+}
+
+absl::Status MusterClient::DeleteQueue(const std::string& name) {
+  v1::DeleteQueueRequest request;
+  request.set_request_id(NewRequestId());
+  request.set_name(name);
+  return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::DeleteQueue, request).status();
+}
+
 absl::Status MusterClient::WatchGangs(const std::string& name_space,
                                       const std::function<bool(const v1::GangEvent&)>& event) {
   grpc::ClientContext context;

@@ -57,6 +57,9 @@ class MusterClient {
   // NotFound when there is no such queue.
   [[nodiscard]] absl::StatusOr<v1::Queue> GetQueue(const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListQueuesResponse> ListQueues();
+  // A request without an id gets one.
+  [[nodiscard]] absl::Status ApplyQueues(v1::ApplyQueuesRequest request);
+  [[nodiscard]] absl::Status DeleteQueue(const std::string& name);
   // The watches call `event` for each message until it returns false or the stream ends (no deadline).
   [[nodiscard]] absl::Status WatchGangs(const std::string& name_space,
                                         const std::function<bool(const v1::GangEvent&)>& event);

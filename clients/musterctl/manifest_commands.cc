@@ -79,17 +79,56 @@ absl::Status ReadLike(const std::string& text, v1::AddedNodes* out) {
   return absl::OkStatus();
 }
 
+// Queues are told apart from facts, and applied, all at once, or deleted.
+absl::Status ApplyQueues(MusterClient* client, const std::vector<Manifest>& manifests, bool remove,
+                         std::vector<Manifest>* facts) {
+  std::vector<Manifest> queues;
+  for (const Manifest& manifest : manifests) (IsQueue(manifest.json) ? queues : *facts).push_back(manifest);
+  v1::ApplyQueuesRequest request;
+  for (const Manifest& manifest : queues) {
+    absl::StatusOr<v1::QueueSpec> queue = QueueOf(manifest.json);
+    if (!queue.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(manifest.file, ": ", DescribeManifest(manifest.json), ": ", queue.status().message()));
+    }
+    *request.add_queues() = *std::move(queue);
+  }
+  if (queues.empty()) return absl::OkStatus();
+  if (!remove) return NameManifests(client->ApplyQueues(request), queues, {"queues"});
+  // Those below before those above.
+  absl::Status failed;
+  for (bool some = true; some && request.queues_size() > 0;) {
+    some = false;
+    for (int i = request.queues_size() - 1; i >= 0; --i) {
+      const absl::Status deleted = client->DeleteQueue(request.queues(i).name());
+      if (!deleted.ok()) {
+        failed = deleted;
+        continue;
+      }
+      request.mutable_queues()->DeleteSubrange(i, 1);
+      some = true;
+    }
+  }
+  return request.queues_size() == 0 ? absl::OkStatus() : failed;
+}
+
 }  // namespace
 
 int Apply(MusterClient* client, const Options& options, bool remove) {
   const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
-  v1::UpdateFactsRequest request;
-  for (const Manifest& manifest : *manifests) {
-    *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest.json;
+  // Queues first: gangs are judged by them.
+  std::vector<Manifest> facts;
+  if (const absl::Status applied = ApplyQueues(client, *manifests, remove, &facts); !applied.ok()) return Fail(applied);
+  absl::StatusOr<v1::FactsStatus> status = v1::FactsStatus();
+  if (!facts.empty()) {
+    v1::UpdateFactsRequest request;
+    for (const Manifest& manifest : facts) {
+      *(remove ? request.add_removed_manifests() : request.add_manifests()) = manifest.json;
+    }
+    status = client->UpdateFacts(std::move(request));
   }
-  const absl::StatusOr<v1::FactsStatus> status = client->UpdateFacts(std::move(request));
-  if (!status.ok()) return Fail(NameManifests(status.status(), *manifests));
+  if (!status.ok()) return Fail(NameManifests(status.status(), facts));
   for (const Manifest& manifest : *manifests) {
     std::cout << DescribeManifest(manifest.json) << (remove ? " deleted\n" : " applied\n");
   }

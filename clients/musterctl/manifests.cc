@@ -118,7 +118,9 @@ absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path) 
 
 absl::Status SetNamespace(const std::string& name_space, bool strict, std::string* manifest) {
   Json object = Json::parse(*manifest, nullptr, /*allow_exceptions=*/false);
-  if (!object.is_object() || object.value("kind", Json()) == "Node") return absl::OkStatus();
+  if (!object.is_object() || object.value("kind", Json()) == "Node" || IsQueue(*manifest)) {
+    return absl::OkStatus();
+  }
   Json& metadata = object["metadata"];
   if (!metadata.is_object()) return absl::OkStatus();  // musterd says what is wrong with it
   Json& there = metadata["namespace"];
@@ -171,6 +173,51 @@ bool IsNode(const std::string& manifest) {
   return object.is_object() && object.value("kind", Json()) == "Node";
 }
 
+bool IsQueue(const std::string& manifest) {
+  const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || object.value("kind", Json()) != "Queue") return false;
+  const Json version = object.value("apiVersion", Json());
+  return version.is_string() && version.get<std::string>().rfind("muster.dev/", 0) == 0;
+}
+
+absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest) {
+  const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
+  v1::QueueSpec out;
+  const auto wrong = [](const std::string& field, const Json& value, absl::string_view expected) {
+    return absl::InvalidArgumentError(absl::StrCat(field, ": ", value.dump(), "; expected ", expected));
+  };
+  const Json name = object.value("metadata", Json::object()).value("name", Json());
+  if (!name.is_string()) return wrong("metadata.name", name, "the name of the queue");
+  out.set_name(name.get<std::string>());
+  const Json spec = object.value("spec", Json::object());
+  if (!spec.is_object()) return wrong("spec", spec, "a map");
+  for (const auto& [key, value] : spec.items()) {
+    const std::string field = absl::StrCat("spec.", key);
+    if (key == "parent" || key == "sort") {
+      if (!value.is_string()) return wrong(field, value, "a text");
+      key == "parent" ? out.set_parent(value.get<std::string>()) : out.set_sort(value.get<std::string>());
+    } else if (key == "quota" || key == "limit") {
+      if (!value.is_object()) return wrong(field, value, "amounts by resource");
+      for (const auto& [resource, amount] : value.items()) {
+        (*(key == "quota" ? out.mutable_quota() : out.mutable_limit()))[resource] =
+            amount.is_string() ? amount.get<std::string>() : amount.dump();
+      }
+    } else if (key == "overQuotaWeight") {
+      if (!value.is_object()) return wrong(field, value, "weights by resource");
+      for (const auto& [resource, weight] : value.items()) {
+        if (!weight.is_number_integer()) return wrong(absl::StrCat(field, ".", resource), weight, "a whole number");
+        (*out.mutable_over_quota_weight())[resource] = weight.get<int64_t>();
+      }
+    } else if (key == "priority" || key == "maxApplications") {
+      if (!value.is_number_integer()) return wrong(field, value, "a whole number");
+      key == "priority" ? out.set_priority(value.get<int32_t>()) : out.set_max_applications(value.get<int32_t>());
+    } else {
+      return wrong(field, value, "parent, quota, limit, overQuotaWeight, priority, maxApplications or sort");
+    }
+  }
+  return out;
+}
+
 std::string YamlOf(const std::string& json) {
   YAML::Emitter out;
   const std::function<void(const Json&)> emit = [&](const Json& value) {
@@ -209,7 +256,7 @@ std::string DescribeManifest(const std::string& json) {
   const Json metadata = object.is_object() ? object.value("metadata", Json::object()) : Json::object();
   std::string kind = text(object, "kind");
   const std::string name_space = text(metadata, "namespace");
-  if (kind == "Node" || kind.empty()) return absl::StrCat(kind, " ", text(metadata, "name"));
+  if (kind == "Node" || kind.empty() || IsQueue(json)) return absl::StrCat(kind, " ", text(metadata, "name"));
   if (!text(metadata, "name").empty()) {
     return absl::StrCat(kind, " ", name_space.empty() ? "default" : name_space, "/", text(metadata, "name"));
   }

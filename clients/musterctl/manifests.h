@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "proto/muster/v1/muster.pb.h"
 
 namespace muster {
 
@@ -24,6 +25,12 @@ namespace muster {
 
 // A Node, as `kind` says.
 [[nodiscard]] bool IsNode(const std::string& manifest);
+
+// A Queue of muster.dev, as `kind` and `apiVersion` say.
+[[nodiscard]] bool IsQueue(const std::string& manifest);
+// What it declares. InvalidArgument names the field, the value and what was expected; whether amounts can be read is
+// musterd's to say.
+[[nodiscard]] absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest);
 
 // JSON as block-style YAML that reads back as the same values.
 [[nodiscard]] std::string YamlOf(const std::string& json);

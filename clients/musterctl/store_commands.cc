@@ -40,6 +40,7 @@ std::string Readable(const Record& record) {
   if (record.kind == "commit") text = AsJson<store::v1::CommitRecord>(record.value);
   if (record.kind == "plans") text = AsJson<store::v1::PlansRecord>(record.value);
   if (record.kind == "effects") text = AsJson<store::v1::EffectsRecord>(record.value);
+  if (record.kind == "queues") text = AsJson<store::v1::QueuesRecord>(record.value);
   if (record.kind == "node") text = AsJson<store::v1::NodeRecord>(record.value);
   if (record.kind == "pod") text = AsJson<store::v1::PodRecord>(record.value);
   if (record.kind == "podgroup" || record.kind == "created") text = AsJson<store::v1::PodGroupRecord>(record.value);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/queues.h"
 
 namespace muster {
 namespace {
@@ -89,8 +90,8 @@ absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
   return ParseJson(response->body, path);
 }
 
-// The path of the group's PodGroups, in the first version that has them; empty when the server has none.
-absl::StatusOr<std::string> ClusterFeed::FindPodGroups(const char* group, const char* version) {
+// The path of the group's objects, in the first version that has them; empty when the server has none.
+absl::StatusOr<std::string> ClusterFeed::Find(const char* resource, const char* group, const char* version) {
   std::vector<std::string> versions;
   if (version != nullptr) {
     versions.emplace_back(version);
@@ -107,8 +108,8 @@ absl::StatusOr<std::string> ClusterFeed::FindPodGroups(const char* group, const 
     if (!list.ok()) return list.status();
     const Json& resources = Child(*list, "resources");
     if (!resources.is_array()) continue;
-    for (const Json& resource : resources) {
-      if (StringOrEmpty(resource, "name") == "podgroups") return absl::StrCat(path, "/podgroups");
+    for (const Json& each : resources) {
+      if (StringOrEmpty(each, "name") == resource) return absl::StrCat(path, "/", resource);
     }
   }
   return std::string();
@@ -123,7 +124,7 @@ absl::Status ClusterFeed::Start() {
   add("/api/v1/nodes", NodeHandlers());
   add("/api/v1/pods", PodHandlers());
   for (const PodGroupApi& api : kPodGroupApis) {
-    const absl::StatusOr<std::string> path = FindPodGroups(api.group, api.version);
+    const absl::StatusOr<std::string> path = Find("podgroups", api.group, api.version);
     if (!path.ok()) return path.status();
     if (path->empty()) {
       spdlog::info("the API server has no PodGroups of {}", api.group);
@@ -131,6 +132,17 @@ absl::Status ClusterFeed::Start() {
       add(*path, PodGroupHandlers(api.dialect));
       expected.sources.emplace_back(ToString(api.dialect));
     }
+  }
+  if (queues_ != nullptr) {
+    const absl::StatusOr<std::string> path = Find("queues", kQueueApi, kQueueApiVersion);
+    if (!path.ok()) return path.status();
+    if (path->empty()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat("queues.source is kubernetes, and the API server has no queues of ", kQueueApi, "/",
+                       kQueueApiVersion, ": apply deploy/crds/queues.muster.dev.yaml"));
+    }
+    add(*path, queues_->Handlers([this] { OnSynced("queues"); }));
+    expected.sources.emplace_back("queues");
   }
   port_->Announce(std::move(expected)).IgnoreError();
   std::vector<Informer*> start;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "k8s-extender/apiserver/informer.h"
+#include "k8s-extender/apiserver/queue_objects.h"
 #include "service/support/sync.h"
 #include "state/messages/port.h"
 
@@ -17,6 +18,8 @@ class ClusterFeed {
   ClusterFeed(KubeClient* client, DecisionPort* port);
   ~ClusterFeed();
 
+  // Reads queues too. Before Start.
+  void WithQueues(QueueObjects* queues) { queues_ = queues; }
   // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and those. When all have listed
   // once, each has announced FactsRead. The error says why the server could not be asked.
   [[nodiscard]] absl::Status Start();
@@ -26,7 +29,7 @@ class ClusterFeed {
 
  private:
   [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
-  [[nodiscard]] absl::StatusOr<std::string> FindPodGroups(const char* group, const char* version);
+  [[nodiscard]] absl::StatusOr<std::string> Find(const char* resource, const char* group, const char* version);
   void OnSynced(const std::string& source);
   // What could not be read is the core's to count and to tell.
   void NoteUnreadable(FactKind kind, const Json& object, const absl::Status& status);
@@ -36,6 +39,7 @@ class ClusterFeed {
 
   KubeClient* const client_;
   DecisionPort* const port_;
+  QueueObjects* queues_ = nullptr;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;

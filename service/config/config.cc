@@ -224,6 +224,15 @@ const std::vector<Field>& Fields() {
        "queues of gangs, the oldest first: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, "
        "sort}; see docs/queues.md. Empty: there are none",
        ReadQueues},
+      {"queues.source", "config",
+       "where queues come from: config (queues.tree), api (gRPC, kept in the store) or kubernetes (Queue objects of "
+       "muster.dev)",
+       [](const YAML::Node& node, Config* c) -> std::string {
+         const std::string source = Text(node);
+         if (source != "config" && source != "api" && source != "kubernetes") return "config, api or kubernetes";
+         c->queue_source = source;
+         return "";
+       }},
       {"queues.unknown", "wait", "a gang whose queue does not exist: wait, default (it goes there) or reject",
        ReadUnknownQueue},
       {"queues.policy", "backfill",
@@ -342,6 +351,13 @@ std::vector<std::string> Problems(const Config& config) {
   if (out.empty()) {
     for (const std::string& problem : ProblemsOf(config.machine.queues)) {
       out.push_back(absl::StrCat("queues.tree: ", problem));
+    }
+    if (config.queue_source != "config" && !config.machine.queues.queues.empty()) {
+      out.push_back(absl::StrCat("queues.tree: queues come from one place; with queues.source: ", config.queue_source,
+                                 " expected none here"));
+    }
+    if (config.queue_source == "kubernetes" && !config.kubernetes) {
+      out.emplace_back("queues.source: kubernetes needs kubernetes.enabled: true; expected config or api");
     }
   }
   const bool shows_something =

@@ -24,6 +24,9 @@ struct ListenAddress {
 };
 
 struct Config {
+  Config() { machine.queues.starvation_limit_ms = kStarvationLimitMs; }
+  static constexpr int64_t kStarvationLimitMs = 30 * 60 * 1000;
+
   // log
   std::string log_level = "info";
   std::string log_format = "json";
@@ -59,6 +62,7 @@ struct Config {
   std::string recording_file;  // empty: nothing is recorded
   int recording_mib = 256;     // of all its files
   // gangs, queues and holds
+  std::string queue_source = "config";      // config, api or kubernetes
   std::vector<std::string> queue_problems;  // of queues.tree, as it is written
   MachineSettings machine;
   int mailbox_capacity = 16'384;

@@ -62,6 +62,7 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const Tick&) const { return ""; }
     absl::string_view operator()(const Shutdown&) const { return ""; }
     absl::string_view operator()(const SetQueues&) const { return ""; }
+    absl::string_view operator()(const ApplyQueues&) const { return ""; }
   };
   return std::visit(Verb(), command);
 }

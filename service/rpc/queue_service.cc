@@ -8,6 +8,7 @@
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/rpc/door.h"
 #include "service/rpc/errors.h"
+#include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "state/base/quantity.h"
 
@@ -57,12 +58,43 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
         const auto found = std::find_if(queues.begin(), queues.end(),
                                         [&](const v1::Queue& queue) { return queue.name() == request->name(); });
         if (found == queues.end()) {
-          return ToGrpc(absl::NotFoundError(absl::StrCat("there is no queue ", request->name(),
-                                                         queues.empty() ? ": none is declared (queues.tree)" : "")));
+          return ToGrpc(absl::NotFoundError(
+              absl::StrCat("there is no queue ", request->name(), queues.empty() ? ": none is declared" : "")));
         }
         *response = *found;
         return grpc::Status::OK;
       });
+    });
+  }
+  ServerUnaryReactor* ApplyQueues(CallbackServerContext* context, const v1::ApplyQueuesRequest* request,
+                                  v1::ApplyQueuesResponse* response) override {
+    return ServeOnce(door_, context, "ApplyQueues", request, response, [=, this](const OnceCall& call) {
+      if (const absl::Status here = FromHere(); !here.ok()) return call.Finish(ToGrpc(here));
+      Violations violations;
+      muster::ApplyQueues command;
+      for (int i = 0; i < request->queues_size(); ++i) {
+        command.put.push_back(ReadQueue(request->queues(i), absl::StrCat("queues[", i, "]"), &violations));
+      }
+      if (request->queues_size() > kMostQueues) {
+        violations.Add("queues", absl::StrCat(request->queues_size(), " queues; expected at most ", kMostQueues));
+      }
+      if (!violations.none()) return call.Finish(violations.ToStatus());
+      command.only = request->prune();
+      call.Ask(std::move(command));
+    });
+  }
+  ServerUnaryReactor* DeleteQueue(CallbackServerContext* context, const v1::DeleteQueueRequest* request,
+                                  v1::DeleteQueueResponse* response) override {
+    return ServeOnce(door_, context, "DeleteQueue", request, response, [=, this](const OnceCall& call) {
+      if (const absl::Status here = FromHere(); !here.ok()) return call.Finish(ToGrpc(here));
+      if (request->name().empty()) {
+        Violations violations;
+        violations.Add("name", "is empty; expected the name of a queue");
+        return call.Finish(violations.ToStatus());
+      }
+      muster::ApplyQueues command;
+      command.remove = {request->name()};
+      call.Ask(std::move(command));
     });
   }
   ServerUnaryReactor* ListQueues(CallbackServerContext* context, const v1::ListQueuesRequest*,
@@ -77,6 +109,13 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   }
 
  private:
+  static constexpr int kMostQueues = 10'000;
+  // Whether queues are declared here.
+  [[nodiscard]] absl::Status FromHere() const {
+    if (door_->options().queues_from.empty()) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        absl::StrCat("queues are declared in ", door_->options().queues_from, "; here only with queues.source: api"));
+  }
   // Looks on the engine's thread, and answers on one of gRPC's.
   void Read(const FinishCall& finish, std::function<grpc::Status(const std::vector<v1::Queue>&)> answer) {
     struct Seen {

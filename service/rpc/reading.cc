@@ -434,4 +434,35 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
   }
 }
 
+QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violations* violations) {
+  constexpr int64_t kMostWeight = 1'000'000;
+  QueueSpec out;
+  out.name = queue.name();
+  out.parent = queue.parent();
+  if (!IsQueueName(out.name)) {
+    violations->Add(At(path, "name"), absl::StrCat(Quoted(out.name), "; expected ", kQueueNames));
+  }
+  out.quota = ReadAmounts(queue.quota(), At(path, "quota"), violations);
+  out.limit = ReadAmounts(queue.limit(), At(path, "limit"), violations);
+  for (const auto& [resource, weight] : queue.over_quota_weight()) {
+    if (weight < 0 || weight > kMostWeight) {
+      violations->Add(At(At(path, "over_quota_weight"), resource),
+                      absl::StrCat(weight, "; expected a whole number from 0 to ", kMostWeight));
+    }
+    out.over_quota_weight[resource] = weight;
+  }
+  out.priority = queue.priority();
+  out.max_applications = queue.max_applications();
+  if (out.max_applications < 0) {
+    violations->Add(At(path, "max_applications"), absl::StrCat(out.max_applications, "; expected 0 or more"));
+  }
+  if (queue.sort().empty()) return out;
+  const std::optional<QueueSort> sort = ParseQueueSort(queue.sort());
+  if (!sort.has_value()) {
+    violations->Add(At(path, "sort"), absl::StrCat(Quoted(queue.sort()), "; expected fifo (or stateaware) or fair"));
+  }
+  out.sort = sort.value_or(QueueSort::kFifo);
+  return out;
+}
+
 }  // namespace muster

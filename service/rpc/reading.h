@@ -22,6 +22,8 @@ void ReadShape(const v1::PodShape& shape, const std::string& path, const std::st
 // `name_space`: of pods that name none.
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space = "default");
+// The queue by itself; whether the tree is right is the core's to say.
+[[nodiscard]] QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violations* violations);
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out);
 // The members of a submission, from its member sets and pods; those of manifests are added by the caller first.
 // `before` stands before each field.

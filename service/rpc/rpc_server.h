@@ -33,6 +33,7 @@ struct RpcOptions {
   int max_message_bytes = 4 << 20;
   absl::Duration snapshot_stall = absl::Seconds(10);  // a snapshot without a part for this long gives way to others
   bool facts_elsewhere = false;  // Kubernetes tells the facts: nodes, pods and submissions are refused here
+  std::string queues_from;       // where queues are declared, as a phrase; empty: here
   ManifestReader manifests;      // nullptr: manifests are refused
   EventLog* events = nullptr;    // nullptr: no events
   TraceLog* traces = nullptr;    // nullptr: no traces

@@ -32,6 +32,7 @@ class Store {
   // A store of format 1 takes the kinds of records that versions of then know, and no others: they refuse a store with
   // a kind that they do not know.
   static constexpr int kFormatOfAnswers = 2;  // "answer": answers by request id
+  static constexpr int kFormatOfQueues = 2;   // "queues": those that are declared while musterd runs
   static constexpr int kFormatOfCreated = 2;  // "created": gangs created over gRPC beside Kubernetes
   static constexpr int kNewestFormat = 2;
   struct Contents {

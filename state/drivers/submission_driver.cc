@@ -124,7 +124,7 @@ SubmissionReply SubmissionDriver::Stands(const Gang& gang, int64_t now_ms) const
   reply.gang = gang.key;
   reply.expires_ms = submission.expires_ms;
   if (plan == nullptr) {
-    reply.reason = r_.reasons->Fresh(gang, r_.reasons->Of(gang, now_ms));
+    reply.reason = r_.reasons->Named(gang, r_.reasons->Of(gang, now_ms));
     return reply;
   }
   reply.state = SubmissionReply::State::kPlanned;

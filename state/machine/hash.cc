@@ -23,8 +23,6 @@ void AddKept(const Gang& gang, StateHasher* hasher) {
   hasher->Add(gang.kept.cycle);
   hasher->Add(gang.kept.cycle_valid);
   hasher->Add(gang.kept.evicting);
-  hasher->AddTime(gang.kept.passed_since_ms);
-  hasher->AddTime(gang.kept.started_ms);
 }
 
 // "": no node.
@@ -281,7 +279,11 @@ void AddKept(absl::Span<const Statement::Operation> places, const Cluster& clust
 
 uint64_t Machine::DurableHash() const {
   StateHasher hasher;
-  gangs_.ForEachGang([&](const Gang& gang) { AddKept(gang, &hasher); });
+  gangs_.ForEachGang([&](const Gang& gang) {
+    AddKept(gang, &hasher);
+    hasher.Add(gang.kept.passed_since_ms);
+    hasher.Add(gang.kept.started_ms);
+  });
   return hasher.value();
 }
 
@@ -296,7 +298,6 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     if (cluster_.node(id).known) nodes[cluster_.node(id).facts.name] = &cluster_.node(id);
   }
   for (const auto& [name, node] : nodes) AddNode(*node, &hasher);
-  hasher.Add(DurableHash());
   hasher.Add(sources_.complete());
   AddNames(sources_.unread(), &hasher);
   hasher.Add(restored_.empty());
@@ -308,7 +309,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
   if (!hasher.canonical()) hasher.Add(plans_.next_id());
   hasher.Add(planning_.Due());
   AddQueues(queue_tree_, &hasher);
-  hasher.Add(backlog_.AnyBlocked() && planning_.QueuesFreed());
+  hasher.Add(queues_.any() && planning_.QueuesFreed());
   std::set<std::string> refused;
   for (const GangId id : queues_.refused()) refused.insert(gangs_.gang(id).key);
   AddNames(refused, &hasher);
@@ -343,6 +344,9 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.Add(refusal.why);
   }
   gangs_.ForEachGang([&](const Gang& gang) {
+    AddKept(gang, &hasher);
+    hasher.AddTime(gang.kept.passed_since_ms);
+    hasher.AddTime(gang.kept.started_ms);
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));
     hasher.Add(clock_.running(gang) && clock_.by_plan(gang));

@@ -78,13 +78,19 @@ Machine::Machine(const MachineSettings& s)
            &repair_, &bindings_, &planning_, &pipeline_, &heads_, &queues_, &reasons_, &gang_deadlines_},
           s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_, &queues_, &reasons_}) {
+               &bindings_, &queues_, &reasons_}),
+      keeps_queues_(s.keeps_queues) {
   queues_.Set(s.queues);
 }
 
 absl::Status Machine::Load(const std::vector<Record>& records) {
   if (absl::Status loaded = restored_.Load(records); !loaded.ok()) return loaded;
   if (absl::Status ours = CheckKept(restored_, facts_.keeps()); !ours.ok()) return ours;
+  if (keeps_queues_) {
+    QueueRules rules = queue_tree_.rules();
+    rules.queues = restored_.queues();
+    queues_.Set(std::move(rules));
+  }
   plans_.ContinueAt(restored_.next_plan());
   return absl::OkStatus();
 }
@@ -302,16 +308,6 @@ void Machine::On(const AskGang& command, Step* step) {
 void Machine::On(const BindingOutcome& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
   if (pod != nullptr) bindings_.NoteOutcome(*pod, command, step);  // deleted: its calls were answered then
-}
-
-void Machine::On(const SetQueues& command, Step* step) {
-  if (const std::vector<std::string> problems = ProblemsOf(command.rules); !problems.empty()) {
-    return step->Refuse(absl::InvalidArgumentError(absl::StrJoin(problems, "\n")));
-  }
-  queues_.Set(command.rules);
-  planning_.WakeAll();
-  gangs_.JudgeAnew();
-  gangs_.ForEachGang([this](const Gang& gang) { gangs_.Touch(gang); });
 }
 
 void Machine::On(const PlanRound& command, Step* step) { planning_.Round(command.max_gangs, step); }

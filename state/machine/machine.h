@@ -152,6 +152,8 @@ class Machine {
   void On(const BindingOutcome& command, Step* step);
   void On(const PlanRound& command, Step* step);
   void On(const SetQueues& command, Step* step);
+  void On(const ApplyQueues& command, Step* step);
+  void TakeQueues(QueueRules rules, Step* step);
   void On(const Tick& command, Step* step);
   void On(const Shutdown& command, Step* step);
 
@@ -195,6 +197,7 @@ class Machine {
   Announcements announcements_;
   Settling settling_;
   Reader reader_;
+  const bool keeps_queues_;
   int64_t now_ms_ = 0;
 };
 

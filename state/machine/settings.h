@@ -34,6 +34,7 @@ struct MachineSettings {
   int32_t planner_tries = 64;                // P-6: how many orders the planner tries before it gives a gang up for now
   std::vector<std::string> topology_levels;  // P-4: labels of nodes, each within the one before it, the widest first
   QueueRules queues;                         // as the configuration declares them
+  bool keeps_queues = false;                 // they are declared while we run, and written down
   int32_t max_submissions = 10'000;          // submitted gangs that wait or are planned; more are refused
 };
 

@@ -30,13 +30,14 @@ void Settling::SettleTouched(Step* step) {
 // Whoever waits for its turn is told when a gang comes first behind which nobody is started, or does so no more.
 // Returns whether that was so.
 bool Settling::TouchHeldUp() {
-  const std::string* by = r_.backlog->HeldUpBy();
-  if (by == nullptr && r_.heads->Strict()) {
-    const Gang* head = r_.heads->FirstStrict();
-    by = head == nullptr ? nullptr : &head->key;
-  }
-  if ((by == nullptr ? "" : *by) == held_up_by_) return false;
-  held_up_by_ = by == nullptr ? "" : *by;
+  const std::string* half = r_.backlog->HeldUpBy();
+  std::string by = half == nullptr ? "" : *half;
+  // Which gang that is, is not said: under `hold` it is another one with every start.
+  const bool strict = half == nullptr && r_.heads->FirstStrict() != nullptr;
+  r_.heads->SetTold(strict);
+  if (strict) by = std::string(r_.heads->Policy());
+  if (by == held_up_by_) return false;
+  held_up_by_ = std::move(by);
   for (const int32_t gang : r_.backlog->New()) r_.gangs->Touch(r_.gangs->gang(gang));
   return true;
 }
@@ -45,7 +46,7 @@ void Settling::Settle(const Gang& gang, Step* step) {
   r_.bindings->EndUnlessSomeStarted(gang, step);
   SettleTimeoutMark(gang);
   SettleSatisfied(gang);
-  r_.heads->Follow(gang, step->now_ms());
+  if (r_.sources->complete()) r_.heads->Follow(gang, step->now_ms());
   SettlePlan(gang, step);
   if (r_.plans->Of(gang) == nullptr) r_.bindings->EndStart(gang, step);
   if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
@@ -265,6 +266,7 @@ GroupNews Settling::NewsForGroup(const Gang& gang, int64_t now_ms) const {
   explains.Add(r_.backlog->why(gang.id).text);
   explains.Add(r_.planning->Needs(gang));
   explains.Add(held_up_by_);
+  explains.Add(r_.backlog->queued(gang.id) != nullptr);
   news.explains = explains.value();
   return news;
 }

@@ -74,7 +74,7 @@ class Settling {
 
   const SettlingRooms r_;
   const int64_t plan_idle_ms_;
-  std::string held_up_by_;  // the gang that those in the queue were told to wait for
+  std::string held_up_by_;  // the gang, or the rule, that those in the queue were told of
 };
 
 }  // namespace muster

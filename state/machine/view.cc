@@ -119,7 +119,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.priority = r_.eligibility->Priority(gang);
   view.requeues = gang.kept.requeues;
   view.created_ms = gang.created_ms;
-  view.reason = r_.reasons->Fresh(gang, gang.reason);
+  view.reason = r_.reasons->Named(gang, gang.reason);
   view.reason_since_ms = gang.reason_since_ms;
   view.wait_left_ms = r_.clock->LeftMs(gang, now_ms);
   if (plan != nullptr) {
@@ -180,7 +180,7 @@ Reason Reader::WhyMemberWaits(const Pod& pod) const {
       return {ReasonCode::kSlotsTaken, "other members take the gang's minimum; this one comes after them"};
     }
   }
-  if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->Fresh(*pod.gang, pod.gang->reason);
+  if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->Named(*pod.gang, pod.gang->reason);
   // Its own gang has what it needs: another of its group has not.
   return pod.state == MemberState::kWaiting ? r_.eligibility->BarrierReason(*pod.gang) : Reason();
 }

@@ -193,6 +193,13 @@ struct BindingOutcome {
 struct SetQueues {
   QueueRules rules;
 };
+// Some queues are declared, anew or otherwise, and some are no more; the rest stays. Refused as a whole where
+// anything is wrong with the tree that comes of it. NotFound: one that is to go does not exist.
+struct ApplyQueues {
+  std::vector<QueueSpec> put;
+  std::vector<std::string> remove;
+  bool only = false;  // whatever is not put is no more
+};
 
 // --- time and process ---
 struct PlanRound {
@@ -206,7 +213,7 @@ using Command =
     std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, UnreadableFact,
                  FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold,
                  Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang,
-                 AskGang, BindingOutcome, PlanRound, Tick, Shutdown, SetQueues>;
+                 AskGang, BindingOutcome, PlanRound, Tick, Shutdown, SetQueues, ApplyQueues>;
 
 }  // namespace muster
 

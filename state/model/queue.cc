@@ -15,30 +15,31 @@ using ByName = std::map<std::string, const QueueSpec*>;
 std::string Shown(const std::string& resource, int64_t amount) { return FormatResources({{resource, amount}}); }
 
 // A quota that it could never use says something that the operator did not mean.
-void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<std::string>* problems) {
+void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<QueueProblem>* problems) {
   for (const auto& [resource, quota] : queue.quota) {
     const auto limit = above.limit.find(resource);
     if (limit == above.limit.end() || quota <= limit->second) continue;
-    problems->push_back(absl::StrCat("queue ", queue.name, ": its quota of ", Shown(resource, quota),
-                                     " is above the limit of ", &queue == &above ? "" : "queue ",
-                                     &queue == &above ? "its own" : above.name, ", ", Shown(resource, limit->second)));
+    problems->push_back(
+        {queue.name, absl::StrCat("its quota of ", Shown(resource, quota), " is above the limit of ",
+                                  &queue == &above ? "" : "queue ", &queue == &above ? "its own" : above.name, ", ",
+                                  Shown(resource, limit->second))});
   }
 }
 
-void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<std::string>* problems) {
+void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<QueueProblem>* problems) {
   std::set<std::string> seen = {queue.name};
   for (const QueueSpec* at = &queue; !at->parent.empty();) {
     const auto parent = by_name.find(at->parent);
     if (parent == by_name.end()) {
       if (at == &queue) {
-        problems->push_back(absl::StrCat("queue ", queue.name, ": its parent ", queue.parent,
-                                         " does not exist; expected the name of another queue, or none"));
+        problems->push_back({queue.name, absl::StrCat("its parent ", queue.parent,
+                                                      " does not exist; expected the name of another queue, or none")});
       }
       return;
     }
     at = parent->second;
     if (!seen.insert(at->name).second) {
-      if (at == &queue) problems->push_back(absl::StrCat("queue ", queue.name, ": is above itself"));
+      if (at == &queue) problems->push_back({queue.name, "is above itself"});
       return;
     }
     CheckAgainst(queue, *at, problems);
@@ -90,25 +91,25 @@ std::optional<UnknownQueue> ParseUnknownQueue(absl::string_view text) {
   return std::nullopt;
 }
 
-std::vector<std::string> ProblemsOf(const QueueRules& rules) {
-  std::vector<std::string> problems;
+std::vector<QueueProblem> ProblemsByQueue(const QueueRules& rules) {
+  std::vector<QueueProblem> problems;
   ByName by_name;
   for (const QueueSpec& queue : rules.queues) {
     if (!IsQueueName(queue.name)) {
-      problems.push_back(absl::StrCat("queue \"", queue.name, "\": expected ", kQueueNames));
+      problems.push_back({queue.name, absl::StrCat("is no name; expected ", kQueueNames)});
     } else if (!by_name.emplace(queue.name, &queue).second) {
-      problems.push_back(absl::StrCat("queue ", queue.name, ": is declared twice"));
+      problems.push_back({queue.name, "is declared twice"});
     }
     const std::pair<const char*, const ResourceList*> lists[] = {
         {"quota", &queue.quota}, {"limit", &queue.limit}, {"overQuotaWeight", &queue.over_quota_weight}};
     for (const auto& [what, list] : lists) {
       if (const absl::Status possible = CheckAmounts(*list); !possible.ok()) {
-        problems.push_back(absl::StrCat("queue ", queue.name, ": ", what, ": ", possible.message()));
+        problems.push_back({queue.name, absl::StrCat(what, ": ", possible.message())});
       }
     }
     if (queue.max_applications < 0) {
-      problems.push_back(absl::StrCat("queue ", queue.name, ": maxApplications: ", queue.max_applications,
-                                      "; expected 1 or more, or 0 for any number"));
+      problems.push_back({queue.name, absl::StrCat("maxApplications: ", queue.max_applications,
+                                                   "; expected 1 or more, or 0 for any number")});
     }
     CheckAgainst(queue, queue, &problems);
   }
@@ -117,11 +118,22 @@ std::vector<std::string> ProblemsOf(const QueueRules& rules) {
   }
   for (const QueueSpec& queue : rules.queues) {
     if (queue.parent == kDefaultQueue) {
-      problems.push_back(absl::StrCat("queue ", queue.name, ": queue ", kDefaultQueue,
-                                      " takes the gangs that name none, and gangs are in queues without children"));
+      problems.push_back(
+          {queue.name, absl::StrCat("queue ", kDefaultQueue, " takes the gangs that name none, and gangs ",
+                                    "are in queues without children")});
     }
   }
   return problems;
+}
+
+std::vector<std::string> ProblemsOf(const QueueRules& rules) {
+  std::vector<std::string> out;
+  for (const QueueProblem& problem : ProblemsByQueue(rules)) {
+    const bool named = IsQueueName(problem.queue);
+    out.push_back(named ? absl::StrCat("queue ", problem.queue, ": ", problem.text)
+                        : absl::StrCat("queue \"", problem.queue, "\": ", problem.text));
+  }
+  return out;
 }
 
 }  // namespace muster

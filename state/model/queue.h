@@ -56,7 +56,13 @@ struct QueueRules {
   friend bool operator==(const QueueRules&, const QueueRules&) = default;
 };
 
-// Everything that is wrong with the queues, a sentence each; empty: nothing.
+// Everything that is wrong with the queues; empty: nothing.
+struct QueueProblem {
+  std::string queue;  // whose declaration it is
+  std::string text;
+};
+[[nodiscard]] std::vector<QueueProblem> ProblemsByQueue(const QueueRules& rules);
+// The same, a sentence each.
 [[nodiscard]] std::vector<std::string> ProblemsOf(const QueueRules& rules);
 
 }  // namespace muster

@@ -59,7 +59,7 @@ void ForEachMember(T& value, const Visitor& visit) {
   } else {
     static_assert(std::is_aggregate_v<Plain>, "it has something private: it must say what is recorded of it");
     constexpr size_t kCount = MemberCount<Plain>();
-    static_assert(kCount <= 22, "more members than are listed here: add a line");
+    static_assert(kCount <= 23, "more members than are listed here: add a line");
     MUSTER_MEMBERS(1, a)
     MUSTER_MEMBERS(2, a, b)
     MUSTER_MEMBERS(3, a, b, c)
@@ -82,6 +82,7 @@ void ForEachMember(T& value, const Visitor& visit) {
     MUSTER_MEMBERS(20, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t)
     MUSTER_MEMBERS(21, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u)
     MUSTER_MEMBERS(22, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v)
+    MUSTER_MEMBERS(23, a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w)
   }
 }
 

@@ -16,6 +16,7 @@ constexpr char kStart[] = "start";
 constexpr char kCommit[] = "commit";
 constexpr char kPlans[] = "plans";
 constexpr char kEffects[] = "effects";
+constexpr char kQueues[] = "queues";
 constexpr int32_t kRecordFormat = 1;
 
 void Write(absl::string_view kind, std::string key, std::string value, Step* step) {
@@ -24,6 +25,26 @@ void Write(absl::string_view kind, std::string key, std::string value, Step* ste
 
 absl::Status Unreadable(const Record& record, absl::string_view why) {
   return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\": ", why));
+}
+
+// nullopt: it is none, or no tree.
+std::optional<std::vector<QueueSpec>> ReadQueuesRecord(const std::string& value) {
+  store::v1::QueuesRecord parsed;
+  if (!parsed.ParseFromString(value)) return std::nullopt;
+  QueueRules rules;
+  for (const auto& queue : parsed.queues()) {
+    QueueSpec& out = rules.queues.emplace_back();
+    out.name = queue.name();
+    out.parent = queue.parent();
+    out.quota = {queue.quota().begin(), queue.quota().end()};
+    out.limit = {queue.limit().begin(), queue.limit().end()};
+    out.over_quota_weight = {queue.over_quota_weight().begin(), queue.over_quota_weight().end()};
+    out.priority = queue.priority();
+    out.max_applications = queue.max_applications();
+    out.sort = queue.sort() == static_cast<int>(QueueSort::kFair) ? QueueSort::kFair : QueueSort::kFifo;
+  }
+  if (!ProblemsOf(rules).empty()) return std::nullopt;
+  return std::move(rules.queues);
 }
 
 }  // namespace
@@ -87,10 +108,26 @@ Record EffectsRecord(int64_t reserved) {
   return {.kind = kEffects, .key = "", .format = kRecordFormat, .value = record.SerializeAsString()};
 }
 
+void WriteQueuesRecord(absl::Span<const QueueSpec> queues, Step* step) {
+  store::v1::QueuesRecord record;
+  for (const QueueSpec& queue : queues) {
+    store::v1::QueuesRecord::Queue& out = *record.add_queues();
+    out.set_name(queue.name);
+    out.set_parent(queue.parent);
+    out.mutable_quota()->insert(queue.quota.begin(), queue.quota.end());
+    out.mutable_limit()->insert(queue.limit.begin(), queue.limit.end());
+    out.mutable_over_quota_weight()->insert(queue.over_quota_weight.begin(), queue.over_quota_weight.end());
+    out.set_priority(queue.priority);
+    out.set_max_applications(queue.max_applications);
+    out.set_sort(static_cast<int>(queue.sort));
+  }
+  Write(kQueues, "", record.SerializeAsString(), step);
+}
+
 absl::Status Restored::Load(absl::Span<const Record> records) {
   for (const Record& record : records) {
     if (absl::Status loaded = LoadOne(record); !loaded.ok()) return loaded;
-    nothing_ = nothing_ && record.kind == kEffects;
+    nothing_ = nothing_ && (record.kind == kEffects || record.kind == kQueues);
   }
   return absl::OkStatus();
 }
@@ -140,12 +177,18 @@ absl::Status Restored::LoadOne(const Record& record) {
     effects_reserved_ = std::max(effects_reserved_, parsed.reserved());
     return absl::OkStatus();
   }
+  if (record.kind == kQueues) {
+    std::optional<std::vector<QueueSpec>> queues = ReadQueuesRecord(record.value);
+    if (!queues.has_value()) return Unreadable(record, "not a readable QueuesRecord");
+    queues_ = *std::move(queues);
+    return absl::OkStatus();
+  }
   bool known = false;
   if (const absl::Status read = facts_.Read(record, &known); !read.ok()) return Unreadable(record, read.message());
   if (known) return absl::OkStatus();
-  return Unreadable(
-      record,
-      "unknown kind; expected gang, start, commit, plans, effects, node, pod, podgroup, announcer or submission");
+  return Unreadable(record,
+                    "unknown kind; expected gang, start, commit, plans, effects, queues, node, pod, podgroup, "
+                    "announcer or submission");
 }
 
 std::optional<Kept> Restored::ClaimGang(const std::string& key) {

@@ -56,6 +56,9 @@ void WritePlansRecord(int64_t next, Step* step);
 // Effects are numbered up to `reserved` until the next such record.
 [[nodiscard]] Record EffectsRecord(int64_t reserved);
 
+// None: nothing is kept of any.
+void WriteQueuesRecord(absl::Span<const QueueSpec> queues, Step* step);
+
 // What an earlier process wrote, until its things appear. Not thread-safe.
 class Restored {
  public:
@@ -79,6 +82,8 @@ class Restored {
   [[nodiscard]] int64_t next_plan() const { return next_plan_; }
   // Numbers of effects that may have been given are up to it.
   [[nodiscard]] int64_t effects_reserved() const { return effects_reserved_; }
+  // The queues that were in force, where that was kept.
+  [[nodiscard]] const std::vector<QueueSpec>& queues() const { return queues_; }
   // Everything was announced: what nobody claimed belongs to nobody. The commitments of the pods `taken` stand, and so
   // do the starts that they are part of.
   void ForgetRest(const std::vector<std::string>& taken, Step* step);
@@ -86,7 +91,7 @@ class Restored {
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
     return std::tuple(&Restored::nothing_, &Restored::gangs_, &Restored::commitments_, &Restored::starts_,
-                      &Restored::next_plan_, &Restored::effects_reserved_, &Restored::facts_);
+                      &Restored::next_plan_, &Restored::effects_reserved_, &Restored::facts_, &Restored::queues_);
   }
 
  private:
@@ -99,6 +104,7 @@ class Restored {
   int64_t next_plan_ = 1;
   int64_t effects_reserved_ = 0;
   KeptFacts facts_;
+  std::vector<QueueSpec> queues_;
 };
 
 }  // namespace muster

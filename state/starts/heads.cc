@@ -69,6 +69,9 @@ bool Heads::HoldsUpOthers(const Gang& head) const {
 }
 
 const Gang* Heads::HoldsUp(const Gang& gang) const {
+  // What is half bound is finished before anything else, whoever waits (K-13).
+  const QueueKey* key = backlog_->queued(gang.id);
+  if (!Strict() || (key != nullptr && key->half_bound)) return nullptr;
   const Gang* first = FirstStrict();
   return first != nullptr && first != &gang && queues_->Before(*first, gang) ? first : nullptr;
 }

@@ -66,6 +66,9 @@ class Heads {
   [[nodiscard]] bool Strict() const { return Rules().head == HeadPolicy::kHold || !strict_.empty(); }
   // The head that comes before the gang, and nobody behind it is started; nullptr: there is none.
   [[nodiscard]] const Gang* HoldsUp(const Gang& gang) const;
+  // That there is one was told to those who wait behind it, or is no more.
+  void SetTold(bool told) { told_ = told; }
+  [[nodiscard]] bool told() const { return told_; }
   // Why that is so, as a phrase.
   [[nodiscard]] absl::string_view Policy() const {
     return Rules().head == HeadPolicy::kHold ? "queues.policy: hold" : "it was passed over for long";
@@ -92,7 +95,9 @@ class Heads {
   [[nodiscard]] const absl::btree_set<GangId>& strict() const { return strict_; }
 
   // What a recording keeps (state/recording/members.h).
-  static constexpr auto Recorded() { return std::tuple(&Heads::states_, &Heads::strict_, &Heads::timed_); }
+  static constexpr auto Recorded() {
+    return std::tuple(&Heads::states_, &Heads::strict_, &Heads::timed_, &Heads::told_);
+  }
 
  private:
   [[nodiscard]] const QueueRules& Rules() const { return queues_->tree().rules(); }
@@ -108,6 +113,7 @@ class Heads {
   ById<State> states_;
   absl::btree_set<GangId> strict_;
   absl::btree_set<GangId> timed_;  // that run and said how long
+  bool told_ = false;
 };
 
 }  // namespace muster

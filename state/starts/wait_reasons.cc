@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster {
@@ -66,9 +67,10 @@ Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   if (const std::string* half = backlog_->HeldUpBy(); half != nullptr) {
     return {ReasonCode::kQueued, absl::StrCat("gang ", *half, ", of which a part is bound, is finished first")};
   }
-  if (const Gang* head = heads_->HoldsUp(eligibility_->LeaderOf(gang)); head != nullptr) {
+  const GangId leader = eligibility_->LeaderOf(gang).id;
+  if (backlog_->queued(leader) != nullptr && heads_->told()) {
     return {ReasonCode::kQueued,
-            absl::StrCat("gang ", head->key, " comes first and waits for room, and nobody behind it is started (",
+            absl::StrCat("another gang comes first and waits for room, and nobody behind it is started (",
                          heads_->Policy(), ")")};
   }
   return {ReasonCode::kQueued, "about to be planned"};
@@ -80,6 +82,17 @@ Reason WaitReasons::Fresh(const Gang& gang, const Reason& said) const {
   if (now.none()) return said;
   if (queues_->Holds(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, Queues::kHeldWords);
   return now;
+}
+
+Reason WaitReasons::Named(const Gang& gang, const Reason& said) const {
+  Reason out = Fresh(gang, said);
+  if (out.code != ReasonCode::kQueued) return out;
+  const Gang* head = heads_->HoldsUp(eligibility_->LeaderOf(gang));
+  constexpr absl::string_view kAnother = "another gang";
+  if (head != nullptr && absl::StartsWith(out.text, kAnother)) {
+    out.text = absl::StrCat("gang ", head->key, out.text.substr(kAnother.size()));
+  }
+  return out;
 }
 
 }  // namespace muster

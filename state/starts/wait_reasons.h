@@ -28,6 +28,9 @@ class WaitReasons {
   // of the moment when the gang was tried last, so that what its queue gives and takes does not change every gang in
   // it.
   [[nodiscard]] Reason Fresh(const Gang& gang, const Reason& said) const;
+  // The same for people, with the name of the gang that holds it up: that may be another one every moment, and is told
+  // to nobody who did not ask.
+  [[nodiscard]] Reason Named(const Gang& gang, const Reason& said) const;
 
  private:
   [[nodiscard]] static Reason PlanStands(const Gang& gang, const Plan& plan);

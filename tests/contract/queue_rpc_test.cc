@@ -101,6 +101,62 @@ TEST_F(QueueRpc, ANameThatNoQueueCanHaveIsRefused) {
   EXPECT_TRUE(absl::StrContains(refused.message(), "gang.queue")) << refused;
 }
 
+v1::QueueSpec Spec(const std::string& name, const std::string& parent, const std::string& cpu_limit = "") {
+  v1::QueueSpec spec;
+  spec.set_name(name);
+  spec.set_parent(parent);
+  if (!cpu_limit.empty()) (*spec.mutable_limit())["cpu"] = cpu_limit;
+  return spec;
+}
+
+TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
+  v1::ApplyQueuesRequest request;
+  *request.add_queues() = Spec("leaf", "top");
+  *request.add_queues() = Spec("top", "", "1500m");
+  ASSERT_TRUE(client_->ApplyQueues(request).ok());
+  EXPECT_EQ(client_->GetQueue("leaf")->parent(), "top");
+  EXPECT_EQ(Submit(Gang("first", "leaf", "1")).state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Submit(Gang("second", "leaf", "1")).reason().code(), "QueueLimit");
+  // More room: it goes.
+  v1::ApplyQueuesRequest more;
+  *more.add_queues() = Spec("top", "", "2");
+  ASSERT_TRUE(client_->ApplyQueues(more).ok());
+  EXPECT_EQ(client_->GetQueue("leaf")->parent(), "top") << "what is not named stays";
+  v1::Submission second = *client_->GetSubmission("second");
+  for (int i = 0; i < 1'000 && second.state() == v1::Submission::WAITING; ++i) {
+    absl::SleepFor(absl::Milliseconds(5));
+    second = *client_->GetSubmission("second");
+  }
+  EXPECT_EQ(second.state(), v1::Submission::PLANNED) << second.reason().text();
+  // Wrong in part: nothing of it is done, and every reason is told.
+  v1::ApplyQueuesRequest wrong;
+  *wrong.add_queues() = Spec("new", "");
+  *wrong.add_queues() = Spec("lost", "nowhere");
+  (*wrong.mutable_queues(0)->mutable_quota())["cpu"] = "much";
+  wrong.mutable_queues(1)->set_sort("lifo");
+  const absl::Status unread = client_->ApplyQueues(wrong);
+  EXPECT_TRUE(absl::IsInvalidArgument(unread)) << unread;
+  EXPECT_TRUE(absl::StrContains(unread.message(), "queues[0].quota.cpu")) << unread;
+  EXPECT_TRUE(absl::StrContains(unread.message(), "queues[1].sort: \"lifo\"; expected fifo")) << unread;
+  wrong.mutable_queues(0)->clear_quota();
+  wrong.mutable_queues(1)->clear_sort();
+  const absl::Status no_tree = client_->ApplyQueues(wrong);
+  EXPECT_TRUE(absl::StrContains(no_tree.message(), "queue lost: its parent nowhere does not exist")) << no_tree;
+  EXPECT_TRUE(absl::IsNotFound(client_->GetQueue("new").status()));
+  // A queue with others below it stays; one without goes, and its gangs wait.
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteQueue("top")));
+  EXPECT_TRUE(absl::IsNotFound(client_->DeleteQueue("nobody")));
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->DeleteQueue("")));
+  v1::ApplyQueuesRequest only;
+  *only.add_queues() = Spec("lone", "");
+  only.set_prune(true);
+  ASSERT_TRUE(client_->ApplyQueues(only).ok());
+  EXPECT_EQ(client_->ListQueues()->queues_size(), 2) << "lone and default";
+  EXPECT_EQ(Submit(Gang("third", "leaf", "1m")).reason().code(), "UnknownQueue");
+  EXPECT_TRUE(client_->DeleteQueue("lone").ok());
+  EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
+}
+
 TEST_F(QueueRpc, QueuesTellHowTheyStand) {
   Declare();
   EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);

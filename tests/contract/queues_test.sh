@@ -112,4 +112,55 @@ has "$(gang sixth batch 40 '')" PLANNED
 has "$(metrics)" 'muster_queue_used{queue="batch",resource="cpu"} 1.5'
 "$musterctl" abandon first >/dev/null
 has "$("$musterctl" get submission second)" PLANNED
+if out=$("$musterctl" apply -f <(printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: more}\n') 2>&1); then
+  fail "queues of the configuration were changed over gRPC"
+fi
+has "$out" "queues.source: config"
+
+# 5. Queues of the API are there after a crash, and so is what they decide; what is wrong changes nothing.
+kill "$pid" && wait "$pid" 2>/dev/null || true
+cat >"$work/api.yaml" <<YAML
+log: {format: text}
+listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
+kubernetes: {enabled: false}
+store: {path: $work/api.db}
+queues: {source: api}
+YAML
+cat >"$work/tree.yaml" <<YAML
+apiVersion: muster.dev/v1alpha1
+kind: Queue
+metadata: {name: research}
+spec: {limit: {nvidia.com/gpu: 64}}
+---
+apiVersion: muster.dev/v1alpha1
+kind: Queue
+metadata: {name: vision}
+spec: {parent: research, quota: {nvidia.com/gpu: 16}}
+YAML
+restart() {
+  : >"$work/log"
+  "$musterd" --config "$work/api.yaml" >"$work/log" 2>&1 &
+  pid=$!
+  for _ in $(seq 100); do grep -q "musterd serves" "$work/log" && break; sleep 0.1; done
+  MUSTER_SERVER="127.0.0.1:$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")"
+  export MUSTER_SERVER
+}
+restart
+"$musterctl" apply -f "$work/node.yaml" -f "$work/tree.yaml" >/dev/null
+has "$(gang early vision 40 '')" PLANNED
+has "$(gang late vision 40 '')" WAITING
+"$musterctl" confirm early >/dev/null
+kill -9 "$pid" && wait "$pid" 2>/dev/null || true
+restart
+has "$("$musterctl" explain gang late)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
+sed 's/gpu: 16/gpu: 160/' "$work/tree.yaml" >"$work/wrong.yaml"
+if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a quota above the limit was taken"; fi
+has "$out" "queue vision: its quota of nvidia.com/gpu: 160 is above the limit of queue research"
+sed 's/gpu: 64/gpu: 80/' "$work/tree.yaml" >"$work/more.yaml"
+"$musterctl" apply -f "$work/more.yaml" >/dev/null
+has "$("$musterctl" get submission late)" PLANNED
+"$musterctl" delete -f "$work/tree.yaml" >/dev/null
+kill -9 "$pid" && wait "$pid" 2>/dev/null || true
+restart
+has "$("$musterctl" get queues)" "no queues are declared"
 echo "queues: ok"

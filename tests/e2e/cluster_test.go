@@ -246,7 +246,7 @@ func (c *cluster) startControlPlane() error {
 	}); err != nil {
 		return err
 	}
-	for _, file := range []string{"crds/podgroups.scheduling.sigs.k8s.io.yaml", "crds/podgroups.scheduling.x-k8s.io.yaml", guard} {
+	for _, file := range []string{"crds/podgroups.scheduling.sigs.k8s.io.yaml", "crds/podgroups.scheduling.x-k8s.io.yaml", "crds/queues.muster.dev.yaml", guard} {
 		if err := c.apply(filepath.Join(c.root, "deploy", file)); err != nil {
 			return fmt.Errorf("applying deploy/%s: %w", file, err)
 		}

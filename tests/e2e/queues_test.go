@@ -9,6 +9,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 func inQueue(name string) podOption { return withAnnotation("muster.dev/queue", name) }
@@ -48,6 +50,70 @@ func TestQueueLimit(t *testing.T) {
 			w.waitBound("second", 4, 20*time.Second)
 		})
 	}
+}
+
+var queueResource = schema.GroupVersionResource{Group: "muster.dev", Version: "v1alpha1", Resource: "queues"}
+
+// queue creates or replaces the spec of a Queue object.
+func (w *world) queue(name string, spec map[string]any) {
+	queues := w.dyn.Resource(queueResource)
+	object, err := queues.Get(context.Background(), name, metav1.GetOptions{})
+	if err != nil {
+		object = &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "muster.dev/v1alpha1", "kind": "Queue", "metadata": map[string]any{"name": name}, "spec": spec}}
+		_, err = queues.Create(context.Background(), object, metav1.CreateOptions{})
+	} else {
+		object.Object["spec"] = spec
+		_, err = queues.Update(context.Background(), object, metav1.UpdateOptions{})
+	}
+	w.must(err)
+}
+
+// queueSays waits until the condition Accepted of the queue has that status, and returns its message.
+func (w *world) queueSays(name, status string) string {
+	last := "no condition"
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		object, err := w.dyn.Resource(queueResource).Get(context.Background(), name, metav1.GetOptions{})
+		w.must(err)
+		conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions")
+		for _, each := range conditions {
+			condition := each.(map[string]any)
+			last = fmt.Sprintf("%v %v: %v", condition["status"], condition["reason"], condition["message"])
+			if condition["type"] == "Accepted" && condition["status"] == status && condition["observedGeneration"] == object.GetGeneration() {
+				return last
+			}
+		}
+	}
+	w.t.Fatalf("queue %s: want Accepted=%s of its generation, has %s", name, status, last)
+	return ""
+}
+
+// Queues as objects: a tree made invalid changes nothing and says why, also over a restart; mended, it is in force at once.
+// SPEC Q-1.
+func TestQueueObjects(t *testing.T) {
+	shared.install(t, guard, "\nqueues:\n  source: kubernetes\n")
+	w := newWorld(t, shared)
+	t.Cleanup(func() {
+		_ = w.dyn.Resource(queueResource).DeleteCollection(context.Background(), metav1.DeleteOptions{}, metav1.ListOptions{})
+	})
+	w.nodes(4, "4")
+	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(4)}})
+	w.queue("team", map[string]any{"parent": "org"})
+	w.queueSays("team", "True")
+	w.pods("first", 4, "1", gang("first", 4), inQueue("team"))
+	w.waitBound("first", 4, 20*time.Second)
+	w.pods("second", 2, "1", gang("second", 2), inQueue("team"))
+	w.everyMemberSays("second", "of the limit of queue org, cpu: 4, 4 is used", 20*time.Second)
+	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(8)}, "parent": "nowhere"})
+	if says := w.queueSays("org", "False"); !strings.Contains(says, "parent nowhere does not exist") {
+		t.Errorf("queue org says %q", says)
+	}
+	w.staysBound("second", 0, time.Second)
+	shared.install(t, guard, "\nqueues:\n  source: kubernetes\n")
+	w.staysBound("second", 0, 2*time.Second)
+	w.queue("org", map[string]any{"limit": map[string]any{"cpu": int64(8)}})
+	w.queueSays("org", "True")
+	w.waitBound("second", 2, 20*time.Second)
 }
 
 // Two teams with always more gangs than there is room for, each gang 2% of the cluster and over after three seconds, share

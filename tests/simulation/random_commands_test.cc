@@ -33,6 +33,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   int64_t rolled_back = 0;
   int64_t room_kept = 0;
   int64_t held_by_queue = 0;
+  int64_t with_head = 0;
   int64_t confirmed = 0;
   int64_t restarts = 0;
   for (int seed = only > 0 ? only : 1; seed <= (only > 0 ? only : kSeeds); ++seed) {
@@ -55,6 +56,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
     rolled_back += world.rounds_without_plan();
     room_kept += world.steps_with_room_kept();
     held_by_queue += world.steps_held_by_queue();
+    with_head += world.steps_with_head();
   }
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
   EXPECT_GT(kept_apart, only > 0 ? -1 : steps / 1000)
@@ -64,14 +66,15 @@ TEST(RandomCommands, KeepEveryInvariant) {
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";
   EXPECT_GT(restarts, only > 0 ? -1 : steps / 1000) << "hardly any restart";
   EXPECT_GT(held_by_queue, only > 0 ? -1 : steps / 100) << "hardly ever did a gang wait for room in its queue";
+  EXPECT_GT(with_head, only > 0 ? -1 : steps / 500) << "hardly ever was room kept for a head";
   EXPECT_GT(room_kept, only > 0 ? -1 : steps / 1000) << "hardly ever was room kept for a gang";
   EXPECT_GT(rolled_back, only > 0 ? -1 : steps / 100) << "hardly any plan was ever rolled back";
   std::printf(
       "%lld bindings decided, %lld gangs of groups started, %lld rounds rolled back, %lld pods confirmed, "
-      "%lld restarts, room kept after %lld steps, held by a queue after %lld\n",
+      "%lld restarts, room kept after %lld steps, held by a queue after %lld, rounds with room kept for a head %lld\n",
       static_cast<long long>(commits), static_cast<long long>(groups), static_cast<long long>(rolled_back),
       static_cast<long long>(confirmed), static_cast<long long>(restarts), static_cast<long long>(room_kept),
-      static_cast<long long>(held_by_queue));
+      static_cast<long long>(held_by_queue), static_cast<long long>(with_head));
 }
 
 TEST(RandomCommands, SameSeedSameHash) {

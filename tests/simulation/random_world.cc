@@ -7,6 +7,7 @@ namespace muster {
 RandomWorld::RandomWorld(uint64_t seed, bool keeps_facts)
     : plain_(seed % 3 == 0),
       queued_(seed % 3 == 1),
+      headed_(seed % 3 != 2),
       keeps_facts_(keeps_facts),
       random_(seed),
       machine_(std::make_unique<Machine>(OwnSettings())) {
@@ -76,6 +77,7 @@ void RandomWorld::Step() {
   }
   if (plain_ && Roll(2) == 0) FillAndEnd();
   if (queued_ && Roll(40) == 0) ChangeQueues();
+  if (headed_ && Roll(100) == 0) ChangeHead();
   if (machine_->PlanningDue()) Plan();
   if (queued_) {
     bool held = false;
@@ -133,6 +135,7 @@ void RandomWorld::AddPod() {
     if (gang == 1) pod.gang.declaration.topology = TopologyRule{"rack", "", ""};
     if (queued_) pod.gang.declaration.queue = gang < 3 ? "team" : SomeQueue();
     if (queued_ && gang == 0) pod.gang.declaration.preemptible = false;
+    if (headed_ && gang % 2 == 1) pod.gang.declaration.duration_ms = 10'000 * gang;
   } else if (gang < 8) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.dialect = GangDialect::kPodGroupSigs;

@@ -48,6 +48,8 @@ class RandomWorld {
   [[nodiscard]] int steps_with_room_kept() const { return steps_with_room_kept_; }
   // Steps after which a gang waited for room in its queue.
   [[nodiscard]] int steps_held_by_queue() const { return steps_held_by_queue_; }
+  // Steps after which room was kept for a gang where others run, or gangs waited behind a head.
+  [[nodiscard]] int steps_with_head() const { return steps_with_head_; }
   [[nodiscard]] int groups_started() const { return groups_started_; }
   // Bindings of gangs that require a domain.
   [[nodiscard]] int64_t in_domains() const { return in_domains_; }
@@ -124,6 +126,11 @@ class RandomWorld {
   // A round of planning that promises nothing leaves the cluster exactly as it was (P-1): everything was rolled back.
   // Nominated pods are left aside: a round may find room for one of them.
   void Plan();
+  // A plan that was made takes nothing that is kept for a head, but one of higher priority, or one that is over in
+  // time; under `hold` it passes no head.
+  void CheckHeads(const std::set<std::string>& held_before, int64_t newest_plan);
+  [[nodiscard]] std::set<std::string> HeldFor() const;
+  void ChangeHead();
   [[nodiscard]] int64_t Plans() const;
   [[nodiscard]] uint64_t ClusterHash() const;
 
@@ -143,6 +150,7 @@ class RandomWorld {
 
   const bool plain_;   // nobody has host ports or neighbours: for those no room is kept (P-8)
   const bool queued_;  // there are queues
+  const bool headed_;  // who comes first and waits is looked after
   const bool keeps_facts_;
   std::mt19937_64 random_;
   std::unique_ptr<Machine> machine_;
@@ -159,6 +167,7 @@ class RandomWorld {
   int rounds_without_plan_ = 0;
   int steps_with_room_kept_ = 0;
   int steps_held_by_queue_ = 0;
+  int steps_with_head_ = 0;
   QueueRules queues_;
   int restarts_ = 0;
   bool writing_ = false;

@@ -107,7 +107,9 @@ void RandomWorld::Plan() {
   const int64_t plans = Plans();
   const uint64_t before = ClusterHash();
   const bool kept = machine_->pipeline().AnyKept();
+  const std::set<std::string> held = HeldFor();
   Apply(PlanRound{2});
+  CheckHeads(held, plans);
   if (nominated || Plans() != plans || kept || machine_->pipeline().AnyKept()) return;
   ++rounds_without_plan_;
   if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";

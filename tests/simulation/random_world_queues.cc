@@ -13,6 +13,8 @@ std::string RandomWorld::SomeQueue() {
 
 void RandomWorld::ChangeQueues() {
   QueueRules rules;
+  rules.head = queues_.head;
+  rules.starvation_limit_ms = queues_.starvation_limit_ms;
   rules.unknown = static_cast<UnknownQueue>(Roll(3));
   const auto add = [&](const char* name, const char* parent) {
     QueueSpec& queue = rules.queues.emplace_back();
@@ -37,6 +39,62 @@ void RandomWorld::ChangeQueues() {
   if (outcome.status.ok() != right) violation_ = "queues were refused, or not, against what is right";
   if (right) queues_ = std::move(rules);
   if (!(machine_->queues().tree().rules() == queues_)) violation_ = "the queues in force are not the last right ones";
+}
+
+void RandomWorld::ChangeHead() {
+  queues_.head = Roll(3) == 0 ? HeadPolicy::kHold : HeadPolicy::kBackfill;
+  queues_.starvation_limit_ms = Roll(3) == 0 ? 0 : 1'000 * (1 + Roll(20));
+  Apply(SetQueues{queues_});
+}
+
+std::set<std::string> RandomWorld::HeldFor() const {
+  std::set<std::string> keys;
+  machine_->ForEachGang([&](const Gang& gang) {
+    if (machine_->pipeline().Holds(gang)) keys.insert(gang.key);
+  });
+  return keys;
+}
+
+void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t newest_plan) {
+  std::vector<const Gang*> heads;
+  for (const std::string& key : held_before) {
+    const Gang* gang = machine_->FindGang(key);
+    if (gang != nullptr && machine_->pipeline().Holds(*gang)) heads.push_back(gang);
+  }
+  // Of two plans of a round the second may have had what the first may not; what is kept since may be where one is.
+  std::set<int64_t> made;
+  machine_->ForEachGang([&](const Gang& gang) {
+    const muster::Plan* plan = machine_->plans().Of(gang);
+    if (plan != nullptr && plan->id > newest_plan) made.insert(plan->id);
+  });
+  steps_with_head_ += heads.empty() ? 0 : 1;
+  if (made.size() != 1 || HeldFor() != held_before) return;
+  const bool strict = queues_.head == HeadPolicy::kHold;
+  const auto priority = [this](const Gang& gang) { return machine_->ViewGang(gang, false).priority; };
+  machine_->ForEachGang([&](const Gang& gang) {
+    const muster::Plan* plan = machine_->plans().Of(gang);
+    if (plan == nullptr || plan->id <= newest_plan || plan->committed || gang.half_bound()) return;
+    for (const Gang* head : heads) {
+      const int64_t starts_ms = machine_->pipeline().StartsAt(*head);
+      const bool in_time = gang.rules.duration_ms > 0 && now_ms_ + gang.rules.duration_ms <= starts_ms;
+      if (priority(gang) > priority(*head) || (in_time && starts_ms != kNever)) continue;
+      // A group has the order of its foremost: who passes with it is not looked at.
+      if (!gang.rules.group.empty() || !head->rules.group.empty()) continue;
+      if (strict && machine_->queues().Before(*head, gang) && gang.created_ms > head->created_ms && !queued_) {
+        violation_ = absl::StrCat(gang.key, " passed ", head->key, " under hold");
+      }
+      for (const Slot& slot : plan->slots) {
+        const auto kept = machine_->pipeline().KeptFor(*head);
+        const bool there = std::any_of(kept.begin(), kept.end(), [&](const auto& at) { return at.node == slot.node; });
+        if (!there) continue;
+        const Node& node = machine_->cluster().node(slot.node);
+        for (const auto& [resource, amount] : machine_->cluster().pod_class(slot.cls).request.entries()) {
+          if (amount <= 0 || node.Left(resource) >= 0) continue;
+          violation_ = absl::StrCat(gang.key, " took on ", node.facts.name, " what is kept for ", head->key);
+        }
+      }
+    }
+  });
 }
 
 RandomWorld::QueueUse RandomWorld::UseOfQueues() const {

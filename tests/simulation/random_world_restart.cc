@@ -52,7 +52,7 @@ void RandomWorld::TakeOver(const std::vector<Command>& nodes) {
   now_ms_ += Roll(3) == 0 ? Roll(60'000) : Roll(500);
   // Without an API server everything is there already; the orchestrator tells what is new since. With one, what it does
   // not know: gangs that were created.
-  if (queued_) Apply(SetQueues{queues_});
+  if (queued_ || headed_) Apply(SetQueues{queues_});
   Apply(TakeUpFacts{});
   for (const Command& fact : outside) {
     if (Roll(100) == 0) return TakeOver(nodes);  // it dies again before it has read everything

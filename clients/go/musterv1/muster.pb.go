@@ -2401,6 +2401,299 @@ func (x *Queue) GetWaitingGangs() int32 {
 	return 0
 }
 
+// A queue as it is declared.
+type QueueSpec struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// At most 63 letters, digits, '-', '_' and '.'.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// The queue it is below; empty: it is at the top.
+	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
+	// Quantities as Kubernetes writes them, by resource.
+	Quota map[string]string `protobuf:"bytes,3,rep,name=quota,proto3" json:"quota,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Limit map[string]string `protobuf:"bytes,4,rep,name=limit,proto3" json:"limit,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// 0 to 1,000,000; a resource that is not named: 1.
+	OverQuotaWeight map[string]int64 `protobuf:"bytes,5,rep,name=over_quota_weight,json=overQuotaWeight,proto3" json:"over_quota_weight,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
+	Priority        int32            `protobuf:"varint,6,opt,name=priority,proto3" json:"priority,omitempty"`
+	// 0: any number.
+	MaxApplications int32 `protobuf:"varint,7,opt,name=max_applications,json=maxApplications,proto3" json:"max_applications,omitempty"`
+	// fifo (default; stateaware is the same) or fair.
+	Sort          string `protobuf:"bytes,8,opt,name=sort,proto3" json:"sort,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *QueueSpec) Reset() {
+	*x = QueueSpec{}
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *QueueSpec) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*QueueSpec) ProtoMessage() {}
+
+func (x *QueueSpec) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use QueueSpec.ProtoReflect.Descriptor instead.
+func (*QueueSpec) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *QueueSpec) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *QueueSpec) GetParent() string {
+	if x != nil {
+		return x.Parent
+	}
+	return ""
+}
+
+func (x *QueueSpec) GetQuota() map[string]string {
+	if x != nil {
+		return x.Quota
+	}
+	return nil
+}
+
+func (x *QueueSpec) GetLimit() map[string]string {
+	if x != nil {
+		return x.Limit
+	}
+	return nil
+}
+
+func (x *QueueSpec) GetOverQuotaWeight() map[string]int64 {
+	if x != nil {
+		return x.OverQuotaWeight
+	}
+	return nil
+}
+
+func (x *QueueSpec) GetPriority() int32 {
+	if x != nil {
+		return x.Priority
+	}
+	return 0
+}
+
+func (x *QueueSpec) GetMaxApplications() int32 {
+	if x != nil {
+		return x.MaxApplications
+	}
+	return 0
+}
+
+func (x *QueueSpec) GetSort() string {
+	if x != nil {
+		return x.Sort
+	}
+	return ""
+}
+
+type ApplyQueuesRequest struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	RequestId string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	// Each takes the place of the queue of its name, or is new, and then younger than all there are.
+	Queues []*QueueSpec `protobuf:"bytes,2,rep,name=queues,proto3" json:"queues,omitempty"`
+	// Queues that are not named are deleted.
+	Prune         bool `protobuf:"varint,3,opt,name=prune,proto3" json:"prune,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplyQueuesRequest) Reset() {
+	*x = ApplyQueuesRequest{}
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplyQueuesRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplyQueuesRequest) ProtoMessage() {}
+
+func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplyQueuesRequest.ProtoReflect.Descriptor instead.
+func (*ApplyQueuesRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *ApplyQueuesRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *ApplyQueuesRequest) GetQueues() []*QueueSpec {
+	if x != nil {
+		return x.Queues
+	}
+	return nil
+}
+
+func (x *ApplyQueuesRequest) GetPrune() bool {
+	if x != nil {
+		return x.Prune
+	}
+	return false
+}
+
+type ApplyQueuesResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ApplyQueuesResponse) Reset() {
+	*x = ApplyQueuesResponse{}
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ApplyQueuesResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ApplyQueuesResponse) ProtoMessage() {}
+
+func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ApplyQueuesResponse.ProtoReflect.Descriptor instead.
+func (*ApplyQueuesResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
+}
+
+type DeleteQueueRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteQueueRequest) Reset() {
+	*x = DeleteQueueRequest{}
+	mi := &file_muster_v1_muster_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteQueueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteQueueRequest) ProtoMessage() {}
+
+func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteQueueRequest.ProtoReflect.Descriptor instead.
+func (*DeleteQueueRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *DeleteQueueRequest) GetRequestId() string {
+	if x != nil {
+		return x.RequestId
+	}
+	return ""
+}
+
+func (x *DeleteQueueRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type DeleteQueueResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteQueueResponse) Reset() {
+	*x = DeleteQueueResponse{}
+	mi := &file_muster_v1_muster_proto_msgTypes[34]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteQueueResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DeleteQueueResponse) ProtoMessage() {}
+
+func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[34]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteQueueResponse.ProtoReflect.Descriptor instead.
+func (*DeleteQueueResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{34}
+}
+
 type GetQueueRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -2410,7 +2703,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	mi := &file_muster_v1_muster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2422,7 +2715,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	mi := &file_muster_v1_muster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2435,7 +2728,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *GetQueueRequest) GetName() string {
@@ -2453,7 +2746,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	mi := &file_muster_v1_muster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2465,7 +2758,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	mi := &file_muster_v1_muster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2478,7 +2771,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{36}
 }
 
 type ListQueuesResponse struct {
@@ -2491,7 +2784,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	mi := &file_muster_v1_muster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2503,7 +2796,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	mi := &file_muster_v1_muster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2516,7 +2809,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *ListQueuesResponse) GetQueues() []*Queue {
@@ -2762,7 +3055,38 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\n" +
 	"ShareEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"%\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x8f\x04\n" +
+	"\tQueueSpec\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
+	"\x06parent\x18\x02 \x01(\tR\x06parent\x125\n" +
+	"\x05quota\x18\x03 \x03(\v2\x1f.muster.v1.QueueSpec.QuotaEntryR\x05quota\x125\n" +
+	"\x05limit\x18\x04 \x03(\v2\x1f.muster.v1.QueueSpec.LimitEntryR\x05limit\x12U\n" +
+	"\x11over_quota_weight\x18\x05 \x03(\v2).muster.v1.QueueSpec.OverQuotaWeightEntryR\x0foverQuotaWeight\x12\x1a\n" +
+	"\bpriority\x18\x06 \x01(\x05R\bpriority\x12)\n" +
+	"\x10max_applications\x18\a \x01(\x05R\x0fmaxApplications\x12\x12\n" +
+	"\x04sort\x18\b \x01(\tR\x04sort\x1a8\n" +
+	"\n" +
+	"QuotaEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a8\n" +
+	"\n" +
+	"LimitEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1aB\n" +
+	"\x14OverQuotaWeightEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x03R\x05value:\x028\x01\"w\n" +
+	"\x12ApplyQueuesRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12,\n" +
+	"\x06queues\x18\x02 \x03(\v2\x14.muster.v1.QueueSpecR\x06queues\x12\x14\n" +
+	"\x05prune\x18\x03 \x01(\bR\x05prune\"\x15\n" +
+	"\x13ApplyQueuesResponse\"G\n" +
+	"\x12DeleteQueueRequest\x12\x1d\n" +
+	"\n" +
+	"request_id\x18\x01 \x01(\tR\trequestId\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x15\n" +
+	"\x13DeleteQueueResponse\"%\n" +
 	"\x0fGetQueueRequest\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\"\x13\n" +
 	"\x11ListQueuesRequest\">\n" +
@@ -2786,11 +3110,13 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\aGetNode\x12\x19.muster.v1.GetNodeRequest\x1a\x0f.muster.v1.Node\x12F\n" +
 	"\tListNodes\x12\x1b.muster.v1.ListNodesRequest\x1a\x1c.muster.v1.ListNodesResponse\x12B\n" +
 	"\n" +
-	"WatchNodes\x12\x1c.muster.v1.WatchNodesRequest\x1a\x14.muster.v1.NodeEvent0\x012\x93\x01\n" +
+	"WatchNodes\x12\x1c.muster.v1.WatchNodesRequest\x1a\x14.muster.v1.NodeEvent0\x012\xaf\x02\n" +
 	"\fQueueService\x128\n" +
 	"\bGetQueue\x12\x1a.muster.v1.GetQueueRequest\x1a\x10.muster.v1.Queue\x12I\n" +
 	"\n" +
-	"ListQueues\x12\x1c.muster.v1.ListQueuesRequest\x1a\x1d.muster.v1.ListQueuesResponseb\x06proto3"
+	"ListQueues\x12\x1c.muster.v1.ListQueuesRequest\x1a\x1d.muster.v1.ListQueuesResponse\x12L\n" +
+	"\vApplyQueues\x12\x1d.muster.v1.ApplyQueuesRequest\x1a\x1e.muster.v1.ApplyQueuesResponse\x12L\n" +
+	"\vDeleteQueue\x12\x1d.muster.v1.DeleteQueueRequest\x1a\x1e.muster.v1.DeleteQueueResponseb\x06proto3"
 
 var (
 	file_muster_v1_muster_proto_rawDescOnce sync.Once
@@ -2804,7 +3130,7 @@ func file_muster_v1_muster_proto_rawDescGZIP() []byte {
 	return file_muster_v1_muster_proto_rawDescData
 }
 
-var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
 var file_muster_v1_muster_proto_goTypes = []any{
 	(*Gang)(nil),                // 0: muster.v1.Gang
 	(*GangRules)(nil),           // 1: muster.v1.GangRules
@@ -2836,38 +3162,46 @@ var file_muster_v1_muster_proto_goTypes = []any{
 	(*WatchNodesRequest)(nil),   // 27: muster.v1.WatchNodesRequest
 	(*NodeEvent)(nil),           // 28: muster.v1.NodeEvent
 	(*Queue)(nil),               // 29: muster.v1.Queue
-	(*GetQueueRequest)(nil),     // 30: muster.v1.GetQueueRequest
-	(*ListQueuesRequest)(nil),   // 31: muster.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),  // 32: muster.v1.ListQueuesResponse
-	nil,                         // 33: muster.v1.GangRules.MinResourcesEntry
-	nil,                         // 34: muster.v1.Node.AllocatableEntry
-	nil,                         // 35: muster.v1.Node.UsedEntry
-	nil,                         // 36: muster.v1.Node.ReservedEntry
-	nil,                         // 37: muster.v1.Node.FreeEntry
-	nil,                         // 38: muster.v1.GangSpec.MinResourcesEntry
-	nil,                         // 39: muster.v1.Queue.QuotaEntry
-	nil,                         // 40: muster.v1.Queue.LimitEntry
-	nil,                         // 41: muster.v1.Queue.OverQuotaWeightEntry
-	nil,                         // 42: muster.v1.Queue.UsedEntry
-	nil,                         // 43: muster.v1.Queue.WaitingEntry
-	nil,                         // 44: muster.v1.Queue.ShareEntry
+	(*QueueSpec)(nil),           // 30: muster.v1.QueueSpec
+	(*ApplyQueuesRequest)(nil),  // 31: muster.v1.ApplyQueuesRequest
+	(*ApplyQueuesResponse)(nil), // 32: muster.v1.ApplyQueuesResponse
+	(*DeleteQueueRequest)(nil),  // 33: muster.v1.DeleteQueueRequest
+	(*DeleteQueueResponse)(nil), // 34: muster.v1.DeleteQueueResponse
+	(*GetQueueRequest)(nil),     // 35: muster.v1.GetQueueRequest
+	(*ListQueuesRequest)(nil),   // 36: muster.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),  // 37: muster.v1.ListQueuesResponse
+	nil,                         // 38: muster.v1.GangRules.MinResourcesEntry
+	nil,                         // 39: muster.v1.Node.AllocatableEntry
+	nil,                         // 40: muster.v1.Node.UsedEntry
+	nil,                         // 41: muster.v1.Node.ReservedEntry
+	nil,                         // 42: muster.v1.Node.FreeEntry
+	nil,                         // 43: muster.v1.GangSpec.MinResourcesEntry
+	nil,                         // 44: muster.v1.Queue.QuotaEntry
+	nil,                         // 45: muster.v1.Queue.LimitEntry
+	nil,                         // 46: muster.v1.Queue.OverQuotaWeightEntry
+	nil,                         // 47: muster.v1.Queue.UsedEntry
+	nil,                         // 48: muster.v1.Queue.WaitingEntry
+	nil,                         // 49: muster.v1.Queue.ShareEntry
+	nil,                         // 50: muster.v1.QueueSpec.QuotaEntry
+	nil,                         // 51: muster.v1.QueueSpec.LimitEntry
+	nil,                         // 52: muster.v1.QueueSpec.OverQuotaWeightEntry
 }
 var file_muster_v1_muster_proto_depIdxs = []int32{
 	1,  // 0: muster.v1.Gang.rules:type_name -> muster.v1.GangRules
 	3,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
 	4,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
 	5,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
-	33, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
+	38, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
 	9,  // 5: muster.v1.GangRules.topology:type_name -> muster.v1.Topology
 	2,  // 6: muster.v1.GangRules.subgroups:type_name -> muster.v1.Subgroup
 	9,  // 7: muster.v1.Subgroup.topology:type_name -> muster.v1.Topology
 	4,  // 8: muster.v1.Member.reason:type_name -> muster.v1.Reason
 	6,  // 9: muster.v1.Member.binding:type_name -> muster.v1.Binding
-	34, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
-	35, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
-	36, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
-	37, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
-	38, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
+	39, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
+	40, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
+	41, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
+	42, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
+	43, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
 	10, // 15: muster.v1.GangSpec.subgroups:type_name -> muster.v1.SubgroupSpec
 	9,  // 16: muster.v1.GangSpec.topology:type_name -> muster.v1.Topology
 	9,  // 17: muster.v1.SubgroupSpec.topology:type_name -> muster.v1.Topology
@@ -2880,44 +3214,52 @@ var file_muster_v1_muster_proto_depIdxs = []int32{
 	0,  // 24: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
 	7,  // 25: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
 	7,  // 26: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
-	39, // 27: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
-	40, // 28: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
-	41, // 29: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
-	42, // 30: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
-	43, // 31: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
-	44, // 32: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
-	29, // 33: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
-	11, // 34: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
-	12, // 35: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
-	13, // 36: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
-	15, // 37: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
-	16, // 38: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
-	18, // 39: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
-	20, // 40: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
-	22, // 41: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
-	24, // 42: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
-	25, // 43: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
-	27, // 44: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
-	30, // 45: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
-	31, // 46: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
-	0,  // 47: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
-	0,  // 48: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
-	14, // 49: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
-	0,  // 50: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
-	17, // 51: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
-	19, // 52: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
-	21, // 53: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
-	23, // 54: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
-	7,  // 55: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
-	26, // 56: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
-	28, // 57: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
-	29, // 58: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
-	32, // 59: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
-	47, // [47:60] is the sub-list for method output_type
-	34, // [34:47] is the sub-list for method input_type
-	34, // [34:34] is the sub-list for extension type_name
-	34, // [34:34] is the sub-list for extension extendee
-	0,  // [0:34] is the sub-list for field type_name
+	44, // 27: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
+	45, // 28: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
+	46, // 29: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
+	47, // 30: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
+	48, // 31: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
+	49, // 32: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
+	50, // 33: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
+	51, // 34: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
+	52, // 35: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
+	30, // 36: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
+	29, // 37: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
+	11, // 38: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
+	12, // 39: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
+	13, // 40: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
+	15, // 41: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
+	16, // 42: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
+	18, // 43: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
+	20, // 44: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
+	22, // 45: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
+	24, // 46: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
+	25, // 47: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
+	27, // 48: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
+	35, // 49: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	36, // 50: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
+	31, // 51: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
+	33, // 52: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
+	0,  // 53: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
+	0,  // 54: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
+	14, // 55: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
+	0,  // 56: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
+	17, // 57: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
+	19, // 58: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
+	21, // 59: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
+	23, // 60: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
+	7,  // 61: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
+	26, // 62: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
+	28, // 63: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
+	29, // 64: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
+	37, // 65: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
+	32, // 66: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
+	34, // 67: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
+	53, // [53:68] is the sub-list for method output_type
+	38, // [38:53] is the sub-list for method input_type
+	38, // [38:38] is the sub-list for extension type_name
+	38, // [38:38] is the sub-list for extension extendee
+	0,  // [0:38] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_muster_proto_init() }
@@ -2945,7 +3287,7 @@ func file_muster_v1_muster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_muster_proto_rawDesc), len(file_muster_v1_muster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   45,
+			NumMessages:   53,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -593,8 +593,10 @@ var NodeService_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	QueueService_GetQueue_FullMethodName   = "/muster.v1.QueueService/GetQueue"
-	QueueService_ListQueues_FullMethodName = "/muster.v1.QueueService/ListQueues"
+	QueueService_GetQueue_FullMethodName    = "/muster.v1.QueueService/GetQueue"
+	QueueService_ListQueues_FullMethodName  = "/muster.v1.QueueService/ListQueues"
+	QueueService_ApplyQueues_FullMethodName = "/muster.v1.QueueService/ApplyQueues"
+	QueueService_DeleteQueue_FullMethodName = "/muster.v1.QueueService/DeleteQueue"
 )
 
 // QueueServiceClient is the client API for QueueService service.
@@ -604,6 +606,12 @@ type QueueServiceClient interface {
 	// NOT_FOUND names the queue.
 	GetQueue(ctx context.Context, in *GetQueueRequest, opts ...grpc.CallOption) (*Queue, error)
 	ListQueues(ctx context.Context, in *ListQueuesRequest, opts ...grpc.CallOption) (*ListQueuesResponse, error)
+	// Both are durable when they are answered, and FAILED_PRECONDITION where queues come from elsewhere (queues.source).
+	// INVALID_ARGUMENT tells everything that is wrong with the tree that would come of it; nothing is changed then.
+	ApplyQueues(ctx context.Context, in *ApplyQueuesRequest, opts ...grpc.CallOption) (*ApplyQueuesResponse, error)
+	// Gangs in it wait (queues.unknown), those that run stay. INVALID_ARGUMENT: there are queues below it. NOT_FOUND: there
+	// is none of that name.
+	DeleteQueue(ctx context.Context, in *DeleteQueueRequest, opts ...grpc.CallOption) (*DeleteQueueResponse, error)
 }
 
 type queueServiceClient struct {
@@ -634,6 +642,26 @@ func (c *queueServiceClient) ListQueues(ctx context.Context, in *ListQueuesReque
 	return out, nil
 }
 
+func (c *queueServiceClient) ApplyQueues(ctx context.Context, in *ApplyQueuesRequest, opts ...grpc.CallOption) (*ApplyQueuesResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ApplyQueuesResponse)
+	err := c.cc.Invoke(ctx, QueueService_ApplyQueues_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func (c *queueServiceClient) DeleteQueue(ctx context.Context, in *DeleteQueueRequest, opts ...grpc.CallOption) (*DeleteQueueResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(DeleteQueueResponse)
+	err := c.cc.Invoke(ctx, QueueService_DeleteQueue_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // QueueServiceServer is the server API for QueueService service.
 // All implementations must embed UnimplementedQueueServiceServer
 // for forward compatibility.
@@ -641,6 +669,12 @@ type QueueServiceServer interface {
 	// NOT_FOUND names the queue.
 	GetQueue(context.Context, *GetQueueRequest) (*Queue, error)
 	ListQueues(context.Context, *ListQueuesRequest) (*ListQueuesResponse, error)
+	// Both are durable when they are answered, and FAILED_PRECONDITION where queues come from elsewhere (queues.source).
+	// INVALID_ARGUMENT tells everything that is wrong with the tree that would come of it; nothing is changed then.
+	ApplyQueues(context.Context, *ApplyQueuesRequest) (*ApplyQueuesResponse, error)
+	// Gangs in it wait (queues.unknown), those that run stay. INVALID_ARGUMENT: there are queues below it. NOT_FOUND: there
+	// is none of that name.
+	DeleteQueue(context.Context, *DeleteQueueRequest) (*DeleteQueueResponse, error)
 	mustEmbedUnimplementedQueueServiceServer()
 }
 
@@ -656,6 +690,12 @@ func (UnimplementedQueueServiceServer) GetQueue(context.Context, *GetQueueReques
 }
 func (UnimplementedQueueServiceServer) ListQueues(context.Context, *ListQueuesRequest) (*ListQueuesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListQueues not implemented")
+}
+func (UnimplementedQueueServiceServer) ApplyQueues(context.Context, *ApplyQueuesRequest) (*ApplyQueuesResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ApplyQueues not implemented")
+}
+func (UnimplementedQueueServiceServer) DeleteQueue(context.Context, *DeleteQueueRequest) (*DeleteQueueResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method DeleteQueue not implemented")
 }
 func (UnimplementedQueueServiceServer) mustEmbedUnimplementedQueueServiceServer() {}
 func (UnimplementedQueueServiceServer) testEmbeddedByValue()                      {}
@@ -714,6 +754,42 @@ func _QueueService_ListQueues_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _QueueService_ApplyQueues_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ApplyQueuesRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueueServiceServer).ApplyQueues(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QueueService_ApplyQueues_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueueServiceServer).ApplyQueues(ctx, req.(*ApplyQueuesRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
+func _QueueService_DeleteQueue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(DeleteQueueRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueueServiceServer).DeleteQueue(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QueueService_DeleteQueue_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueueServiceServer).DeleteQueue(ctx, req.(*DeleteQueueRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // QueueService_ServiceDesc is the grpc.ServiceDesc for QueueService service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -728,6 +804,14 @@ var QueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListQueues",
 			Handler:    _QueueService_ListQueues_Handler,
+		},
+		{
+			MethodName: "ApplyQueues",
+			Handler:    _QueueService_ApplyQueues_Handler,
+		},
+		{
+			MethodName: "DeleteQueue",
+			Handler:    _QueueService_DeleteQueue_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

@@ -489,6 +489,73 @@ class Queue(_message.Message):
     waiting_gangs: int
     def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., leaf: bool = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[str] = ..., used: _Optional[_Mapping[str, str]] = ..., waiting: _Optional[_Mapping[str, str]] = ..., share: _Optional[_Mapping[str, str]] = ..., running_gangs: _Optional[int] = ..., waiting_gangs: _Optional[int] = ...) -> None: ...
 
+class QueueSpec(_message.Message):
+    __slots__ = ("name", "parent", "quota", "limit", "over_quota_weight", "priority", "max_applications", "sort")
+    class QuotaEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class LimitEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class OverQuotaWeightEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    PARENT_FIELD_NUMBER: _ClassVar[int]
+    QUOTA_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_FIELD_NUMBER: _ClassVar[int]
+    OVER_QUOTA_WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    PRIORITY_FIELD_NUMBER: _ClassVar[int]
+    MAX_APPLICATIONS_FIELD_NUMBER: _ClassVar[int]
+    SORT_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    parent: str
+    quota: _containers.ScalarMap[str, str]
+    limit: _containers.ScalarMap[str, str]
+    over_quota_weight: _containers.ScalarMap[str, int]
+    priority: int
+    max_applications: int
+    sort: str
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., quota: _Optional[_Mapping[str, str]] = ..., limit: _Optional[_Mapping[str, str]] = ..., over_quota_weight: _Optional[_Mapping[str, int]] = ..., priority: _Optional[int] = ..., max_applications: _Optional[int] = ..., sort: _Optional[str] = ...) -> None: ...
+
+class ApplyQueuesRequest(_message.Message):
+    __slots__ = ("request_id", "queues", "prune")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    QUEUES_FIELD_NUMBER: _ClassVar[int]
+    PRUNE_FIELD_NUMBER: _ClassVar[int]
+    request_id: str
+    queues: _containers.RepeatedCompositeFieldContainer[QueueSpec]
+    prune: bool
+    def __init__(self, request_id: _Optional[str] = ..., queues: _Optional[_Iterable[_Union[QueueSpec, _Mapping]]] = ..., prune: bool = ...) -> None: ...
+
+class ApplyQueuesResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class DeleteQueueRequest(_message.Message):
+    __slots__ = ("request_id", "name")
+    REQUEST_ID_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    request_id: str
+    name: str
+    def __init__(self, request_id: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
+
+class DeleteQueueResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
 class GetQueueRequest(_message.Message):
     __slots__ = ("name",)
     NAME_FIELD_NUMBER: _ClassVar[int]

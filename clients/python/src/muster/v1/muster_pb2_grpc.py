@@ -449,6 +449,16 @@ class QueueServiceStub(object):
                 request_serializer=muster_dot_v1_dot_muster__pb2.ListQueuesRequest.SerializeToString,
                 response_deserializer=muster_dot_v1_dot_muster__pb2.ListQueuesResponse.FromString,
                 )
+        self.ApplyQueues = channel.unary_unary(
+                '/muster.v1.QueueService/ApplyQueues',
+                request_serializer=muster_dot_v1_dot_muster__pb2.ApplyQueuesRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_muster__pb2.ApplyQueuesResponse.FromString,
+                )
+        self.DeleteQueue = channel.unary_unary(
+                '/muster.v1.QueueService/DeleteQueue',
+                request_serializer=muster_dot_v1_dot_muster__pb2.DeleteQueueRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_muster__pb2.DeleteQueueResponse.FromString,
+                )
 
 
 class QueueServiceServicer(object):
@@ -467,6 +477,22 @@ class QueueServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ApplyQueues(self, request, context):
+        """Both are durable when they are answered, and FAILED_PRECONDITION where queues come from elsewhere (queues.source).
+        INVALID_ARGUMENT tells everything that is wrong with the tree that would come of it; nothing is changed then.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteQueue(self, request, context):
+        """Gangs in it wait (queues.unknown), those that run stay. INVALID_ARGUMENT: there are queues below it. NOT_FOUND: there
+        is none of that name.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_QueueServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -479,6 +505,16 @@ def add_QueueServiceServicer_to_server(servicer, server):
                     servicer.ListQueues,
                     request_deserializer=muster_dot_v1_dot_muster__pb2.ListQueuesRequest.FromString,
                     response_serializer=muster_dot_v1_dot_muster__pb2.ListQueuesResponse.SerializeToString,
+            ),
+            'ApplyQueues': grpc.unary_unary_rpc_method_handler(
+                    servicer.ApplyQueues,
+                    request_deserializer=muster_dot_v1_dot_muster__pb2.ApplyQueuesRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_muster__pb2.ApplyQueuesResponse.SerializeToString,
+            ),
+            'DeleteQueue': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteQueue,
+                    request_deserializer=muster_dot_v1_dot_muster__pb2.DeleteQueueRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_muster__pb2.DeleteQueueResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -521,5 +557,39 @@ class QueueService(object):
         return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/ListQueues',
             muster_dot_v1_dot_muster__pb2.ListQueuesRequest.SerializeToString,
             muster_dot_v1_dot_muster__pb2.ListQueuesResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ApplyQueues(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/ApplyQueues',
+            muster_dot_v1_dot_muster__pb2.ApplyQueuesRequest.SerializeToString,
+            muster_dot_v1_dot_muster__pb2.ApplyQueuesResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def DeleteQueue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/DeleteQueue',
+            muster_dot_v1_dot_muster__pb2.DeleteQueueRequest.SerializeToString,
+            muster_dot_v1_dot_muster__pb2.DeleteQueueResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)

@@ -1,0 +1,72 @@
+// Queue objects as the API server has them, made into one tree (SPEC Q-1): the tree is announced whole when all of it
+// is right; else the last one that was stays in force, and the objects that are wrong say why (condition Accepted).
+#ifndef MUSTER_K8S_EXTENDER_APISERVER_QUEUE_OBJECTS_H_
+#define MUSTER_K8S_EXTENDER_APISERVER_QUEUE_OBJECTS_H_
+
+#include <functional>
+#include <string>
+#include <thread>
+
+#include "absl/container/btree_map.h"
+#include "absl/time/time.h"
+#include "k8s-extender/apiserver/client.h"
+#include "k8s-extender/apiserver/informer.h"
+#include "service/support/sync.h"
+#include "state/messages/port.h"
+#include "state/model/queue.h"
+
+namespace muster {
+
+// Condition Accepted of a Queue object.
+struct QueueCondition {
+  bool accepted = false;
+  std::string reason;
+  std::string message;
+  int64_t generation = 0;
+  friend bool operator==(const QueueCondition&, const QueueCondition&) = default;
+};
+
+// Thread-safe.
+class QueueObjects {
+ public:
+  // `rules`: what operators say besides the queues.
+  QueueObjects(KubeClient* writer, DecisionPort* port, QueueRules rules);
+  ~QueueObjects();
+  // For an informer of queues; `synced` is called when the first tree was judged.
+  [[nodiscard]] Informer::Handlers Handlers(std::function<void()> synced);
+  void Stop();
+  // How many objects are wrong, or wait for one that is.
+  [[nodiscard]] int32_t not_accepted() const;
+
+ private:
+  using Condition = QueueCondition;
+  struct Object {
+    std::string created;  // as the API server writes it: orders like time
+    int64_t generation = 0;
+    absl::StatusOr<QueueSpec> spec;
+    Condition has;      // as the API server has it
+    std::string since;  // when that was said
+    Condition wanted;
+  };
+  void Upsert(const Json& object);
+  void Remove(const std::string& name);
+  void Judge() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Run();
+  // Whether the API server has it now, or the object is gone.
+  [[nodiscard]] bool Write(const std::string& name, const Object& object);
+
+  KubeClient* const writer_;
+  DecisionPort* const port_;
+  const QueueRules rules_;
+  mutable Mutex mutex_;
+  CondVar changed_;
+  absl::btree_map<std::string, Object> objects_ ABSL_GUARDED_BY(mutex_);  // by name
+  absl::btree_map<std::string, QueueSpec> in_force_ ABSL_GUARDED_BY(mutex_);
+  bool listed_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_APISERVER_QUEUE_OBJECTS_H_

@@ -1,0 +1,20 @@
+// Queue objects, muster.dev/v1alpha1 (SPEC Q-1). Pure functions.
+#ifndef MUSTER_K8S_EXTENDER_DIALECTS_QUEUES_H_
+#define MUSTER_K8S_EXTENDER_DIALECTS_QUEUES_H_
+
+#include "absl/status/statusor.h"
+#include "service/support/json.h"
+#include "state/model/queue.h"
+
+namespace muster {
+
+inline constexpr char kQueueApi[] = "muster.dev";
+inline constexpr char kQueueApiVersion[] = "v1alpha1";
+
+// InvalidArgument names every field that cannot be read, the value and what was expected. Whether the queue fits among
+// others is not looked at.
+[[nodiscard]] absl::StatusOr<QueueSpec> ParseQueue(const Json& object);
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_DIALECTS_QUEUES_H_
