@@ -151,9 +151,32 @@ absl::Status App::StartHttp() {
                    return gang.empty() && pod.empty() ? TracesJson(traces_->Gangs(kTracesListed))
                                                       : TraceJson(gang, traces_->Of(gang, pod));
                  }});
-  for (HttpListener* listener : {admin_listener_.get(), extender_listener_.get(), bind_listener_.get()}) {
+  if (absl::Status webhook = MakeWebhook(); !webhook.ok()) return webhook;
+  for (HttpListener* listener :
+       {admin_listener_.get(), extender_listener_.get(), bind_listener_.get(), webhook_listener_.get()}) {
+    if (listener == nullptr) continue;
     if (absl::Status started = listener->Start(); !started.ok()) return started;
   }
+  return absl::OkStatus();
+}
+
+absl::Status App::MakeWebhook() {
+  if (config_.webhook.host.empty()) return absl::OkStatus();
+  TlsFiles files;
+  files.certificate = config_.webhook_certificate;
+  files.key = config_.webhook_key;
+  files.client_required = false;
+  const auto tls = std::make_shared<TlsContext>(files);
+  if (absl::Status loaded = tls->Load(); !loaded.ok()) return loaded;
+  HttpListenerOptions options = ListenerOptions(config_.webhook, 256);
+  options.tls = tls;
+  admission_ = std::make_unique<Admission>(
+      AdmissionOptions{config_.machine.scheduler_names, config_.owner_kinds, config_.webhook_exempt},
+      [this](absl::string_view verb, absl::string_view outcome, absl::Duration took) {
+        metrics_.Decided(verb, outcome, took);
+      });
+  webhook_listener_ = std::make_unique<HttpListener>("webhook.listen", options);
+  admission_->Register(&webhook_listener_->server());
   return absl::OkStatus();
 }
 
@@ -209,6 +232,7 @@ absl::Status App::Start() {
   // Before any door, so that none says "ready" of a cluster that nobody reads yet.
   if (config_.kubernetes) {
     feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());
+    feed_->GroupBy(config_.owner_kinds);
     if (config_.queue_source == "kubernetes") {
       queue_objects_ = std::make_unique<QueueObjects>(write_client_.get(), engine_.get(), config_.machine.queues);
       feed_->WithQueues(queue_objects_.get());
@@ -303,7 +327,8 @@ void App::Stop() {
   if (engine_ != nullptr) engine_->Stop();
   if (access_ != nullptr) access_->Stop();
   if (rpc_ != nullptr) rpc_->Stop();
-  for (HttpListener* listener : {bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
+  for (HttpListener* listener :
+       {webhook_listener_.get(), bind_listener_.get(), extender_listener_.get(), admin_listener_.get()}) {
     if (listener != nullptr) listener->Stop();
   }
   if (exporter_ != nullptr) exporter_->Stop();

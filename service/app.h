@@ -12,6 +12,7 @@
 #include "k8s-extender/actuator/actuator.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/apiserver/cluster_feed.h"
+#include "k8s-extender/webhook/admission.h"
 #include "k8s-extender/webhook/extender.h"
 #include "service/config/config.h"
 #include "service/engine/engine.h"
@@ -58,6 +59,7 @@ class App {
   [[nodiscard]] absl::Status StartHttp();
   [[nodiscard]] absl::Status StartRpc();
   void StartTracing();
+  [[nodiscard]] absl::Status MakeWebhook();
   // Queues that are declared while we run are kept in the store.
   [[nodiscard]] absl::Status KeepQueues(MachineSettings* machine) const;
   [[nodiscard]] absl::Status StartRecording(const MachineSettings& machine);
@@ -86,6 +88,8 @@ class App {
   std::unique_ptr<QueueObjects> queue_objects_;
   std::unique_ptr<ClusterFeed> feed_;
   std::unique_ptr<HttpListener> extender_listener_;
+  std::unique_ptr<Admission> admission_;
+  std::unique_ptr<HttpListener> webhook_listener_;
   std::unique_ptr<HttpListener> bind_listener_;
   std::unique_ptr<HttpListener> admin_listener_;
   std::unique_ptr<RpcServer> rpc_;

@@ -796,6 +796,20 @@ BUGS = {
         "state/starts/pipeline.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
     "plan-on-what-is-kept": (
         "state/starts/keep_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
+    # --- owners, the webhook, queue objects (D-7, K-8, Q-1) ---
+    "anybodys-job": (
+        "k8s-extender/dialects/owners.cc", "    const bool same = known != nullptr && version.substr(0, version.find('/')) == known->group;\n",
+        "    const bool same = known != nullptr && !version.empty();\n"),
+    "completions-do-not-count": (
+        "k8s-extender/dialects/owners.cc", "return std::min(parallelism, Number(spec, \"completions\", path, parallelism));", "return parallelism;"),
+    "another-schedulers-pod-is-gated": (
+        "k8s-extender/webhook/admission.cc", "  if (!ours && !nobodys) return verdict;  // another scheduler's\n", ""),
+    "exempt-namespaces-are-not": (
+        "k8s-extender/webhook/admission.cc", "!absl::c_linear_search(options_.exempt_namespaces, name_space);", "!name_space.empty();"),
+    "a-wrong-tree-is-announced": (
+        "k8s-extender/apiserver/queue_objects.cc", "problem.queue].push_back(problem.text);\n", "problem.queue].clear();\n  wrong.clear();\n"),
+    "a-condition-is-written-once": (
+        "k8s-extender/apiserver/queue_objects.cc", "      if (!written) continue;\n", ""),
     # --- heads (Q-6) ---
     "hold-is-backfill": (
         "state/starts/planning.cc", "  return held_up ? std::nullopt : next;\n", "  return next;\n"),

@@ -64,7 +64,9 @@ void DrawPanel(const Panel& panel, const std::vector<ChartedRun>& runs, int64_t 
   const auto y_of = [&](double value) { return panel.top + kPanel - value / panel.most * kPanel; };
   absl::StrAppendFormat(out, "<text x=\"%d\" y=\"%d\" class=\"title\">%s</text>\n", kLeft, panel.top - 8, panel.title);
   const double step = StepFor(panel.most);
-  for (double value = 0; value <= panel.most * 1.0001; value += step) {
+  const int steps = static_cast<int>(panel.most * 1.0001 / step);
+  for (int i = 0; i <= steps; ++i) {
+    const double value = i * step;
     absl::StrAppendFormat(out, "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" class=\"grid\"/>", kLeft,
                           kWidth - kRight, y_of(value), y_of(value));
     absl::StrAppendFormat(out, "<text x=\"%d\" y=\"%.1f\" class=\"value\">%g%s</text>\n", kLeft - 8, y_of(value) + 4,
@@ -90,7 +92,8 @@ void DrawTimes(int64_t end_ms, int bottom, std::string* out) {
   const bool days = hours > 72;
   const double most = days ? hours / 24 : hours;
   const double step = StepFor(most);
-  for (double value = 0; value <= most; value += step) {
+  for (int i = 0; i <= static_cast<int>(most / step); ++i) {
+    const double value = i * step;
     const double x = kLeft + value / std::max(most, 1e-9) * kColumns;
     absl::StrAppendFormat(out, "<text x=\"%.1f\" y=\"%d\" class=\"time\">%g</text>\n", x, bottom + 18, value);
   }

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
+#include <cmath>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -30,7 +30,7 @@ int Fail(const absl::Status& status) {
 
 // "1h23m", to the second below a minute.
 std::string Span(double seconds) {
-  const absl::Duration span = absl::Seconds(static_cast<int64_t>(seconds + 0.5));
+  const absl::Duration span = absl::Seconds(std::lround(seconds));
   if (span < absl::Minutes(1)) return absl::FormatDuration(span);
   return absl::FormatDuration(absl::Trunc(span, span < absl::Hours(1) ? absl::Seconds(1) : absl::Minutes(1)));
 }
@@ -183,6 +183,7 @@ int SimulateCommand::Run() const {
   output_ == "json" ? PrintJson(runs, *jobs) : PrintTable(runs, *jobs);
   if (svg_.empty()) return 0;
   std::vector<ChartedRun> charted;
+  charted.reserve(runs.size());
   for (const Simulated& run : runs) charted.push_back({run.policy, &run.result});
   if (!(std::ofstream(svg_) << Chart(charted, int64_t{nodes_} * gpus_))) {
     return Fail(absl::UnavailableError(absl::StrCat("--svg: cannot write ", svg_)));

@@ -28,8 +28,8 @@ void Actuator::UpdateStatus(const GangView& view) {
     written_.erase(view.key);  // the next one of that name has nothing of it
     return;
   }
-  if (view.object_dialect == GangDialect::kNative || view.object_dialect == GangDialect::kKai) {
-    return;  // D-4, D-6: not ours to write
+  if (view.object_dialect != GangDialect::kPodGroupSigs && view.object_dialect != GangDialect::kPodGroupX) {
+    return;  // D-4, D-6, D-7, D-15: not ours to write
   }
   MutexLock lock(&mutex_);
   if (!stopping_) status_[view.key].view = view;  // when it is due stays: what is refused is not asked for more often

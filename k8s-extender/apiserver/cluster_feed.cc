@@ -3,9 +3,12 @@
 #include <spdlog/spdlog.h>
 
 #include <array>
+#include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/owners.h"
 #include "k8s-extender/dialects/queues.h"
 
 namespace muster {
@@ -17,11 +20,12 @@ struct PodGroupApi {
   const char* version;  // nullptr: whichever the server has it in
 };
 // The native PodGroup is young: its version moves with Kubernetes' releases (D-6).
-constexpr std::array<PodGroupApi, 4> kPodGroupApis = {
+constexpr std::array<PodGroupApi, 5> kPodGroupApis = {
     {{GangDialect::kPodGroupSigs, "scheduling.sigs.k8s.io", "v1alpha1"},
      {GangDialect::kPodGroupX, "scheduling.x-k8s.io", "v1alpha1"},
      {GangDialect::kNative, "scheduling.k8s.io", nullptr},
-     {GangDialect::kKai, "scheduling.run.ai", "v2alpha2"}}};
+     {GangDialect::kKai, "scheduling.run.ai", "v2alpha2"},
+     {GangDialect::kVolcano, "scheduling.volcano.sh", "v1beta1"}}};
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); }
@@ -58,6 +62,7 @@ Informer::Handlers ClusterFeed::PodHandlers() {
           [this](const Json& object) {
             absl::StatusOr<PodDescription> pod = ParsePod(object);
             if (!pod.ok()) return NoteUnreadable(FactKind::kPod, object, pod.status());
+            GroupByOwner(object, owner_kinds_, &*pod);
             port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
           },
       .remove = [this](const std::string& uid, const std::string&) { port_->Announce(RemovePod{uid}).IgnoreError(); },
@@ -65,20 +70,44 @@ Informer::Handlers ClusterFeed::PodHandlers() {
       .synced = [this] { OnSynced("pods"); }};
 }
 
-Informer::Handlers ClusterFeed::PodGroupHandlers(GangDialect dialect) {
+Informer::Handlers ClusterFeed::GangHandlers(GangDialect dialect, std::string source,
+                                             std::function<absl::StatusOr<GangObject>(const Json&)> parse,
+                                             const std::string& name_prefix) {
   return {.upsert =
-              [this, dialect](const Json& object) {
-                absl::StatusOr<GangObject> group = ParsePodGroup(object, dialect);
+              [this, parse = std::move(parse)](const Json& object) {
+                absl::StatusOr<GangObject> group = parse(object);
                 if (!group.ok()) return NoteUnreadable(FactKind::kGang, object, group.status());
                 port_->Announce(UpsertGangObject{*std::move(group)}).IgnoreError();
               },
           .remove =
-              [this, dialect](const std::string&, const std::string& key) {
+              [this, dialect, name_prefix](const std::string&, const std::string& key) {
                 const size_t slash = key.find('/');
-                port_->Announce(RemoveGangObject{dialect, key.substr(0, slash), key.substr(slash + 1)}).IgnoreError();
+                port_
+                    ->Announce(RemoveGangObject{dialect, key.substr(0, slash),
+                                                absl::StrCat(name_prefix, key.substr(slash + 1))})
+                    .IgnoreError();
               },
           .identity = UidOf,
-          .synced = [this, dialect] { OnSynced(std::string(ToString(dialect))); }};
+          .synced = [this, source = std::move(source)] { OnSynced(source); }};
+}
+
+absl::Status ClusterFeed::AddOwners(const std::function<void(const std::string&, Informer::Handlers)>& add,
+                                    ExpectFacts* expected) {
+  for (const std::string& name : owner_kinds_) {
+    const OwnerKind& kind = *FindOwnerKind(name);
+    const absl::StatusOr<std::string> path = Find(kind.plural, kind.group, kind.version);
+    if (!path.ok()) return path.status();
+    if (path->empty()) {
+      spdlog::info("the API server has no {} of {}: gangs.byOwner finds none", kind.plural, kind.group);
+      continue;
+    }
+    const std::string source = absl::StrCat(kind.plural, ".", kind.group);
+    add(*path, GangHandlers(
+                   GangDialect::kOwner, source, [&kind](const Json& object) { return ParseOwner(object, kind); },
+                   absl::StrCat(absl::AsciiStrToLower(kind.kind), "-")));
+    expected->sources.push_back(source);
+  }
+  return absl::OkStatus();
 }
 
 // The document at `path`; null when the server has none (404).
@@ -129,10 +158,12 @@ absl::Status ClusterFeed::Start() {
     if (path->empty()) {
       spdlog::info("the API server has no PodGroups of {}", api.group);
     } else {
-      add(*path, PodGroupHandlers(api.dialect));
+      const auto parse = [dialect = api.dialect](const Json& object) { return ParsePodGroup(object, dialect); };
+      add(*path, GangHandlers(api.dialect, std::string(ToString(api.dialect)), parse, ""));
       expected.sources.emplace_back(ToString(api.dialect));
     }
   }
+  if (absl::Status owners = AddOwners(add, &expected); !owners.ok()) return owners;
   if (queues_ != nullptr) {
     const absl::StatusOr<std::string> path = Find("queues", kQueueApi, kQueueApiVersion);
     if (!path.ok()) return path.status();

@@ -2,8 +2,10 @@
 #ifndef MUSTER_K8S_EXTENDER_APISERVER_CLUSTER_FEED_H_
 #define MUSTER_K8S_EXTENDER_APISERVER_CLUSTER_FEED_H_
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "k8s-extender/apiserver/informer.h"
@@ -18,6 +20,8 @@ class ClusterFeed {
   ClusterFeed(KubeClient* client, DecisionPort* port);
   ~ClusterFeed();
 
+  // Pods of such owners are gangs (D-7). Before Start. REQUIRES: FindOwnerKind knows them.
+  void GroupBy(std::vector<std::string> owner_kinds) { owner_kinds_ = std::move(owner_kinds); }
   // Reads queues too. Before Start.
   void WithQueues(QueueObjects* queues) { queues_ = queues; }
   // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and those. When all have listed
@@ -35,11 +39,17 @@ class ClusterFeed {
   void NoteUnreadable(FactKind kind, const Json& object, const absl::Status& status);
   [[nodiscard]] Informer::Handlers NodeHandlers();
   [[nodiscard]] Informer::Handlers PodHandlers();
-  [[nodiscard]] Informer::Handlers PodGroupHandlers(GangDialect dialect);
+  // `source`: as ExpectFacts has it. `name_prefix` and the object's name are the gang's.
+  [[nodiscard]] Informer::Handlers GangHandlers(GangDialect dialect, std::string source,
+                                                std::function<absl::StatusOr<GangObject>(const Json&)> parse,
+                                                const std::string& name_prefix);
+  [[nodiscard]] absl::Status AddOwners(const std::function<void(const std::string&, Informer::Handlers)>& add,
+                                       ExpectFacts* expected);
 
   KubeClient* const client_;
   DecisionPort* const port_;
   QueueObjects* queues_ = nullptr;
+  std::vector<std::string> owner_kinds_;
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;

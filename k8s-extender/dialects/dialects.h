@@ -35,6 +35,9 @@ namespace muster {
 // The same of a v1.Pod.
 [[nodiscard]] GangMembership MembershipOf(const Json& pod);
 
+// Our own keys (D-13, P-4, P-5) of an object that is in a gang by other means.
+void ReadOwnKeys(const Labels& annotations, const Labels& labels, GangMembership* out);
+
 // A Go duration ("3600s", "1h30m", "1.5h") in milliseconds; InvalidArgument otherwise.
 [[nodiscard]] absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text);
 

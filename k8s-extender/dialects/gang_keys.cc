@@ -175,6 +175,7 @@ GangDialect DialectOf(absl::string_view key) {
   if (key == keys::kKoordName) return GangDialect::kKoordinator;
   if (key == keys::kXPodGroup) return GangDialect::kPodGroupX;
   if (key == keys::kKaiPodGroup) return GangDialect::kKai;
+  if (key == keys::kVolcanoGroup) return GangDialect::kVolcano;
   return key == kNativeField ? GangDialect::kNative : GangDialect::kPodGroupSigs;
 }
 
@@ -192,7 +193,7 @@ absl::StatusOr<int64_t> ParseGoDuration(absl::string_view text) {
 
 namespace {
 
-// D-4, D-5, D-15: keys of dialects that are not built.
+// D-5: keys of dialects that are not built.
 struct ForeignKey {
   const char* key;
   const char* whose;
@@ -200,7 +201,6 @@ struct ForeignKey {
 constexpr ForeignKey kForeignKeys[] = {
     {"yunikorn.apache.org/task-group-name", "YuniKorn"},
     {"yunikorn.apache.org/task-groups", "YuniKorn"},
-    {"scheduling.k8s.io/group-name", "Volcano"},
 };
 
 // What a pod that names no gang carries all the same.
@@ -212,6 +212,10 @@ std::vector<std::string> IgnoredKeys(const Labels& annotations, const Labels& la
                                       std::pair{keys::kKaiSubgroup, keys::kKaiPodGroup}}) {
     if (!has(minimum)) continue;
     out.push_back(absl::StrCat(minimum, " is set and ", name, " is not: the pod is in no gang"));
+  }
+  if (labels.contains(keys::kVolcanoGroup)) {
+    out.push_back(
+        absl::StrCat(keys::kVolcanoGroup, " is a label; Volcano's pods join by an annotation: the pod is in no gang"));
   }
   for (const ForeignKey& foreign : kForeignKeys) {
     if (!has(foreign.key)) continue;
@@ -246,6 +250,9 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
   if (!native.empty()) named.emplace_back(native, kNativeField);
   if (const auto found = annotations.find(keys::kKaiPodGroup); found != annotations.end()) {
     named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kKaiPodGroup);
+  }
+  if (const auto found = annotations.find(keys::kVolcanoGroup); found != annotations.end()) {
+    named.emplace_back(std::string(absl::StripAsciiWhitespace(found->second)), keys::kVolcanoGroup);
   }
   if (named.empty()) {
     out.ignored = IgnoredKeys(annotations, labels);
@@ -298,13 +305,29 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     }
     ReadShared(from, &said);
   }
-  out.declares = ReadOwn(&anywhere, &said) || out.declares;
-  out.declares = ReadPlacementKeys(annotations, labels, &said) || out.declares;
-  out.subgroup = SubgroupOf(annotations, labels);
+  ReadOwnKeys(annotations, labels, &out);
   return out;
 }
 
+void ReadOwnKeys(const Labels& annotations, const Labels& labels, GangMembership* out) {
+  Keys anywhere(annotations, labels);
+  out->declares = ReadOwn(&anywhere, &out->declaration) || out->declares;
+  out->declares = ReadPlacementKeys(annotations, labels, &out->declaration) || out->declares;
+  out->subgroup = SubgroupOf(annotations, labels);
+}
+
 namespace {
+
+// D-15: what only Volcano's PodGroups have.
+void ReadVolcano(const Json& spec, GangDeclaration* said) {
+  if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
+    said->queue = queue;
+  }
+  const Json& tasks = Child(spec, "minTaskMember");
+  if (!tasks.is_object() || tasks.empty()) return;
+  said->warnings.push_back(absl::StrCat("spec.minTaskMember: ", tasks.dump(),
+                                        " is not acted on; declare muster.dev/subgroups for minimums of tasks"));
+}
 
 // D-4: what only KAI's PodGroups have.
 void ReadKai(const Json& spec, GangDeclaration* said) {
@@ -373,6 +396,7 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   ReadOwn(&from, &said);
   ReadPlacementKeys(annotations, labels, &said);
   if (dialect == GangDialect::kKai) ReadKai(spec, &said);
+  if (dialect == GangDialect::kVolcano) ReadVolcano(spec, &said);
   return out;
 }
 

@@ -52,6 +52,9 @@ inline constexpr char kKaiQueue[] = "kai.scheduler/queue";
 inline constexpr char kKaiRequiredTopology[] = "kai.scheduler/topology-required-placement";
 inline constexpr char kKaiPreferredTopology[] = "kai.scheduler/topology-preferred-placement";
 
+// D-15, Volcano. The annotation by which a pod joins.
+inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
+
 // K-7, K-8.
 inline constexpr char kGate[] = "muster.dev/gang";
 // The resources by which pods opt in (managedResources). kube-scheduler refuses one name in two extender entries, so

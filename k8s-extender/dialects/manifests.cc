@@ -43,10 +43,12 @@ absl::Status ReadObject(Json object, const std::string& path, int64_t now_ms, Fa
       dialect = GangDialect::kNative;
     } else if (version == "scheduling.run.ai/v2alpha2") {
       dialect = GangDialect::kKai;
+    } else if (version == "scheduling.volcano.sh/v1beta1") {
+      dialect = GangDialect::kVolcano;
     } else if (version != "scheduling.sigs.k8s.io/v1alpha1") {
       return wrong("apiVersion", version,
-                   "scheduling.sigs.k8s.io/v1alpha1, scheduling.x-k8s.io/v1alpha1, scheduling.run.ai/v2alpha2 or "
-                   "scheduling.k8s.io/...");
+                   "scheduling.sigs.k8s.io/v1alpha1, scheduling.x-k8s.io/v1alpha1, scheduling.run.ai/v2alpha2, "
+                   "scheduling.volcano.sh/v1beta1 or scheduling.k8s.io/...");
     }
     absl::StatusOr<GangObject> group = ParsePodGroup(object, dialect);
     if (!group.ok()) return absl::InvalidArgumentError(absl::StrCat(path, group.status().message()));

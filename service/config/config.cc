@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "k8s-extender/dialects/owners.h"
 #include "service/config/queues.h"
 #include "service/support/file.h"
 #include "service/tracing/otlp_exporter.h"
@@ -179,6 +180,21 @@ const std::vector<Field>& Fields() {
        ReadInt(1, 256, [](Config* c, int64_t v) { c->actuator_workers = static_cast<int>(v); })},
       {"kubernetes.callsPerSecond", "1000", "wake-ups a second at most",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->calls_per_s = static_cast<double>(v); })},
+      {"webhook.listen", "\"\"",
+       "the admission webhook, over TLS, as 0.0.0.0:9443: pods of gangs get the gate and the scheduler's name. Empty: "
+       "off",
+       [](const YAML::Node& node, Config* c) -> std::string {
+         c->webhook = {"", 0};
+         if (node.IsScalar() && Text(node).empty()) return "";
+         return ReadAddress([](Config* at) -> ListenAddress& { return at->webhook; })(node, c);
+       }},
+      {"webhook.certFile", "\"\"", "PEM certificate that the API server is told to trust; read again when it changes",
+       ReadText([](Config* c) -> std::string& { return c->webhook_certificate; })},
+      {"webhook.keyFile", "\"\"", "PEM key of the certificate",
+       ReadText([](Config* c) -> std::string& { return c->webhook_key; })},
+      {"webhook.exemptNamespaces", "[kube-system, muster-system]", "whose pods are never looked at",
+       ReadList(0, "a list like [kube-system]",
+                [](Config* c) -> std::vector<std::string>& { return c->webhook_exempt; })},
       {"store.path", "\"\"",
        "SQLite file of what was promised, on a local disk; :memory: keeps nothing over a restart. Empty: muster.db in "
        "the "
@@ -196,6 +212,11 @@ const std::vector<Field>& Fields() {
       {"gangs.waitTime", "600s", "how long a gang may hold capacity without its quorum",
        ReadDuration([](Config* c) -> int64_t& { return c->machine.gang.wait_time_ms; })},
       {"gangs.matchPolicy", "once-satisfied", "what counts towards the minimum", ReadPolicy},
+      {"gangs.byOwner", "[]",
+       "pods that name no gang are one with those of the same owner, of these kinds: Job, JobSet, PyTorchJob, TFJob, "
+       "MPIJob, RayCluster",
+       ReadList(0, "a list like [Job, PyTorchJob]",
+                [](Config* c) -> std::vector<std::string>& { return c->owner_kinds; })},
       {"gangs.planTries", "64",
        "how many orders are tried for a gang before it is given up for a while; more finds more, and takes longer",
        ReadInt(1, 100'000, [](Config* c, int64_t v) { c->machine.planner_tries = static_cast<int32_t>(v); })},
@@ -352,13 +373,22 @@ std::vector<std::string> Problems(const Config& config) {
     for (const std::string& problem : ProblemsOf(config.machine.queues)) {
       out.push_back(absl::StrCat("queues.tree: ", problem));
     }
-    if (config.queue_source != "config" && !config.machine.queues.queues.empty()) {
-      out.push_back(absl::StrCat("queues.tree: queues come from one place; with queues.source: ", config.queue_source,
-                                 " expected none here"));
-    }
-    if (config.queue_source == "kubernetes" && !config.kubernetes) {
-      out.emplace_back("queues.source: kubernetes needs kubernetes.enabled: true; expected config or api");
-    }
+  }
+  if (config.queue_source != "config" && !config.machine.queues.queues.empty()) {
+    out.push_back(absl::StrCat("queues.tree: queues come from one place; with queues.source: ", config.queue_source,
+                               " expected none here"));
+  }
+  for (const std::string& kind : config.owner_kinds) {
+    if (FindOwnerKind(kind) != nullptr) continue;
+    const auto name = [](std::string* out, const OwnerKind& each) { absl::StrAppend(out, each.kind); };
+    out.push_back(
+        absl::StrCat("gangs.byOwner: \"", kind, "\"; expected one of ", absl::StrJoin(OwnerKinds(), ", ", name)));
+  }
+  if (config.queue_source == "kubernetes" && !config.kubernetes) {
+    out.emplace_back("queues.source: kubernetes needs kubernetes.enabled: true; expected config or api");
+  }
+  if (!config.webhook.host.empty() && (config.webhook_certificate.empty() || config.webhook_key.empty())) {
+    out.emplace_back("webhook.listen: the API server calls it over TLS; set webhook.certFile and webhook.keyFile");
   }
   const bool shows_something =
       !config.tls.client_ca.empty() || !config.access.tokens_file.empty() || config.access.token_review;

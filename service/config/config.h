@@ -25,7 +25,7 @@ struct ListenAddress {
 
 struct Config {
   Config() { machine.queues.starvation_limit_ms = kStarvationLimitMs; }
-  static constexpr int64_t kStarvationLimitMs = 30 * 60 * 1000;
+  static constexpr int64_t kStarvationLimitMs = 1'800'000;
 
   // log
   std::string log_level = "info";
@@ -48,6 +48,11 @@ struct Config {
   std::string kube_context;
   int actuator_workers = 16;
   double calls_per_s = 1000;
+  // webhook
+  ListenAddress webhook{"", 0};     // no host: it is off
+  std::string webhook_certificate;  // PEM
+  std::string webhook_key;          // PEM
+  std::vector<std::string> webhook_exempt = {"kube-system", "muster-system"};
   // store
   std::string store_path;  // empty: kDefaultStore where it can be made, else nothing is kept
   bool standby = false;    // wait for the store while another musterd has it
@@ -62,6 +67,7 @@ struct Config {
   std::string recording_file;  // empty: nothing is recorded
   int recording_mib = 256;     // of all its files
   // gangs, queues and holds
+  std::vector<std::string> owner_kinds;     // whose pods are gangs (D-7)
   std::string queue_source = "config";      // config, api or kubernetes
   std::vector<std::string> queue_problems;  // of queues.tree, as it is written
   MachineSettings machine;

@@ -50,6 +50,10 @@ absl::string_view ToString(GangDialect dialect) {
       return "gRPC API";
     case GangDialect::kKai:
       return "PodGroup scheduling.run.ai/v2alpha2";
+    case GangDialect::kVolcano:
+      return "PodGroup scheduling.volcano.sh/v1beta1";
+    case GangDialect::kOwner:
+      return "its owner";
     case GangDialect::kPodGroupX:
       return "PodGroup scheduling.x-k8s.io/v1alpha1";
   }

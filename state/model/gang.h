@@ -37,6 +37,8 @@ enum class GangDialect : uint8_t {
   kNative,        // D-6: PodGroup scheduling.k8s.io, read only
   kApi,           // the gRPC API: a gang created there, or the pods of a submitted one (S-1)
   kKai,           // D-4: PodGroup scheduling.run.ai/v2alpha2, read only
+  kVolcano,       // D-15: PodGroup scheduling.volcano.sh/v1beta1, read only
+  kOwner,         // D-7: the pods' controller, which is read only
 };
 [[nodiscard]] absl::string_view ToString(GangDialect dialect);
 

@@ -96,7 +96,7 @@ std::vector<QueueProblem> ProblemsByQueue(const QueueRules& rules) {
   ByName by_name;
   for (const QueueSpec& queue : rules.queues) {
     if (!IsQueueName(queue.name)) {
-      problems.push_back({queue.name, absl::StrCat("is no name; expected ", kQueueNames)});
+      problems.push_back({queue.name, absl::StrCat("expected ", kQueueNames)});
     } else if (!by_name.emplace(queue.name, &queue).second) {
       problems.push_back({queue.name, "is declared twice"});
     }

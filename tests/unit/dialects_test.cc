@@ -53,13 +53,32 @@ TEST(Dialects, KeysThatNobodyActsOn) {
   EXPECT_TRUE(ignored({}, {{"app", "x"}}).empty());
   for (const char* key :
        {"kai.scheduler/subgroup-name", "yunikorn.apache.org/task-group-name", "yunikorn.apache.org/task-groups",
-        "scheduling.k8s.io/group-name", "gang.scheduling.koordinator.sh/min-available",
-        "pod-group.scheduling.sigs.k8s.io/min-available"}) {
+        "gang.scheduling.koordinator.sh/min-available", "pod-group.scheduling.sigs.k8s.io/min-available"}) {
     ASSERT_EQ(ignored({{key, "3"}}, {}).size(), 1U) << key;
     EXPECT_EQ(ignored({{key, "3"}}, {})[0].rfind(key, 0), 0U) << key;
     EXPECT_EQ(ignored({}, {{key, "3"}}).size(), 1U) << key;
   }
   EXPECT_TRUE(ignored({{"gang.scheduling.koordinator.sh/name", "g"}, {"pod-group-name", "g"}}, {}).empty());
+  EXPECT_EQ(ignored({}, {{"scheduling.k8s.io/group-name", "g"}}).size(), 1U) << "it is an annotation";
+}
+
+// D-15: Volcano's PodGroup and its pods.
+TEST(Dialects, Volcano) {
+  const GangMembership pod = ParseMembership({{"scheduling.k8s.io/group-name", "g"}}, {}, "");
+  EXPECT_EQ(pod.name, "g");
+  EXPECT_EQ(pod.dialect, GangDialect::kVolcano);
+  EXPECT_FALSE(pod.declares_gang());
+  const absl::StatusOr<GangObject> group =
+      ParsePodGroup(*ParseJson(R"({"metadata":{"name":"g","namespace":"d","uid":"u"},"spec":{"minMember":3,
+                                   "queue":"team","minResources":{"cpu":"3"},"minTaskMember":{"ps":1}}})",
+                               "PodGroup"),
+                    GangDialect::kVolcano);
+  ASSERT_TRUE(group.ok()) << group.status();
+  EXPECT_EQ(group->declaration.min_member, 3);
+  EXPECT_EQ(group->declaration.queue, "team");
+  EXPECT_EQ(group->declaration.min_resources, (ResourceList{{"cpu", 3000}}));
+  ASSERT_EQ(group->declaration.warnings.size(), 1U);
+  EXPECT_EQ(group->declaration.warnings[0].rfind("spec.minTaskMember", 0), 0U) << group->declaration.warnings[0];
 }
 
 // D-4: KAI's PodGroup and its pods.

@@ -1,0 +1,174 @@
+#include "k8s-extender/dialects/owners.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/metadata.h"
+#include "state/base/text.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kMostMembers = 1'000'000;
+constexpr std::array<OwnerKind, 6> kOwnerKinds = {{{"Job", "batch", "v1", "jobs"},
+                                                   {"JobSet", "jobset.x-k8s.io", nullptr, "jobsets"},
+                                                   {"PyTorchJob", "kubeflow.org", "v1", "pytorchjobs"},
+                                                   {"TFJob", "kubeflow.org", "v1", "tfjobs"},
+                                                   {"MPIJob", "kubeflow.org", nullptr, "mpijobs"},
+                                                   {"RayCluster", "ray.io", "v1", "rayclusters"}}};
+// By these labels a pod tells of whom the Job is that owns it.
+constexpr char kJobSetName[] = "jobset.sigs.k8s.io/jobset-name";
+constexpr char kKubeflowName[] = "training.kubeflow.org/job-name";
+
+std::string GangOf(absl::string_view kind, absl::string_view name) {
+  return absl::StrCat(absl::AsciiStrToLower(kind), "-", name);
+}
+
+// Counts pods of an owner; what cannot be a count is remembered.
+class Counter {
+ public:
+  // The whole number at holder[field], or `otherwise` where there is none.
+  int64_t Number(const Json& holder, const char* field, const std::string& path, int64_t otherwise) {
+    const Json& value = Child(holder, field);
+    if (value.is_null()) return otherwise;
+    if (value.is_number_integer() && value >= 0 && value <= kMostMembers) return value.get<int64_t>();
+    problem_ = absl::StrCat(path, ".", field, ": ", value.dump(), "; expected a whole number from 0 to ", kMostMembers);
+    return 0;
+  }
+  // Pods of a Job's spec that run at once.
+  int64_t OfJob(const Json& spec, const std::string& path) {
+    const int64_t parallelism = Number(spec, "parallelism", path, 1);
+    return std::min(parallelism, Number(spec, "completions", path, parallelism));
+  }
+  int64_t OfJobSet(const Json& spec) {
+    int64_t sum = 0;
+    const Json& jobs = Child(spec, "replicatedJobs");
+    if (!jobs.is_array()) return 0;
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      const std::string path = absl::StrCat("spec.replicatedJobs[", i, "]");
+      sum += Number(jobs[i], "replicas", path, 1) *
+             OfJob(Child(Child(jobs[i], "template"), "spec"), path + ".template.spec");
+    }
+    return sum;
+  }
+  // spec.pytorchReplicaSpecs.Worker.replicas and the like.
+  int64_t OfReplicaSpecs(const Json& spec) {
+    int64_t sum = 0;
+    if (!spec.is_object()) return 0;
+    for (const auto& [field, roles] : spec.items()) {
+      if (!absl::EndsWith(field, "ReplicaSpecs") || !roles.is_object()) continue;
+      for (const auto& [role, each] : roles.items()) {
+        sum += Number(each, "replicas", absl::StrCat("spec.", field, ".", role), 1);
+      }
+    }
+    return sum;
+  }
+  // The head, and the workers that it starts with.
+  int64_t OfRayCluster(const Json& spec) {
+    int64_t sum = 1;
+    const Json& groups = Child(spec, "workerGroupSpecs");
+    if (!groups.is_array()) return sum;
+    for (size_t i = 0; i < groups.size(); ++i) {
+      const std::string path = absl::StrCat("spec.workerGroupSpecs[", i, "]");
+      const int64_t least = Number(groups[i], "minReplicas", path, 0);
+      sum += Number(groups[i], "replicas", path, least) * Number(groups[i], "numOfHosts", path, 1);
+    }
+    return sum;
+  }
+  int64_t Of(absl::string_view kind, const Json& spec) {
+    if (kind == "Job") return OfJob(spec, "spec");
+    if (kind == "JobSet") return OfJobSet(spec);
+    return kind == "RayCluster" ? OfRayCluster(spec) : OfReplicaSpecs(spec);
+  }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
+  std::string problem_;
+};
+
+// The owner of one of `kinds`, as kind and name; nullopt: there is none.
+std::optional<std::pair<std::string, std::string>> OwnerOf(const Json& metadata,
+                                                           const std::vector<std::string>& kinds) {
+  const Labels labels = StringMapAt(metadata, "labels");
+  const auto groups_by = [&](const char* kind) { return absl::c_linear_search(kinds, kind); };
+  if (const auto set = labels.find(kJobSetName); set != labels.end() && groups_by("JobSet")) {
+    return std::pair{std::string("JobSet"), set->second};
+  }
+  const Json& owners = Child(metadata, "ownerReferences");
+  if (!owners.is_array()) return std::nullopt;
+  for (const Json& owner : owners) {
+    if (!BoolOrFalse(owner, "controller")) continue;
+    const std::string kind = StringOrEmpty(owner, "kind");
+    // An MPIJob's launcher is owned by a Job of the MPIJob.
+    const auto job = labels.find(kKubeflowName);
+    if (kind == "Job" && job != labels.end() && groups_by("MPIJob"))
+      return std::pair{std::string("MPIJob"), job->second};
+    const OwnerKind* known = FindOwnerKind(kind);
+    const std::string version = StringOrEmpty(owner, "apiVersion");
+    const bool same = known != nullptr && version.substr(0, version.find('/')) == known->group;
+    if (same && groups_by(known->kind)) return std::pair{kind, StringOrEmpty(owner, "name")};
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+absl::Span<const OwnerKind> OwnerKinds() { return kOwnerKinds; }
+
+const OwnerKind* FindOwnerKind(absl::string_view kind) {
+  const auto found = absl::c_find_if(kOwnerKinds, [&](const OwnerKind& each) { return kind == each.kind; });
+  return found == kOwnerKinds.end() ? nullptr : &*found;
+}
+
+void GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out) {
+  if (kinds.empty() || out->gang.in_gang() || !out->gang.problem.none()) return;
+  const Json& metadata = Child(pod, "metadata");
+  const std::optional<std::pair<std::string, std::string>> owner = OwnerOf(metadata, kinds);
+  if (!owner.has_value() || !IsSubdomain(GangOf(owner->first, owner->second))) return;
+  out->gang.name = GangOf(owner->first, owner->second);
+  out->gang.dialect = GangDialect::kOwner;
+  ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &out->gang);
+}
+
+absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind) {
+  if (!object.is_object()) return absl::InvalidArgumentError(absl::StrCat(kind.kind, ": expected an object"));
+  GangObject out;
+  out.dialect = GangDialect::kOwner;
+  const Json& metadata = Child(object, "metadata");
+  const std::string name = StringOrEmpty(metadata, "name");
+  out.name = GangOf(kind.kind, name);
+  out.name_space = StringOrEmpty(metadata, "namespace");
+  out.uid = StringOrEmpty(metadata, "uid");
+  if (name.empty() || !IsSubdomain(out.name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kind.kind, ".metadata.name: ", Quoted(name), "; expected one of at most 240 characters"));
+  }
+  out.created_ms = TimeAt(metadata, "creationTimestamp");
+  GangMembership said;
+  ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &said);
+  out.declaration = std::move(said.declaration);
+  const Json& spec = Child(object, "spec");
+  Counter counter;
+  const int64_t all = counter.Of(kind.kind, spec);
+  const Json& policy = Child(Child(spec, "runPolicy"), "schedulingPolicy");
+  const int64_t least = counter.Number(policy, "minAvailable", "spec.runPolicy.schedulingPolicy", all);
+  if (!counter.problem().empty() || all > kMostMembers) {
+    out.declaration.unreadable_minimum =
+        counter.problem().empty()
+            ? absl::StrCat(kind.kind, " ", name, " has ", all, " pods; expected at most ", kMostMembers)
+            : counter.problem();
+    return out;
+  }
+  out.declaration.min_member = static_cast<int32_t>(std::min(least, all));
+  out.declaration.total_number = static_cast<int32_t>(all);
+  return out;
+}
+
+}  // namespace muster

@@ -1,0 +1,36 @@
+// The admission webhook (SPEC K-8; admission.k8s.io/v1): pods of gangs get our gate and our scheduler's name as they
+// are created, and what can never be right is refused then.
+#ifndef MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
+#define MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
+
+#include <string>
+#include <vector>
+
+#include "k8s-extender/webhook/extender.h"
+
+namespace muster {
+
+struct AdmissionOptions {
+  std::vector<std::string> scheduler_names;  // that are served; pods that name none, or Kubernetes' own, get the first
+  std::vector<std::string> owner_kinds;      // whose pods are gangs (D-7)
+  std::vector<std::string> exempt_namespaces = {"kube-system"};
+};
+
+// Thread-safe. Must outlive the servers it is registered with.
+class Admission {
+ public:
+  Admission(AdmissionOptions options, DecisionObserver observer);
+
+  // POST /admit.
+  void Register(httplib::Server* server);
+  // AdmissionReview in, AdmissionReview out; the status in `*http_status`: 400 where the request is none.
+  [[nodiscard]] std::string Review(const std::string& body, int* http_status) const;
+
+ private:
+  const AdmissionOptions options_;
+  const DecisionObserver observer_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_K8S_EXTENDER_WEBHOOK_ADMISSION_H_
