@@ -38,7 +38,8 @@ int64_t Heads::Deadline(const Gang& gang) const {
   const bool waits = backlog_->waits_for(gang.id) != nullptr && !backlog_->waits_for(gang.id)->holds;
   if (!waits || Limit() == 0 || gang.kept.passed_since_ms == 0) return kNever;
   const State& state = states_.Of(gang.id);
-  const bool has = pipeline_->Holds(gang) || (backlog_->waits_for(gang.id)->queue && queues_->Holds(gang));
+  const bool has = pipeline_->Holds(gang) || strict_.contains(gang.id) ||
+                   (backlog_->waits_for(gang.id)->queue && queues_->Holds(gang));
   if (has || state.could == State::Could::kNo) return kNever;
   return std::max({gang.kept.passed_since_ms + Limit(), state.tried_ms + kTryAgainMs, state.try_again_ms});
 }

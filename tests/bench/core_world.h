@@ -22,6 +22,12 @@ using Steady = std::chrono::steady_clock;
 [[nodiscard]] double Seconds(Steady::time_point from);
 [[nodiscard]] inline double Ms(Steady::time_point from) { return Seconds(from) * 1e3; }
 
+// As musterd's configuration has it by default, where the core knows it.
+template <typename Rules>
+void LookAfterHeads(Rules* rules) {
+  if constexpr (requires { rules->starvation_limit_ms; }) rules->starvation_limit_ms = 30 * 60 * 1'000;
+}
+
 // Prints one JSON object: {"figure":..., "median":..., "worst":..., "runs":..., "unit":...}.
 void Report(const std::string& figure, std::vector<double> values, const char* unit);
 

@@ -59,6 +59,7 @@ class Service {
   static MachineSettings With(const QueueRules& queues) {
     MachineSettings settings;
     settings.queues = queues;
+    LookAfterHeads(&settings.queues);
     return settings;
   }
   static EngineOptions Recorded(EngineOptions options, CommandRecorder* recorder) {

@@ -20,6 +20,7 @@ namespace {
 // `leaves` queues under ten, each with a quota, a weight and a limit: "q-0", ...
 QueueRules Tree(int leaves) {
   QueueRules rules;
+  LookAfterHeads(&rules);
   for (int i = 0; i < 10; ++i) {
     QueueSpec inner;
     inner.name = absl::StrCat("in-", i);
