@@ -803,7 +803,7 @@ BUGS = {
     "completions-do-not-count": (
         "k8s-extender/dialects/owners.cc", "return std::min(parallelism, Number(spec, \"completions\", path, parallelism));", "return parallelism;"),
     "another-schedulers-pod-is-gated": (
-        "k8s-extender/webhook/admission.cc", "  if (!ours && !nobodys) return verdict;  // another scheduler's\n", ""),
+        "k8s-extender/webhook/admission.cc", "  if (!ours && !nobodys) return verdict;  // another scheduler's\n", "  if (!ours && !nobodys && name_space.empty()) return verdict;\n"),
     "exempt-namespaces-are-not": (
         "k8s-extender/webhook/admission.cc", "!absl::c_linear_search(options_.exempt_namespaces, name_space);", "!name_space.empty();"),
     "a-wrong-tree-is-announced": (

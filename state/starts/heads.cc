@@ -15,7 +15,7 @@ const Gang* Heads::HeadOf(int32_t lane) const {
 
 std::vector<GangId> Heads::PassedBy(const Gang& gang) const {
   std::vector<GangId> passed;
-  if (Limit() == 0) return passed;
+  if (Limit() == 0 || !backlog_->AnyBlocked()) return passed;
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
     const Gang* head = HeadOf(lane);
     if (head == nullptr || head == &gang || head->kept.passed_since_ms > 0) continue;
@@ -78,7 +78,7 @@ const Gang* Heads::HoldsUp(const Gang& gang) const {
 }
 
 const Gang* Heads::FirstStrict() const {
-  if (!Strict()) return nullptr;
+  if (!Strict() || !backlog_->AnyBlocked()) return nullptr;
   const Gang* first = nullptr;
   for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
     const Gang* head = HeadOf(lane);
