@@ -317,12 +317,12 @@ void App::Stop() {
   if (watch_client_ != nullptr) watch_client_->Stop();
   if (feed_starter_.joinable()) feed_starter_.join();
   if (feed_ != nullptr) feed_->Stop();
-  if (queue_objects_ != nullptr) queue_objects_->Stop();
   // What is committed is bound and its callers are told so (K-4). What the API server does not take in time is not sent
   // any more: its record is there, and the next musterd finishes it (K-13).
   if (engine_ != nullptr && !fenced_) engine_->Drain(std::chrono::steady_clock::now() + kDrain);
   if (actuator_ != nullptr) actuator_->Halt();
   if (write_client_ != nullptr) write_client_->Stop();
+  if (queue_objects_ != nullptr) queue_objects_->Stop();  // what it was writing has ended
   if (actuator_ != nullptr) actuator_->Stop();
   if (engine_ != nullptr) engine_->Stop();
   if (access_ != nullptr) access_->Stop();
