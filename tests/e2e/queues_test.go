@@ -121,14 +121,15 @@ func TestQueueObjects(t *testing.T) {
 func TestFairShare(t *testing.T) {
 	shared.install(t, guard, "\nqueues:\n  tree:\n  - {name: a, overQuotaWeight: {cpu: 1}}\n  - {name: b, overQuotaWeight: {cpu: 3}}\n")
 	w := newWorld(t, shared)
-	w.nodes(50, "4") // 200 CPUs: gangs of 4
 	const (
+		cpus    = 208 // 52 gangs of 4: 13 and 39 are the shares, of whole gangs
 		size    = 4
 		waiting = 60 // gangs of each: more than all that may end at once
 		life    = 3 * time.Second
 		begins  = 15 * time.Second
 		lasts   = 60 * time.Second
 	)
+	w.nodes(cpus/4, "4")
 	made := map[string]int{}
 	top := func(team string, count int) {
 		first := made[team]
@@ -188,11 +189,11 @@ func TestFairShare(t *testing.T) {
 	all := held["a"] + held["b"]
 	share := held["a"] / all
 	fmt.Printf("FIGURE fair share: two teams of weights 1 and 3 used %.1f%% and %.1f%% of what was used, %.0f%% of the cluster (target within 5%% of 25%% and 75%%)\n",
-		100*share, 100-100*share, 100*all/(200*lasts.Seconds()))
+		100*share, 100-100*share, 100*all/(cpus*lasts.Seconds()))
 	if math.Abs(share-0.25) > 0.05*0.25 || math.Abs(0.75-(1-share)) > 0.05*0.75 {
 		t.Errorf("team a used %.1f%% of it; its share is 25%%", 100*share)
 	}
-	if all < 0.8*200*lasts.Seconds() {
-		t.Errorf("only %.0f%% of the cluster was used while gangs waited", 100*all/(200*lasts.Seconds()))
+	if all < 0.8*cpus*lasts.Seconds() {
+		t.Errorf("only %.0f%% of the cluster was used while gangs waited", 100*all/(cpus*lasts.Seconds()))
 	}
 }
