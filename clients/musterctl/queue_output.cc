@@ -61,7 +61,7 @@ Rows Heading() {
 
 void PrintQueues(const v1::ListQueuesResponse& list) {
   if (list.queues().empty()) {
-    std::cout << "no queues are declared (queues.tree in musterd's configuration file)\n";
+    std::cout << "no queues are declared (docs/queues.md: in musterd's configuration, over gRPC, or as objects)\n";
     return;
   }
   Rows rows = Heading();
