@@ -55,6 +55,7 @@ Bounds BoundsOf(const std::vector<Job>& jobs, int64_t all_gpus) {
   Bounds out;
   if (jobs.empty()) return out;
   std::vector<const Job*> by_time;
+  by_time.reserve(jobs.size());
   for (const Job& job : jobs) by_time.push_back(&job);
   std::stable_sort(by_time.begin(), by_time.end(),
                    [](const Job* a, const Job* b) { return a->submit_ms < b->submit_ms; });
