@@ -7,9 +7,9 @@
 
 namespace muster {
 std::string ToString(const Action& action, const Cast& cast) {
-  static constexpr const char* kNames[] = {"plan",    "ask",     "bind",      "give-up", "bound",   "seen-bound",
-                                           "retry",   "refuse",  "post-bind", "leave",   "fail",    "submit",
-                                           "confirm", "abandon", "node",      "time",    "restart", "restart-done"};
+  static constexpr const char* kNames[] = {
+      "plan", "ask",    "bind",    "give-up", "bound", "seen-bound", "retry",  "refuse",  "post-bind",   "leave",
+      "fail", "submit", "confirm", "abandon", "node",  "time",       "queues", "restart", "restart-done"};
   std::string out = kNames[static_cast<size_t>(action.kind)];
   std::vector<std::string> pods;
   std::vector<std::string> jobs;
@@ -21,6 +21,7 @@ std::string ToString(const Action& action, const Cast& cast) {
     case Action::Kind::kPlan:
     case Action::Kind::kNode:
     case Action::Kind::kTime:
+    case Action::Kind::kQueues:
     case Action::Kind::kRestart:
     case Action::Kind::kRestartDone:
       return out;
@@ -40,8 +41,11 @@ SmallWorld::SmallWorld(const Cast& cast, int64_t start_ms)
       plans_(cast.jobs.size(), 0),
       submitted_(cast.jobs.size(), 0),
       ended_(cast.jobs.size(), false),
-      disturbed_(cast.jobs.size(), false) {
+      disturbed_(cast.jobs.size(), false),
+      passed_(cast.jobs.size()),
+      planned_(cast.jobs.size(), false) {
   settings_.gang.wait_time_ms = 30'000;
+  settings_.queues = cast.queues;
   machine_ = std::make_unique<Machine>(settings_);
   for (size_t i = 0; i < cast.nodes.size(); ++i) Apply(UpsertNode{NodeOf(i)});
   Apply(FactsRead{});
@@ -109,6 +113,8 @@ void SmallWorld::Create(Body* body) {
       facts.gang.subgroup = absl::StrCat("s", LeafOf(*body));
     }
     for (const std::string& mate : job.group) facts.gang.declaration.groups.push_back("d/" + mate);
+    if (!job.queue.empty()) facts.gang.declaration.queue = job.queue;
+    facts.gang.declaration.preemptible = job.preemptible;
   }
   body->facts = std::move(facts);
   Tell(*body);
@@ -155,6 +161,7 @@ std::vector<Action> SmallWorld::Enabled() const {
     if (!submissions_[j].empty()) out.push_back({Action::Kind::kAbandon, job});
   }
   if (cast_.node_leaves) out.push_back({Action::Kind::kNode});
+  if (cast_.others) out.push_back({Action::Kind::kQueues});
   if (machine_->NextDeadline() != kNever) out.push_back({Action::Kind::kTime});
   if (cast_.restarts) {
     out.push_back({Action::Kind::kRestart});
@@ -237,6 +244,9 @@ void SmallWorld::Do(const Action& action) {
       now_ms_ = std::max(now_ms_ + 1, machine_->NextDeadline());
       Apply(Tick{});
       break;
+    case Action::Kind::kQueues:
+      ChangeQueues();
+      break;
     case Action::Kind::kRestart:
     case Action::Kind::kRestartDone:
       Restart(action.kind == Action::Kind::kRestartDone);
@@ -292,6 +302,7 @@ void SmallWorld::Restart(bool done) {
   std::fill(plans_.begin(), plans_.end(), 0);
   std::vector<Record> records;
   for (const auto& [name, record] : records_) records.push_back(record);
+  settings_.queues = Queues();
   machine_ = std::make_unique<Machine>(settings_);
   if (const absl::Status loaded = machine_->Load(records); !loaded.ok()) return Violate(loaded.ToString());
   for (size_t i = 0; i < cast_.nodes.size(); ++i) {
@@ -313,6 +324,7 @@ Outcome SmallWorld::Apply(const Command& command) {
   for (const Effect& effect : outcome.effects) {
     if (const auto* bind = std::get_if<BindPod>(&effect)) CheckWhole(bind->pod.uid);
   }
+  if (!cast_.queues.queues.empty()) NotePlans();
   // What follows is done at once, but never within what it follows from.
   const bool first = effects_.empty() && answers_.empty();
   effects_.insert(effects_.end(), outcome.effects.begin(), outcome.effects.end());

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -34,6 +35,9 @@ struct Cast {
     OnTimeout on_timeout = OnTimeout::kFail;
     bool one_rack = false;  // all of it, or nothing (P-4)
     int leaves = 0;         // P-5: subgroups, of each of which one member must start; members are theirs in turn
+    std::string queue;      // empty: it names none
+    bool preemptible = true;
+    int turns = 0;  // that it waits at most, where that is less than the cast's
   };
   std::string name;
   std::vector<std::pair<std::string, int64_t>> nodes;  // and how much CPU
@@ -41,8 +45,13 @@ struct Cast {
   bool restarts = true;
   bool node_leaves = false;  // the last node may go and come back
   bool pods_leave = true;
-  int depth = 6;                        // to which every order is tried
-  std::vector<std::string> racks = {};  // by node; empty: nodes have no such label
+  int depth = 6;                          // to which every order is tried
+  std::vector<std::string> racks = {};    // by node; empty: nodes have no such label
+  QueueRules queues = {};                 // without queues: there are none
+  std::optional<QueueRules> others = {};  // that an operator may put in their place, and back
+  // When nothing goes wrong any more, those that run end in turn, each a second after the other, and come anew: nobody
+  // who could run waits for longer than that many turns. 0: that is not looked at.
+  int turns = 0;
 };
 
 struct Action {
@@ -63,6 +72,7 @@ struct Action {
     kAbandon,      // or given back
     kNode,         // the last node goes or comes back
     kTime,         // nothing happens until the next timer
+    kQueues,       // the operator changes the queues
     kRestart,      // musterd dies; what it sent to the API server was not done
     kRestartDone,  // the same, but it was
   };
@@ -118,6 +128,8 @@ class SmallWorld {
   void Tell(const Body& body);
   void ToggleNode();
   void Restart(bool done);
+  void ChangeQueues();
+  void NotePlans();
   Outcome Apply(const Command& command);
   void Carry(const Effect& effect);
   void Answered(const HoldAnswer& answer);
@@ -139,8 +151,9 @@ class SmallWorld {
   void Check();
   void CheckWhole(const std::string& uid);
   void CheckRacks();
+  void CheckQueues();
+  void CheckPassing();
   void Violate(const std::string& text);
-  [[nodiscard]] std::map<std::string, int64_t> FreeInApi() const;
   void AddRecords(StateHasher* hasher) const;
 
   // --- and when nothing goes wrong any more (small_world_calm.cc) ---
@@ -164,6 +177,27 @@ class SmallWorld {
     std::map<size_t, std::string> racks;
   };
   [[nodiscard]] bool Fits(const std::vector<const Body*>& bodies, size_t from, Left* left) const;
+  // What is missing of the job, and of those that start with it, to be whole; nothing: some of it is not wanted any
+  // more.
+  [[nodiscard]] std::optional<std::vector<const Body*>> Missing(size_t job) const;
+  [[nodiscard]] Left LeftBeside(const std::vector<const Body*>& running) const;
+  [[nodiscard]] std::vector<const Body*> Running() const;
+  void TakeTurns();
+
+  // --- queues, as the rules have them (small_world_queues.cc) ---
+  [[nodiscard]] const QueueRules& Queues() const { return other_queues_ ? *cast_.others : cast_.queues; }
+  // The job's queue, and those above it.
+  [[nodiscard]] std::vector<const QueueSpec*> QueuesOf(size_t job) const;
+  // Its queues have room for the missing ones beside those that run.
+  [[nodiscard]] bool Allowed(const std::vector<const Body*>& missing, const std::vector<const Body*>& running) const;
+  // It could start if nobody else ran.
+  [[nodiscard]] bool CouldRun(size_t job) const;
+  // It waits, all of it.
+  [[nodiscard]] bool Waits(size_t job) const;
+  // Both wait: `a` comes first.
+  [[nodiscard]] bool Before(size_t a, size_t b) const;
+  // it may be held up by somebody who comes first, or for whom room is kept.
+  [[nodiscard]] bool MayBeHeldUp(size_t job) const;
 
   const Cast& cast_;
   int64_t now_ms_;
@@ -175,12 +209,21 @@ class SmallWorld {
   std::vector<HoldAnswer> answers_;
   HoldToken next_token_ = 1;
   bool last_node_there_ = true;
+  bool other_queues_ = false;
+  bool queues_changed_ = false;  // some time
   std::vector<std::string> submissions_;  // by job; empty: not submitted
   std::vector<int64_t> plans_;            // by job: what its caller was told
   std::vector<int> submitted_;            // by job: how often
   std::vector<bool> ended_;               // by job: its owner wants it no more
   std::vector<bool> disturbed_;           // by job: a member was deleted, failed, or may not be bound
   std::set<std::string> whole_;           // gangs that had their minimum bound once and still run
+  // Q-6, of a job that waits: since when it was passed over (0: not), and who was planned when that was too long.
+  struct Passed {
+    int64_t since_ms = 0;
+    std::set<size_t> late;
+  };
+  std::vector<Passed> passed_;  // by job
+  std::vector<bool> planned_;   // by job: it has a plan, or runs
   bool repeats_ = false;
   std::string violation_;
 };

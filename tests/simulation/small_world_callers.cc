@@ -120,6 +120,7 @@ void SmallWorld::Submit(size_t job) {
     submit.name = cast_.jobs[job].name;
     submit.declaration.min_member = cast_.jobs[job].min;
     submit.ttl_ms = 10'000;
+    if (!cast_.jobs[job].queue.empty()) submit.declaration.queue = cast_.jobs[job].queue;
     for (const std::string& mate : cast_.jobs[job].group) submit.declaration.groups.push_back("d/" + mate);
     for (Body& body : bodies_) {
       if (body.job != job) continue;

@@ -18,6 +18,7 @@ void SmallWorld::CalmDown(Calmed* calmed) {
   Calmed on_the_way;
   if (!Calm(*calmed, &on_the_way)) return;
   CheckStarted();
+  TakeTurns();
   // Those that run end, one job after the other: then others must have their turn.
   for (size_t j = 0; j < cast_.jobs.size() && violation_.empty(); ++j) {
     if (Bound(j) == 0) continue;
@@ -144,14 +145,40 @@ bool SmallWorld::Fits(const std::vector<const Body*>& bodies, size_t from, Left*
   return false;
 }
 
+SmallWorld::Left SmallWorld::LeftBeside(const std::vector<const Body*>& running) const {
+  Left left;
+  for (size_t i = 0; i < cast_.nodes.size(); ++i) {
+    if (i + 1 < cast_.nodes.size() || last_node_there_) left.free.insert(cast_.nodes[i]);
+  }
+  for (const Body* body : running) {
+    const std::string& node = body->facts.node_name;
+    if (const auto at = left.free.find(node); at != left.free.end()) at->second -= JobOf(*body).cpu;
+    left.ports.emplace(node, JobOf(*body).port);
+    if (JobOf(*body).one_rack) left.racks.emplace(body->job, RackOf(node));
+  }
+  return left;
+}
+
+std::optional<std::vector<const SmallWorld::Body*>> SmallWorld::Missing(size_t job) const {
+  std::vector<const Body*> missing;
+  const std::vector<std::string>& group = cast_.jobs[job].group;
+  for (const Body& body : bodies_) {
+    const bool together = body.job == job || std::count(group.begin(), group.end(), JobOf(body).name) > 0;
+    if (!together || body.facts.phase == PodPhase::kRunning) continue;
+    // Of each gang as many as its minimum asks for.
+    const auto beside = std::count_if(missing.begin(), missing.end(), [&](const Body* other) {
+      return other->job == body.job && LeafOf(*other) == LeafOf(body);
+    });
+    const int32_t needed = JobOf(body).leaves > 0 ? 1 : std::max(1, JobOf(body).min);
+    if (BoundBeside(body) + beside < needed) missing.push_back(&body);
+    if (ended_[body.job]) return std::nullopt;  // a group of which one is not wanted any more does not start
+  }
+  return missing;
+}
+
 // No gang is there in part, and whoever would fit beside what runs has started.
 void SmallWorld::CheckStarted() {
-  Left left{FreeInApi(), {}, {}};
-  for (const Body& body : bodies_) {
-    if (!body.exists || body.facts.phase != PodPhase::kRunning) continue;
-    left.ports.emplace(body.facts.node_name, JobOf(body).port);
-    if (JobOf(body).one_rack) left.racks.emplace(body.job, RackOf(body.facts.node_name));
-  }
+  Left left = LeftBeside(Running());
   for (size_t j = 0; j < cast_.jobs.size(); ++j) {
     const Cast::Job& job = cast_.jobs[j];
     const int bound = Bound(j);
@@ -160,19 +187,9 @@ void SmallWorld::CheckStarted() {
       Violate(absl::StrCat("gang ", job.name, " stays partial: ", bound, " of ", job.min, " run"));
     }
     if (ended_[j] || Whole(j)) continue;
-    std::vector<const Body*> missing;
-    for (const Body& body : bodies_) {
-      const bool together = body.job == j || std::count(job.group.begin(), job.group.end(), JobOf(body).name) > 0;
-      if (!together || body.facts.phase == PodPhase::kRunning) continue;
-      // Of each gang as many as its minimum asks for.
-      const auto beside = std::count_if(missing.begin(), missing.end(), [&](const Body* other) {
-        return other->job == body.job && LeafOf(*other) == LeafOf(body);
-      });
-      const int32_t needed = JobOf(body).leaves > 0 ? 1 : std::max(1, JobOf(body).min);
-      if (BoundBeside(body) + beside < needed) missing.push_back(&body);
-      if (ended_[body.job]) return;  // a group of which one is not wanted any more does not start
-    }
-    if (!Fits(missing, 0, &left)) continue;
+    const std::optional<std::vector<const Body*>> missing = Missing(j);
+    if (!missing.has_value()) return;
+    if (!Fits(*missing, 0, &left) || !Allowed(*missing, Running()) || MayBeHeldUp(j)) continue;
     const Gang* gang = machine_->FindGang("d/" + job.name);
     Violate(absl::StrCat(job.name,
                          " does not start although there is room: ", gang == nullptr ? "no gang" : gang->reason.text));

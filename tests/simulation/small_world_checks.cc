@@ -55,11 +55,14 @@ void SmallWorld::CheckRacks() {
 void SmallWorld::Check() {
   if (!repeats_) {
     if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok()) Violate(std::string(ok.message()));
-    for (const auto& [node, free] : FreeInApi()) {
+    for (const auto& [node, free] : LeftBeside(Running()).free) {
       if (free < 0) Violate(absl::StrCat("node ", node, " is given to more pods than it carries"));
     }
   }
-  if (!repeats_) CheckRacks();
+  if (!repeats_) {
+    CheckRacks();
+    CheckQueues();
+  }
   std::map<std::string, int> running;
   for (const Body& body : bodies_) {
     if (body.exists && body.facts.phase == PodPhase::kRunning) ++running[JobOf(body).name];
@@ -69,18 +72,6 @@ void SmallWorld::Check() {
     if (job.min > 0 && Whole(j)) whole_.insert(job.name);
     if (running[job.name] == 0) whole_.erase(job.name);
   }
-}
-
-std::map<std::string, int64_t> SmallWorld::FreeInApi() const {
-  std::map<std::string, int64_t> free;
-  for (size_t i = 0; i < cast_.nodes.size(); ++i) {
-    if (i + 1 < cast_.nodes.size() || last_node_there_) free.insert(cast_.nodes[i]);
-  }
-  for (const Body& body : bodies_) {
-    if (!body.exists || body.facts.phase != PodPhase::kRunning) continue;
-    if (const auto at = free.find(body.facts.node_name); at != free.end()) at->second -= JobOf(body).cpu;
-  }
-  return free;
 }
 
 // Records name plans and times: they are read, so that these can be told apart from what matters.
@@ -118,6 +109,8 @@ uint64_t SmallWorld::Canonical() const {
   hasher.Add(machine_->CanonicalHash());
   AddRecords(&hasher);
   hasher.Add(last_node_there_);
+  hasher.Add(other_queues_);
+  hasher.Add(queues_changed_);
   for (const Body& body : bodies_) {
     hasher.Add(body.exists);
     hasher.Add(body.lives);
@@ -137,6 +130,9 @@ uint64_t SmallWorld::Canonical() const {
     hasher.Add(plans_[j] != 0);
     hasher.Add(submitted_[j]);
     hasher.Add(static_cast<bool>(disturbed_[j]));
+    hasher.AddTime(passed_[j].since_ms);
+    hasher.Add(static_cast<bool>(planned_[j]));
+    for (const size_t late : passed_[j].late) hasher.Add(static_cast<int64_t>(late));
   }
   for (const std::string& gang : whole_) hasher.Add(gang);
   return hasher.value();

@@ -136,6 +136,87 @@ Cast Tree() {
   return cast;
 }
 
+QueueSpec Queue(const std::string& name, const std::string& parent) {
+  QueueSpec queue;
+  queue.name = name;
+  queue.parent = parent;
+  return queue;
+}
+Cast::Job In(const std::string& queue, Cast::Job job) {
+  job.queue = queue;
+  return job;
+}
+
+// Two queues of one above them: a limit of each kind, and a quota of one for those who must not be preempted. The
+// operator may change all of it.
+Cast Limits() {
+  Cast cast{"limits",
+            {{"n1", 2}, {"n2", 2}},
+            {In("a", Kube("x", 2, 1)), In("a", Kube("y", 1, 1)), In("b", Kube("z", 1, 1)), In("b", Kube("w", 1, 1)),
+             In("b", Kube("v", 1, 1))}};
+  cast.jobs[2].preemptible = cast.jobs[3].preemptible = false;
+  cast.queues.queues = {Queue("org", ""), Queue("a", "org"), Queue("b", "org")};
+  cast.queues.queues[0].limit = {{"cpu", 3}};
+  cast.queues.queues[1].max_applications = 1;
+  cast.queues.queues[2].quota = {{"cpu", 1}};
+  cast.others = cast.queues;
+  cast.others->queues[0].limit = {{"cpu", 4}};
+  cast.others->queues[1].max_applications = 0;
+  cast.others->queues[2].quota.clear();
+  cast.depth = 4;
+  return cast;
+}
+
+// A limit, whoever asks.
+Cast LimitOfAll() {
+  Cast cast{
+      "limit of all",
+      {{"n1", 2}, {"n2", 2}},
+      {In("a", By(Driver::kVerbs, "x", 2, 1)), In("a", By(Driver::kSubmission, "y", 2, 1)), In("a", Kube("z", 2, 1))}};
+  cast.queues.queues = {Queue("a", "")};
+  cast.queues.queues[0].limit = {{"cpu", 2}};
+  cast.depth = 5;
+  return cast;
+}
+
+// Two queues with equal shares of two nodes, one of them with more gangs than fit.
+Cast Shares() {
+  Cast cast{
+      "shares",
+      {{"n1", 1}, {"n2", 1}},
+      {In("a", Kube("a1", 1, 1)), In("a", Kube("a2", 1, 1)), In("a", Kube("a3", 1, 1)), In("b", Kube("b1", 1, 1))}};
+  cast.queues.queues = {Queue("a", ""), Queue("b", "")};
+  for (QueueSpec& queue : cast.queues.queues) queue.over_quota_weight = {{"cpu", 1}};
+  cast.pods_leave = false;
+  cast.turns = 6;
+  cast.jobs[3].turns = 1;  // its queue is below its share: it has what comes free next
+  cast.depth = 5;
+  return cast;
+}
+
+// A gang that needs both nodes, and two that need one.
+Cast Large(const char* name, HeadPolicy head) {
+  Cast cast{name, {{"n1", 1}, {"n2", 1}}, {Kube("l", 2, 1), Kube("s", 1, 1), Kube("t", 1, 1)}};
+  cast.queues.queues = {Queue("default", "")};
+  cast.queues.head = head;
+  cast.queues.starvation_limit_ms = 3'000;
+  cast.turns = head == HeadPolicy::kHold ? 3 : 16;  // the limit, a try in vain 10 s before the next, two ends
+  cast.depth = 5;
+  return cast;
+}
+
+// The same within the limit of a queue, beside another queue.
+Cast LargeInItsQueue() {
+  Cast cast = Large("large in its queue", HeadPolicy::kBackfill);
+  cast.nodes = {{"n1", 2}, {"n2", 1}};
+  cast.queues.queues = {Queue("a", ""), Queue("b", "")};
+  cast.queues.queues[0].limit = {{"cpu", 2}};
+  for (Cast::Job& job : cast.jobs) job = In("a", job);
+  cast.jobs.push_back(In("b", Kube("u", 1, 1)));
+  cast.depth = 4;
+  return cast;
+}
+
 TEST(SmallWorlds, TwoGangsAndAPlainPod) { Explore(Gangs()); }
 TEST(SmallWorlds, AGroupAndAGang) { Explore(Group()); }
 TEST(SmallWorlds, CallersOfTheVerbs) { Explore(Verbs()); }
@@ -143,6 +224,12 @@ TEST(SmallWorlds, SubmissionsAndANodeThatLeaves) { Explore(Submissions()); }
 TEST(SmallWorlds, PrioritiesAndHostPorts) { Explore(Priorities()); }
 TEST(SmallWorlds, GangsThatMustBeInOneRack) { Explore(Racks()); }
 TEST(SmallWorlds, AGangOfTwoSubgroups) { Explore(Tree()); }
+TEST(SmallWorlds, QueuesWithLimitsThatChange) { Explore(Limits()); }
+TEST(SmallWorlds, ALimitForAllWhoAsk) { Explore(LimitOfAll()); }
+TEST(SmallWorlds, TwoQueuesWithEqualShares) { Explore(Shares()); }
+TEST(SmallWorlds, ALargeGangIsNotPassedOver) { Explore(Large("hold", HeadPolicy::kHold)); }
+TEST(SmallWorlds, ALargeGangIsPassedOverForSoLong) { Explore(Large("backfill", HeadPolicy::kBackfill)); }
+TEST(SmallWorlds, ALargeGangOfAQueueWithALimit) { Explore(LargeInItsQueue()); }
 
 // Commands that have nothing to do with each other lead to one state, in whatever order, and whenever they come.
 TEST(SmallWorlds, TwoOrdersOfIndependentCommandsMeet) {
