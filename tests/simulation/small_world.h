@@ -210,7 +210,7 @@ class SmallWorld {
   HoldToken next_token_ = 1;
   bool last_node_there_ = true;
   bool other_queues_ = false;
-  bool queues_changed_ = false;  // some time
+  bool queues_changed_ = false;           // some time
   std::vector<std::string> submissions_;  // by job; empty: not submitted
   std::vector<int64_t> plans_;            // by job: what its caller was told
   std::vector<int> submitted_;            // by job: how often
