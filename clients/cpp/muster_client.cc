@@ -222,6 +222,12 @@ absl::StatusOr<v1::Queue> MusterClient::GetQueue(const std::string& name) {
   return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::GetQueue, request);
 }
 
+absl::StatusOr<v1::ExplainQueueResponse> MusterClient::ExplainQueue(const std::string& name) {
+  v1::ExplainQueueRequest request;
+  request.set_name(name);
+  return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::ExplainQueue, request);
+}
+
 absl::StatusOr<v1::ListQueuesResponse> MusterClient::ListQueues() {
   return impl_->Call(impl_->queues.get(), &v1::QueueService::Stub::ListQueues, v1::ListQueuesRequest());
 }

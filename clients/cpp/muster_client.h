@@ -57,6 +57,7 @@ class MusterClient {
   // NotFound when there is no such queue.
   [[nodiscard]] absl::StatusOr<v1::Queue> GetQueue(const std::string& name);
   [[nodiscard]] absl::StatusOr<v1::ListQueuesResponse> ListQueues();
+  [[nodiscard]] absl::StatusOr<v1::ExplainQueueResponse> ExplainQueue(const std::string& name);
   // A request without an id gets one.
   [[nodiscard]] absl::Status ApplyQueues(v1::ApplyQueuesRequest request);
   [[nodiscard]] absl::Status DeleteQueue(const std::string& name);

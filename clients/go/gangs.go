@@ -54,6 +54,11 @@ func (c *Client) GetQueue(ctx context.Context, name string) (*pb.Queue, error) {
 	return call(ctx, c, &pb.GetQueueRequest{Name: name}, c.queues.GetQueue)
 }
 
+// ExplainQueue tells what it may have and has, who is first in line, and why that one waits.
+func (c *Client) ExplainQueue(ctx context.Context, name string) (*pb.ExplainQueueResponse, error) {
+	return call(ctx, c, &pb.ExplainQueueRequest{Name: name}, c.queues.ExplainQueue)
+}
+
 // ListQueues lists the queues, parents before their children.
 func (c *Client) ListQueues(ctx context.Context) ([]*pb.Queue, error) {
 	list, err := call(ctx, c, &pb.ListQueuesRequest{}, c.queues.ListQueues)

@@ -35,13 +35,15 @@ constexpr char kAbout[] =
     "  musterctl get gangs -A              every gang with its phase and reason\n"
     "  musterctl explain gang train        why it waits, who has the room, what would let it go\n"
     "  musterctl explain pod train-3       the same of one pod\n"
+    "  musterctl explain queue team        what it may have and has, and who is first in line for what\n"
     "  musterctl describe gang train       its rules and every member\n"
     "  musterctl trace gang train          when what was decided, and where the time went\n"
     "  musterctl watch gangs -A            a line for every change, as it happens\n"
     "  musterctl events -A --follow        what Muster decided about pods\n"
     "  musterctl apply -f cluster.yaml     nodes, pods and PodGroups in Kubernetes' own YAML\n"
     "  musterctl submit -f job.yaml --wait place a gang as a whole, then: musterctl confirm ID\n"
-    "  musterctl plan -f job.yaml          where it would go, or what stops it; --without NODE, --add 2=NODE\n"
+    "  musterctl plan -f job.yaml          where it would go, or what stops it; --without NODE, --add 2=NODE,\n"
+    "                                      --more team:nvidia.com/gpu=8\n"
     "  musterctl config set-context lab --server muster.lab:9091 --ca ca.pem --token-file token\n"
     "  musterctl store verify muster.db    the file in which musterd keeps what it promised\n"
     "  musterctl replay muster.rec         what musterd --record wrote, decided again: when, what and why\n"
@@ -115,7 +117,7 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
 struct Commands {
   CLI::App *get_gangs, *get_gang;
   CLI::App* get_nodes;
-  CLI::App *get_queues, *get_queue, *describe_queue;
+  CLI::App *get_queues, *get_queue, *describe_queue, *explain_queue;
   CLI::App* get_submission;
   CLI::App* describe_gang;
   CLI::App* explain_gang;
@@ -161,9 +163,10 @@ Commands Define(CLI::App* cli, Options* options) {
   CLI::App* describe = group("describe", "a gang with its rules and members, or a queue with its gangs");
   commands.describe_gang = named(describe->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.describe_queue = named(describe->add_subcommand("queue", "one queue"), "its name");
-  CLI::App* explain = group("explain", "why a gang or a pod waits");
+  CLI::App* explain = group("explain", "why a gang or a pod waits, or how a queue stands and who is first in it");
   commands.explain_gang = named(explain->add_subcommand("gang", "one gang"), "name or namespace/name");
   commands.explain_pod = named(explain->add_subcommand("pod", "one pod"), "name or namespace/name");
+  commands.explain_queue = named(explain->add_subcommand("queue", "one queue"), "its name");
   CLI::App* trace = group("trace", "when what was decided, and where the time went");
   commands.trace_gang = named(trace->add_subcommand("gang", "the start of a gang"), "name or namespace/name");
   commands.trace_pod = named(trace->add_subcommand("pod", "one pod"), "name or namespace/name");
@@ -185,6 +188,9 @@ Commands Define(CLI::App* cli, Options* options) {
       "-f,--filename", options->files,
       "instead: Pods of one gang and its PodGroup, or a Job; Nodes in it are as if they were added");
   commands.plan->add_option("--without", options->without, "as if this node were gone; may be given again");
+  commands.plan->add_option("--more", options->more,
+                            "as if a queue might use more: QUEUE:RESOURCE=AMOUNT, as team:nvidia.com/gpu=8; may be "
+                            "given again");
   commands.plan->add_option("--add", options->add, "as if there were more nodes like a known one: NODE or NUMBER=NODE");
   for (CLI::App* command : {commands.apply, commands.remove, commands.submit}) {
     command->add_option("-f,--filename", options->files, "file; - is standard input; may be given again")->required();
@@ -210,6 +216,12 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
       if (gangs.ok()) muster::PrintGangsOf(queue, *gangs);
     });
   }
+  const auto print_text = [](const auto& why) {
+    for (const absl::string_view line : absl::StrSplit(why.text(), '\n')) {
+      std::cout << muster::Printable(std::string(line)) << "\n";
+    }
+  };
+  if (commands.explain_queue->parsed()) return Show(client->ExplainQueue(options->name), *options, print_text);
   const std::string everywhere = options->all ? "" : name_space;
   SplitName(&options->name, &name_space);
   if (commands.get_gangs->parsed()) return Show(client->ListGangs(everywhere), *options, &muster::PrintGangs);
@@ -221,11 +233,6 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   if (commands.get_submission->parsed()) {
     return Show(client->GetSubmission(options->name), *options, &muster::PrintSubmission);
   }
-  const auto print_text = [](const auto& why) {
-    for (const absl::string_view line : absl::StrSplit(why.text(), '\n')) {
-      std::cout << muster::Printable(std::string(line)) << "\n";
-    }
-  };
   if (commands.explain_gang->parsed()) {
     return Show(client->ExplainGang(name_space, options->name), *options, print_text);
   }

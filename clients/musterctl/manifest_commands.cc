@@ -79,6 +79,20 @@ absl::Status ReadLike(const std::string& text, v1::AddedNodes* out) {
   return absl::OkStatus();
 }
 
+// "team:nvidia.com/gpu=8": queue team might use 8 more.
+absl::Status ReadMore(const std::string& text, v1::MoreForQueue* out) {
+  const size_t colon = text.find(':');
+  const size_t equals = text.find('=', colon == std::string::npos ? 0 : colon);
+  if (colon == std::string::npos || equals == std::string::npos || colon == 0 || equals == colon + 1 ||
+      equals + 1 == text.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--more ", text, ": expected QUEUE:RESOURCE=AMOUNT, as team:nvidia.com/gpu=8"));
+  }
+  out->set_queue(text.substr(0, colon));
+  (*out->mutable_amounts())[text.substr(colon + 1, equals - colon - 1)] = text.substr(equals + 1);
+  return absl::OkStatus();
+}
+
 // Queues are told apart from facts, and applied, all at once, or deleted.
 absl::Status ApplyQueues(MusterClient* client, const std::vector<Manifest>& manifests, bool remove,
                          std::vector<Manifest>* facts) {
@@ -193,6 +207,9 @@ int Plan(MusterClient* client, const Options& options, const std::string& name_s
   for (const std::string& node : options.without) request.add_without_nodes(node);
   for (const std::string& text : options.add) {
     if (const absl::Status read = ReadLike(text, request.add_added_nodes()); !read.ok()) return Fail(read);
+  }
+  for (const std::string& text : options.more) {
+    if (const absl::Status read = ReadMore(text, request.add_more_for_queues()); !read.ok()) return Fail(read);
   }
   absl::StatusOr<v1::PlanGangResponse> plan = client->PlanGang(request);
   if (absl::IsAlreadyExists(plan.status()) && !job.empty()) {

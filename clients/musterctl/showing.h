@@ -24,6 +24,7 @@ struct Options {
   std::vector<std::string> files;
   std::vector<std::string> without;
   std::vector<std::string> add;
+  std::vector<std::string> more;
   std::string request_id;
   std::string shell;
   int64_t plan = 0;

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -117,12 +118,15 @@ void ReadShared(Keys* from, GangDeclaration* out) {
 bool ReadOwn(Keys* from, GangDeclaration* out) {
   const char* key = nullptr;
   bool any = false;
-  if (const std::string* value = from->Find({keys::kQueue, keys::kKaiQueue}, &key)) {
+  if (const std::string* value = from->Find({keys::kQueue, keys::kKaiQueue, keys::kYunikornQueue}, &key)) {
     any = true;
-    if (value->empty()) {
+    // YuniKorn names a queue with those above it, "root.org.team"; here a queue's name is enough.
+    const bool path = absl::string_view(key) == keys::kYunikornQueue && absl::StartsWith(*value, "root.");
+    const std::string name = path ? value->substr(value->rfind('.') + 1) : *value;
+    if (name.empty()) {
       Repair(out, key, *value, "a queue name", "queue default is taken");
     } else {
-      out->queue = *value;
+      out->queue = name;
     }
   }
   if (const std::string* value = from->Find({keys::kOnTimeout}, &key)) {

@@ -52,6 +52,9 @@ inline constexpr char kKaiQueue[] = "kai.scheduler/queue";
 inline constexpr char kKaiRequiredTopology[] = "kai.scheduler/topology-required-placement";
 inline constexpr char kKaiPreferredTopology[] = "kai.scheduler/topology-preferred-placement";
 
+// YuniKorn's queue: a label, or an annotation.
+inline constexpr char kYunikornQueue[] = "yunikorn.apache.org/queue";
+
 // D-15, Volcano. The annotation by which a pod joins.
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
 

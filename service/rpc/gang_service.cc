@@ -36,8 +36,33 @@ void ReadInSteps(Engine* engine, const FinishCall& finish, Engine::ReadStep step
   });
 }
 
-// Pods looked at in one step.
+// Looked at in one step.
 constexpr int32_t kPodsAtOnce = 512;
+constexpr int32_t kGangsAtOnce = 2'048;
+
+// Why a gang waits: who has the room that it lacks, and who is before it.
+class WhyReading {
+ public:
+  // False: there is more to read, in another step.
+  bool Step(const Machine& machine, const Gang& gang) {
+    if (!holders_seen_) {
+      holders_seen_ = machine.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
+      return false;
+    }
+    return machine.ViewLine(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
+  }
+  void Give(GangView* view) {
+    view->holders = std::move(holders_);
+    view->line = std::move(line_);
+  }
+
+ private:
+  bool holders_seen_ = false;
+  HoldersRead holders_read_;
+  HoldersView holders_;
+  LineRead line_read_;
+  LineView line_;
+};
 
 // A gang with its members, read on the engine's thread in order with commands, a part at a time, so that a large one
 // keeps no decision waiting.
@@ -45,20 +70,15 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
  public:
   using Done = std::function<void(const GangView&)>;
 
-  // `done`, then `finish`, on one of gRPC's threads. With `holders`, who has the room that it lacks.
-  GangReading(Engine* engine, std::string key, bool holders, FinishCall finish, Done done)
-      : engine_(engine),
-        key_(std::move(key)),
-        with_holders_(holders),
-        finish_(std::move(finish)),
-        done_(std::move(done)) {}
+  // `done`, then `finish`, on one of gRPC's threads. `why`: it is to be explained.
+  GangReading(Engine* engine, std::string key, bool why, FinishCall finish, Done done)
+      : engine_(engine), key_(std::move(key)), with_why_(why), finish_(std::move(finish)), done_(std::move(done)) {}
 
   void Begin() {
     members_.clear();
     read_ = {};
     members_read_ = false;
-    holders_read_ = {};
-    holders_ = {};
+    why_ = WhyReading();
     ReadInSteps(
         engine_, finish_, [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
         [self = shared_from_this()] { self->End(); });
@@ -75,9 +95,9 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     if (!members_read_) {
       members_read_ = machine.ViewMembers(*gang, kMembersAtOnce, &read_, &members_);
       all_ = static_cast<size_t>(gang->children());
-      return members_read_ && !with_holders_ ? See(machine, *gang) : false;
+      return members_read_ && !with_why_ ? See(machine, *gang) : false;
     }
-    if (!machine.ViewHolders(*gang, kPodsAtOnce, &holders_read_, &holders_)) return false;
+    if (!why_.Step(machine, *gang)) return false;
     return See(machine, *gang);
   }
   bool See(const Machine& machine, const Gang& gang) {
@@ -90,7 +110,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     // Who changed its state meanwhile may be missing.
     if (members_.size() != all_ && ++tries_ < kTries) return Begin();
     view_.members = std::move(members_);
-    view_.holders = std::move(holders_);
+    why_.Give(&view_);
     done_(view_);
     finish_(grpc::Status::OK);
   }
@@ -107,25 +127,24 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
 
   Engine* const engine_;
   const std::string key_;
-  const bool with_holders_;
+  const bool with_why_;
   const FinishCall finish_;
   const Done done_;
   bool found_ = false;
   int tries_ = 0;
   size_t all_ = 0;
   bool members_read_ = false;
-  HoldersRead holders_read_;
-  HoldersView holders_;
+  WhyReading why_;
   MembersRead read_;
   std::vector<MemberView> members_;
   GangView view_;
 };
 
-void ReadGang(Engine* engine, const std::string& name_space, const std::string& name, bool holders,
+void ReadGang(Engine* engine, const std::string& name_space, const std::string& name, bool why,
               const FinishCall& finish, const GangReading::Done& done) {
   if (name_space.empty()) return finish(Missing("namespace"));
   if (name.empty()) return finish(Missing("name"));
-  std::make_shared<GangReading>(engine, absl::StrCat(name_space, "/", name), holders, finish, done)->Begin();
+  std::make_shared<GangReading>(engine, absl::StrCat(name_space, "/", name), why, finish, done)->Begin();
 }
 
 // A pod, looked for on the engine's thread as a gang is read. Pods are known by their UIDs: a name is looked for among
@@ -152,9 +171,9 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
     const Pod* pod = uid.empty() ? machine.FindPodNamed(name_space_, name_, kPodsAtOnce, &from_) : machine.FindPod(uid);
     if (pod == nullptr) return !uid.empty() || from_ >= machine.pod_limit();
     found_ = pod->facts.uid;
-    if (pod->gang != nullptr && !machine.ViewHolders(*pod->gang, kPodsAtOnce, &holders_read_, &holders_)) return false;
+    if (pod->gang != nullptr && !why_.Step(machine, *pod->gang)) return false;
     view_ = machine.ViewPod(*pod);
-    view_->gang.holders = std::move(holders_);
+    why_.Give(&view_->gang);
     return true;
   }
   void End() {
@@ -177,8 +196,7 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
   v1::ExplainPodResponse* const response_;
   PodId from_ = 0;
   std::string found_;  // the UID of the pod of that name
-  HoldersRead holders_read_;
-  HoldersView holders_;
+  WhyReading why_;
   std::optional<PodView> view_;
 };
 
@@ -240,7 +258,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
   ServerUnaryReactor* GetGang(CallbackServerContext* context, const v1::GetGangRequest* request,
                               v1::Gang* response) override {
     return Serve(door_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      ReadGang(&door_->engine(), request->namespace_(), request->name(), /*holders=*/false, finish,
+      ReadGang(&door_->engine(), request->namespace_(), request->name(), /*why=*/false, finish,
                [response](const GangView& view) { *response = ToMessage(view); });
     });
   }
@@ -257,10 +275,13 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                                   v1::ExplainGangResponse* response) override {
     return Serve(door_, context, "ExplainGang", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
-                   ReadGang(&door_->engine(), request->namespace_(), request->name(), /*holders=*/true, finish,
+                   ReadGang(&door_->engine(), request->namespace_(), request->name(), /*why=*/true, finish,
                             [response](const GangView& view) {
                               response->set_text(ExplainText(view, ProcessClock().NowMs()));
                               *response->mutable_gang() = ToMessage(view);
+                              response->set_place(view.line.place);
+                              response->set_places(view.line.places);
+                              for (const InLineView& each : view.line.first) *response->add_ahead() = ToMessage(each);
                             });
                  });
   }

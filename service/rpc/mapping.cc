@@ -56,6 +56,15 @@ std::string Describe(const HoldersView& view, int64_t now_ms) {
   return out;
 }
 
+// "It is number 3 of 12 that wait in queue team, behind default/a, default/b."
+std::string Describe(const LineView& line) {
+  const std::string where = line.queue.empty() ? "" : absl::StrCat(" in queue ", line.queue);
+  if (line.places == 1) return absl::StrCat("It is the only one that waits", where, ".");
+  if (line.place == 1) return absl::StrCat("It is the first of ", line.places, " that wait", where, ".");
+  return absl::StrCat("It is number ", line.place, " of ", line.places, " that wait", where, ", behind ",
+                      Names(line.first, 0, line.place - 1), ".");
+}
+
 }  // namespace
 
 void FillReason(const Reason& from, v1::Reason* to) {
@@ -163,6 +172,27 @@ v1::Node ToMessage(const NodeView& view) {
   return out;
 }
 
+v1::GangInLine ToMessage(const InLineView& view) {
+  v1::GangInLine out;
+  out.set_namespace_(view.name_space);
+  out.set_name(view.name);
+  out.set_queue(view.queue);
+  FillReason(view.reason, out.mutable_reason());
+  return out;
+}
+
+std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all) {
+  constexpr size_t kMost = 3;
+  std::string out;
+  size_t told = 0;
+  for (size_t i = from; i < gangs.size() && told < kMost; ++i, ++told) {
+    absl::StrAppend(&out, told == 0 ? "" : ", ", gangs[i].name_space, "/", gangs[i].name);
+  }
+  const auto rest = static_cast<size_t>(std::max(all, 0)) - told;
+  if (rest > 0) absl::StrAppend(&out, told == 0 ? "" : " and ", rest, told == 0 ? " gangs" : " more");
+  return out;
+}
+
 std::string ExplainText(const GangView& view, int64_t now_ms) {
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
@@ -189,6 +219,7 @@ std::string ExplainText(const GangView& view, int64_t now_ms) {
   if (!view.holders.holders.empty()) {
     absl::StrAppend(&out, "\nThe room on nodes that it may use is held by ", Describe(view.holders, now_ms), ".");
   }
+  if (view.line.place > 0) absl::StrAppend(&out, "\n", Describe(view.line));
   for (const std::string& warning : view.warnings) absl::StrAppend(&out, "\nWarning: ", warning, ".");
   return out;
 }

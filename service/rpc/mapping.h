@@ -3,6 +3,7 @@
 #define MUSTER_SERVICE_RPC_MAPPING_H_
 
 #include <string>
+#include <vector>
 
 #include "proto/muster/v1/muster.pb.h"
 #include "state/machine/view.h"
@@ -13,6 +14,9 @@ void FillReason(const Reason& from, v1::Reason* to);
 [[nodiscard]] v1::Member ToMessage(const MemberView& member);
 [[nodiscard]] v1::Gang ToMessage(const GangView& view);
 [[nodiscard]] v1::Node ToMessage(const NodeView& view);
+[[nodiscard]] v1::GangInLine ToMessage(const InLineView& view);
+// "default/a, default/b and 7 more", of those from `from` on; `all`: how many there are from there on.
+[[nodiscard]] std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all);
 // Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).
 [[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms);
 [[nodiscard]] std::string ExplainText(const PodView& view, int64_t now_ms);

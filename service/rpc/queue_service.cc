@@ -1,6 +1,8 @@
 // Queues: as they are declared, and as they stand.
 #include <algorithm>
 #include <memory>
+#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -8,6 +10,7 @@
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/rpc/door.h"
 #include "service/rpc/errors.h"
+#include "service/rpc/mapping.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "state/base/quantity.h"
@@ -42,6 +45,50 @@ v1::Queue ToMessage(const QueueTree::Queue& queue, const Queues::Standing& stand
   return out;
 }
 
+// "nvidia.com/gpu: 40 used of at most 64, quota 16, fair share now 24; those that wait ask for 40"
+std::string Describe(const v1::Queue& queue, const std::string& resource) {
+  const auto in = [&](const google::protobuf::Map<std::string, std::string>& amounts) {
+    const auto found = amounts.find(resource);
+    return found == amounts.end() ? "" : found->second;
+  };
+  const std::string used = in(queue.used());
+  const std::string waiting = in(queue.waiting());
+  std::string out = absl::StrCat(resource, ": ", used.empty() ? "0" : used, " used");
+  if (const std::string limit = in(queue.limit()); !limit.empty()) absl::StrAppend(&out, " of at most ", limit);
+  if (const std::string quota = in(queue.quota()); !quota.empty()) absl::StrAppend(&out, ", quota ", quota);
+  if (const std::string share = in(queue.share()); !share.empty()) absl::StrAppend(&out, ", fair share now ", share);
+  if (!waiting.empty()) absl::StrAppend(&out, "; those that wait ask for ", waiting);
+  return out;
+}
+
+// What it may have and has, who is first in line, and why that one waits (SPEC S-5).
+std::string ExplainText(const v1::Queue& queue, const LineView& line) {
+  const auto gangs = [](int32_t count) { return absl::StrCat(count, count == 1 ? " gang" : " gangs"); };
+  std::string out = absl::StrCat("Queue ", queue.name(), queue.parent().empty() ? "" : ", below ", queue.parent(), ": ",
+                                 gangs(queue.running_gangs()), queue.running_gangs() == 1 ? " runs" : " run");
+  if (queue.max_applications() > 0) absl::StrAppend(&out, " of at most ", queue.max_applications());
+  absl::StrAppend(&out, ", ", queue.waiting_gangs(), queue.waiting_gangs() == 1 ? " waits" : " wait",
+                  queue.leaf() ? "." : ", in the queues below it.");
+  std::set<std::string> resources;
+  for (const auto* amounts : {&queue.quota(), &queue.limit(), &queue.share(), &queue.used(), &queue.waiting()}) {
+    for (const auto& [resource, amount] : *amounts) resources.insert(resource);
+  }
+  // Every pod is one: it tells nothing, unless somebody has rules for their number.
+  if (!queue.share().contains("pods")) resources.erase("pods");
+  for (const std::string& resource : resources) absl::StrAppend(&out, "\n", Describe(queue, resource), ".");
+  if (line.first.empty()) return out;
+  const InLineView& first = line.first.front();
+  absl::StrAppend(&out, "\nFirst in line is ", first.name_space, "/", first.name);
+  if (!queue.leaf()) absl::StrAppend(&out, " of queue ", first.queue);
+  if (first.reason.none()) {
+    absl::StrAppend(&out, ", which was not tried yet.");
+  } else {
+    absl::StrAppend(&out, ": ", first.reason.text, " [", ReasonName(first.reason.code), "].");
+  }
+  if (line.places > 1) absl::StrAppend(&out, "\nBehind it: ", Names(line.first, 1, line.places - 1), ".");
+  return out;
+}
+
 class QueueServiceImpl final : public v1::QueueService::CallbackService {
  public:
   explicit QueueServiceImpl(RpcDoor* door) : door_(door) {}
@@ -49,22 +96,23 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
   ServerUnaryReactor* GetQueue(CallbackServerContext* context, const v1::GetQueueRequest* request,
                                v1::Queue* response) override {
     return Serve(door_, context, "GetQueue", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
-      if (request->name().empty()) {
-        Violations violations;
-        violations.Add("name", "is empty; expected the name of a queue");
-        return finish(violations.ToStatus());
-      }
+      if (request->name().empty()) return finish(Nameless());
       Read(finish, [request, response](const std::vector<v1::Queue>& queues) {
         const auto found = std::find_if(queues.begin(), queues.end(),
                                         [&](const v1::Queue& queue) { return queue.name() == request->name(); });
-        if (found == queues.end()) {
-          return ToGrpc(absl::NotFoundError(
-              absl::StrCat("there is no queue ", request->name(), queues.empty() ? ": none is declared" : "")));
-        }
+        if (found == queues.end()) return NoQueue(request->name(), !queues.empty());
         *response = *found;
         return grpc::Status::OK;
       });
     });
+  }
+  ServerUnaryReactor* ExplainQueue(CallbackServerContext* context, const v1::ExplainQueueRequest* request,
+                                   v1::ExplainQueueResponse* response) override {
+    return Serve(door_, context, "ExplainQueue", Role::kReadOnly,
+                 [=, this](const std::string&, const FinishCall& finish) {
+                   if (request->name().empty()) return finish(Nameless());
+                   Explain(request->name(), response, finish);
+                 });
   }
   ServerUnaryReactor* ApplyQueues(CallbackServerContext* context, const v1::ApplyQueuesRequest* request,
                                   v1::ApplyQueuesResponse* response) override {
@@ -87,11 +135,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
                                   v1::DeleteQueueResponse* response) override {
     return ServeOnce(door_, context, "DeleteQueue", request, response, [=, this](const OnceCall& call) {
       if (const absl::Status here = FromHere(); !here.ok()) return call.Finish(ToGrpc(here));
-      if (request->name().empty()) {
-        Violations violations;
-        violations.Add("name", "is empty; expected the name of a queue");
-        return call.Finish(violations.ToStatus());
-      }
+      if (request->name().empty()) return call.Finish(Nameless());
       muster::ApplyQueues command;
       command.remove = {request->name()};
       call.Ask(std::move(command));
@@ -110,6 +154,16 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
 
  private:
   static constexpr int kMostQueues = 10'000;
+  static constexpr int32_t kGangsAtOnce = 2'048;  // looked at in one step
+
+  static grpc::Status Nameless() {
+    Violations violations;
+    violations.Add("name", "is empty; expected the name of a queue");
+    return violations.ToStatus();
+  }
+  static grpc::Status NoQueue(const std::string& name, bool any) {
+    return ToGrpc(absl::NotFoundError(absl::StrCat("there is no queue ", name, any ? "" : ": none is declared")));
+  }
   // Whether queues are declared here.
   [[nodiscard]] absl::Status FromHere() const {
     if (door_->options().queues_from.empty()) return absl::OkStatus();
@@ -137,6 +191,39 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
           queues.push_back(ToMessage(seen->tree[i], seen->standings[i]));
         }
         finish(answer(queues));
+      });
+    });
+  }
+
+  // Who waits is read some at a time, so that no decision waits for it.
+  void Explain(const std::string& name, v1::ExplainQueueResponse* response, const FinishCall& finish) {
+    struct Seen {
+      LineRead read;
+      LineView line;
+      std::optional<QueueTree::Queue> queue;
+      Queues::Standing standing;
+      bool any = false;
+    };
+    const auto seen = std::make_shared<Seen>();
+    const auto step = [seen, name](const Machine& machine) {
+      const QueueTree& tree = machine.queues().tree();
+      const QueueId id = tree.Find(name);
+      seen->any = tree.any();
+      if (id == kNoQueue) return true;
+      if (!machine.ViewLine(nullptr, id, kGangsAtOnce, &seen->read, &seen->line)) return false;
+      seen->queue = tree.at(id);
+      seen->standing = machine.queues().Standings()[static_cast<size_t>(id)];
+      return true;
+    };
+    door_->engine().Read(step, [seen, name, response, finish](const absl::Status& read) {
+      if (!read.ok()) return finish(ToGrpc(read));
+      OnGrpcThread([seen, name, response, finish] {
+        if (!seen->queue.has_value()) return finish(NoQueue(name, seen->any));
+        *response->mutable_queue() = ToMessage(*seen->queue, seen->standing);
+        response->set_text(ExplainText(response->queue(), seen->line));
+        for (const InLineView& each : seen->line.first) *response->add_line() = ToMessage(each);
+        response->set_places(seen->line.places);
+        finish(grpc::Status::OK);
       });
     });
   }

@@ -22,27 +22,6 @@ std::string At(const std::string& path, absl::string_view field) {
   return path.empty() ? std::string(field) : absl::StrCat(path, ".", field);
 }
 
-template <typename Amounts>
-ResourceList ReadAmounts(const Amounts& amounts, const std::string& path, Violations* violations) {
-  ResourceList out;
-  for (const auto& [name, text] : amounts) {
-    if (name.empty() || name.size() > kMaxText) {
-      violations->Add(path, "has an empty or overlong resource name; expected one like cpu or nvidia.com/gpu");
-      continue;
-    }
-    const absl::StatusOr<int64_t> amount =
-        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
-    if (!amount.ok()) {
-      violations->Add(At(path, name), std::string(amount.status().message()));
-    } else if (*amount > kMaxAmount) {
-      violations->Add(At(path, name), absl::StrCat(Quoted(text), " is more than Muster can count (2^53)"));
-    } else {
-      out[name] = *amount;
-    }
-  }
-  return out;
-}
-
 // One of the values that `ToString` knows; an empty text leaves the field unset.
 template <typename Value>
 void ReadEnum(const std::string& text, const std::string& field, std::initializer_list<Value> values,
@@ -190,6 +169,27 @@ std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& la
 }
 
 }  // namespace
+
+ResourceList ReadAmounts(const google::protobuf::Map<std::string, std::string>& amounts, const std::string& path,
+                         Violations* violations) {
+  ResourceList out;
+  for (const auto& [name, text] : amounts) {
+    if (name.empty() || name.size() > kMaxText) {
+      violations->Add(path, "has an empty or overlong resource name; expected one like cpu or nvidia.com/gpu");
+      continue;
+    }
+    const absl::StatusOr<int64_t> amount =
+        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
+    if (!amount.ok()) {
+      violations->Add(At(path, name), std::string(amount.status().message()));
+    } else if (*amount > kMaxAmount) {
+      violations->Add(At(path, name), absl::StrCat(Quoted(text), " is more than Muster can count (2^53)"));
+    } else {
+      out[name] = *amount;
+    }
+  }
+  return out;
+}
 
 void ReadGangName(const v1::GangSpec& gang, const std::string& path, Violations* violations, std::string* name_space,
                   std::string* name) {

@@ -22,6 +22,9 @@ void ReadShape(const v1::PodShape& shape, const std::string& path, const std::st
 // `name_space`: of pods that name none.
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space = "default");
+// Quantities as Kubernetes writes them, by resource.
+[[nodiscard]] ResourceList ReadAmounts(const google::protobuf::Map<std::string, std::string>& amounts,
+                                       const std::string& path, Violations* violations);
 // The queue by itself; whether the tree is right is the core's to say.
 [[nodiscard]] QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violations* violations);
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out);

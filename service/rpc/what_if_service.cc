@@ -82,6 +82,13 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
   }
   out.gone.assign(request.without_nodes().begin(), request.without_nodes().end());
   ReadAdded(request, manifests, now_ms, violations, &out);
+  for (int i = 0; i < request.more_for_queues_size() && !violations->full(); ++i) {
+    const v1::MoreForQueue& more = request.more_for_queues(i);
+    const std::string path = absl::StrCat("more_for_queues[", i, "]");
+    if (more.queue().empty()) violations->Add(path + ".queue", "is empty; expected the name of a queue");
+    if (more.amounts().empty()) violations->Add(path + ".amounts", "is empty; expected amounts by resource");
+    out.more.push_back({more.queue(), ReadAmounts(more.amounts(), path + ".amounts", violations)});
+  }
   return out;
 }
 

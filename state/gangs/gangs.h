@@ -43,6 +43,9 @@ class Gangs {
   [[nodiscard]] const Pod* PodAt(PodId id) const { return pod_table_[static_cast<size_t>(id)].get(); }
   [[nodiscard]] PodId pod_limit() const { return static_cast<PodId>(pod_table_.size()); }
   [[nodiscard]] const Gang& gang(GangId id) const { return *gang_table_[static_cast<size_t>(id)]; }
+  // As PodAt and pod_limit.
+  [[nodiscard]] const Gang* GangAt(GangId id) const { return gang_table_[static_cast<size_t>(id)].get(); }
+  [[nodiscard]] GangId gang_limit() const { return static_cast<GangId>(gang_table_.size()); }
   [[nodiscard]] size_t pod_count() const { return pods_.size(); }
   // UIDs in order.
   [[nodiscard]] std::vector<std::string> Uids() const;
@@ -141,6 +144,8 @@ class Gangs {
   void EndSubmitted(const Gang& gang);
   // Returns whether it is another one than before.
   bool SetReason(const Gang& gang, Reason reason, int64_t now_ms, int64_t notify_at_ms, int64_t reword_at_ms);
+  // A reason must have stood this long before events tell it: most pass by themselves.
+  static constexpr int64_t kNotifyDelayMs = 2'000;
   void SetNotify(const Gang& gang, int64_t at_ms) { Noted(gang).notify_at_ms = at_ms; }
   // What its group is told of the gang; returns what was told before.
   GroupNews SetGroupNews(const Gang& gang, const GroupNews& news) {

@@ -78,6 +78,9 @@ class Machine {
   bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const {
     return reader_.ViewHolders(gang, limit, read, out);
   }
+  bool ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* read, LineView* out) const {
+    return reader_.ViewLine(gang, queue, limit, read, out);
+  }
   [[nodiscard]] PodView ViewPod(const Pod& pod) const { return reader_.ViewPod(pod, now_ms_); }
   [[nodiscard]] const Pod* FindPodNamed(absl::string_view name_space, absl::string_view name, int32_t limit,
                                         PodId* from) const {

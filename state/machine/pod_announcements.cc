@@ -8,8 +8,6 @@
 namespace muster {
 namespace {
 
-// A gang's reason must have stood this long before events tell it: most pass by themselves.
-constexpr int64_t kNotifyDelayMs = 2'000;
 // A pod that its scheduler looks at again when called has been looked at after this time.
 constexpr int64_t kDoubtMs = 1'000;
 
@@ -277,7 +275,7 @@ void Announcements::NoteHeard(const Pod& pod, int64_t now_ms) {
 // The gang's members are told why they wait, unless they were.
 void Announcements::NotifySoon(const Gang& gang, int64_t now_ms) {
   if (!r_.sources->complete()) return;  // then everybody is looked at
-  r_.gangs->SetNotify(gang, std::min(gang.notify_at_ms, now_ms + kNotifyDelayMs));
+  r_.gangs->SetNotify(gang, std::min(gang.notify_at_ms, now_ms + Gangs::kNotifyDelayMs));
   r_.gangs->Touch(gang);
 }
 

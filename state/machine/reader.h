@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/string_view.h"
 #include "state/gangs/refused_facts.h"
 #include "state/gangs/sources.h"
 #include "state/machine/view.h"
+#include "state/queueing/backlog.h"
 #include "state/starts/bindings.h"
 #include "state/starts/queues.h"
 #include "state/starts/wait_reasons.h"
@@ -31,6 +33,15 @@ struct ReaderRooms {
   const Bindings* bindings;
   const Queues* queues;
   const WaitReasons* reasons;
+  const Backlog* backlog;
+};
+
+// How far the reading of a line came (Reader::ViewLine).
+struct LineRead {
+  GangId next = 0;
+  int32_t before = 0;
+  int32_t all = 0;
+  std::vector<std::pair<QueueKey, GangId>> first;  // in order
 };
 
 class Reader {
@@ -44,6 +55,10 @@ class Reader {
   // Who holds what a gang without room waits for: nobody, where its reason is another (LacksRoom). Looks at no more
   // than `limit` pods behind `*read`, which moves on; true: these were the last, and `out` has all of it.
   bool ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, HoldersView* out) const;
+  // Who waits for its turn before the gang, in its queue; without a gang, all in the queue and below it, in the order
+  // of their priority and age (kNoQueue: all there are). Looks at no more than `limit` gangs behind `*read`, which
+  // moves on; true: these were the last, and `out` has all of it. Who comes or goes meanwhile may be missing.
+  bool ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* read, LineView* out) const;
   [[nodiscard]] PodView ViewPod(const Pod& pod, int64_t now_ms) const;
   // Looks at no more than `limit` pods, from `*from` on (first 0), which moves on and is Gangs::pod_limit() at the end;
   // nullptr: none of them.

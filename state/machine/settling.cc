@@ -12,12 +12,6 @@
 #include "state/base/hash.h"
 
 namespace muster {
-namespace {
-
-// A gang's reason must have stood this long before events tell it: most pass by themselves.
-constexpr int64_t kNotifyDelayMs = 2'000;
-
-}  // namespace
 
 void Settling::SettleTouched(Step* step) {
   do {
@@ -167,7 +161,8 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
 // Returns whether it is another one than before.
 bool Settling::SettleReason(const Gang& gang, int64_t now_ms) {
   const bool tells = r_.sources->complete();
-  return r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms, tells ? now_ms + kNotifyDelayMs : kNever,
+  return r_.gangs->SetReason(gang, r_.reasons->Of(gang, now_ms), now_ms,
+                             tells ? now_ms + Gangs::kNotifyDelayMs : kNever,
                              tells ? now_ms + Calls::kOtherWordsMs : kNever);
 }
 

@@ -59,6 +59,21 @@ struct HoldersView {
   std::vector<HolderView> holders;  // the largest first
 };
 
+// A gang that waits for its turn.
+struct InLineView {
+  std::string name_space;
+  std::string name;
+  std::string queue;
+  Reason reason;  // why it was not started when it was tried last; none: it was not tried yet
+};
+// Those that wait for their turn in one queue; those that start together stand in one place.
+struct LineView {
+  std::string queue;              // of the gang that was asked about; empty: there are no queues
+  int32_t place = 0;              // of the gang that was asked about, 1: the first; 0: of none, or it does not wait
+  int32_t places = 0;             // how many there are
+  std::vector<InLineView> first;  // before that gang, or of all, in order (SPEC G-9): the first of them
+};
+
 struct GangView {
   std::string key;
   std::string name_space;
@@ -92,6 +107,7 @@ struct GangView {
   std::vector<MemberView> members;
   std::vector<MemberCounts> leaves;  // of rules.tree
   HoldersView holders;               // only where somebody asked for an explanation
+  LineView line;                     // the same
 };
 
 // How far the reading of a gang's members came (Reader::ViewMembers): behind the last one that was read, who need not

@@ -36,6 +36,7 @@ class Imagined {
     for (const WhatIf::Added& added : question.added) {
       if (absl::Status done = Add(added); !done.ok()) return done;
     }
+    if (absl::Status done = GiveMore(question.more); !done.ok()) return done;
     for (const std::string& name : question.gone) {
       if (absl::Status done = Remove(name, &answer.hit); !done.ok()) return done;
     }
@@ -89,6 +90,34 @@ class Imagined {
     return absl::OkStatus();
   }
 
+  absl::Status GiveMore(const std::vector<WhatIf::More>& more) {
+    if (more.empty()) return absl::OkStatus();
+    QueueRules rules = machine_.queues().tree().rules();
+    for (const auto& [name, amounts] : more) {
+      const auto queue = std::find_if(rules.queues.begin(), rules.queues.end(),
+                                      [&name = name](const QueueSpec& each) { return each.name == name; });
+      if (queue == rules.queues.end()) {
+        return absl::NotFoundError(absl::StrCat("queue ", name, ", which might use more, is not declared"));
+      }
+      for (const auto& [resource, amount] : amounts) {
+        bool any = false;
+        for (ResourceList* of : {&queue->limit, &queue->quota}) {
+          const auto at = of->find(resource);
+          if (at == of->end()) continue;
+          at->second = std::min(at->second + amount, kMaxAmount);
+          any = true;
+        }
+        if (any) continue;
+        return absl::InvalidArgumentError(absl::StrCat("queue ", name, " has neither a limit nor a quota of ", resource,
+                                                       ": more of it would change nothing"));
+      }
+    }
+    const absl::Status taken = Apply(SetQueues{std::move(rules)}).status;
+    if (taken.ok()) return taken;
+    return absl::InvalidArgumentError(
+        absl::StrCat("queues with more would not be accepted: ", taken.message(), "; give more to that one too"));
+  }
+
   absl::Status Remove(const std::string& name, std::vector<std::string>* hit) {
     if (!Present(name)) {
       return absl::NotFoundError(absl::StrCat("node ", name, ", which would be gone, is not known"));
@@ -121,7 +150,8 @@ class Imagined {
       if (!member.node.empty()) answer->places.push_back({member.uid, member.name, member.node});
     }
     if (const Plan* plan = machine_.plans().Of(*gang); plan != nullptr) {
-      answer->reason = {ReasonCode::kPlanned, absl::StrCat("there is room for ", plan->slots.size(), " members")};
+      answer->reason = {ReasonCode::kPlanned, absl::StrCat("there is room for ", plan->slots.size(),
+                                                           plan->slots.size() == 1 ? " member" : " members")};
       for (const Slot& slot : plan->slots) {
         if (slot.pod == nullptr) answer->places.push_back({"", "", machine_.cluster().node(slot.node).facts.name});
       }

@@ -27,6 +27,12 @@ struct WhatIf {
     std::string like;   // instead: the name of a known node that they are copies of, under names of their own
     int32_t count = 1;  // more than one: "-1", "-2" stands behind the name of each
   };
+  // A queue that might use more.
+  struct More {
+    std::string queue;
+    ResourceList amounts;  // added to its limit and to its quota of each, whichever there is
+  };
+  std::vector<More> more;
   std::vector<std::string> gone;  // nodes that would be gone; what runs on them is counted nowhere
   std::vector<Added> added;
   std::optional<SubmitGang> job;  // a gang that nobody knows yet
@@ -45,8 +51,9 @@ struct WhatIfAnswer {
 };
 
 // `state` as recording::SaveState gave it at `now_ms`, of a machine of these settings. NotFound: a node or the gang is
-// not known. InvalidArgument: the job cannot be right, or a node would be there twice. AlreadyExists: of the job's
-// name, or with one of its pods, something is there already.
+// not known, or a queue. InvalidArgument: the job cannot be right, a node would be there twice, or a queue that might
+// use more has neither a limit nor a quota of it, or more of a quota than those above it may use. AlreadyExists: of the
+// job's name, or with one of its pods, something is there already.
 [[nodiscard]] absl::StatusOr<WhatIfAnswer> AnswerWhatIf(absl::string_view state, const MachineSettings& settings,
                                                         const WhatIf& question, int64_t now_ms);
 

@@ -157,6 +157,68 @@ TEST_F(QueueRpc, QueuesAreAppliedAllAtOnceOrNotAtAll) {  // SPEC Q-1
   EXPECT_EQ(client_->ListQueues()->queues_size(), 0);
 }
 
+TEST_F(QueueRpc, AQueueIsExplainedAndAGangKnowsItsPlace) {  // SPEC S-5
+  EXPECT_TRUE(absl::IsNotFound(client_->ExplainQueue("team").status()));
+  Declare();
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainQueue("").status()));
+  EXPECT_TRUE(absl::IsNotFound(client_->ExplainQueue("nobody").status()));
+  EXPECT_EQ(client_->ExplainQueue("team")->text(),
+            "Queue team, below all: 0 gangs run of at most 7, 0 wait.\n"
+            "cpu: 0 used of at most 1500m, quota 500m, fair share now 0.");
+  Submit(Gang("first", "team", "1"));
+  Submit(Gang("second", "team", "1"));
+  Submit(Gang("third", "team", "1"));
+  const auto third = client_->ExplainGang("default", "third");
+  EXPECT_EQ(third->place(), 2);
+  EXPECT_EQ(third->places(), 2);
+  ASSERT_EQ(third->ahead_size(), 1);
+  EXPECT_EQ(third->ahead(0).name(), "second");
+  EXPECT_EQ(third->ahead(0).queue(), "team");
+  EXPECT_EQ(third->ahead(0).reason().code(), "QueueLimit");
+  EXPECT_TRUE(
+      absl::StrContains(third->text(), "It is number 2 of 2 that wait in queue team, behind default/second.\n") ||
+      absl::EndsWith(third->text(), "It is number 2 of 2 that wait in queue team, behind default/second."))
+      << third->text();
+  const auto second = client_->ExplainGang("default", "second");
+  EXPECT_EQ(second->place(), 1);
+  EXPECT_TRUE(absl::StrContains(second->text(), "It is the first of 2 that wait in queue team.")) << second->text();
+  EXPECT_EQ(client_->ExplainGang("default", "first")->place(), 0);
+  for (const char* name : {"team", "all"}) {
+    const auto queue = client_->ExplainQueue(name);
+    ASSERT_TRUE(queue.ok()) << queue.status();
+    EXPECT_EQ(queue->places(), 2);
+    ASSERT_EQ(queue->line_size(), 2);
+    EXPECT_EQ(queue->line(0).name(), "second");
+    EXPECT_EQ(queue->queue().name(), name);
+    EXPECT_TRUE(absl::StrContains(queue->text(), "First in line is default/second")) << queue->text();
+    EXPECT_TRUE(absl::StrContains(queue->text(), "[QueueLimit].\nBehind it: default/third.")) << queue->text();
+  }
+}
+
+TEST_F(QueueRpc, WhatIfAQueueMightUseMore) {
+  Declare();
+  Submit(Gang("first", "team", "1"));
+  Submit(Gang("second", "team", "1"));
+  v1::PlanGangRequest request;
+  request.set_name("second");
+  v1::MoreForQueue* more = request.add_more_for_queues();
+  more->set_queue("team");
+  (*more->mutable_amounts())["cpu"] = "499m";
+  EXPECT_FALSE(client_->PlanGang(request)->starts());
+  (*more->mutable_amounts())["cpu"] = "500m";
+  EXPECT_TRUE(client_->PlanGang(request)->starts()) << client_->PlanGang(request)->reason().text();
+  EXPECT_EQ(client_->GetQueue("team")->limit().at("cpu"), "1500m") << "nothing of the question is kept";
+  more->set_queue("nobody");
+  EXPECT_TRUE(absl::IsNotFound(client_->PlanGang(request).status()));
+  more->set_queue("all");
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->PlanGang(request).status())) << "it has no limit";
+  more->clear_queue();
+  more->clear_amounts();
+  const absl::Status unread = client_->PlanGang(request).status();
+  EXPECT_TRUE(absl::StrContains(unread.message(), "more_for_queues[0].queue")) << unread;
+  EXPECT_TRUE(absl::StrContains(unread.message(), "more_for_queues[0].amounts")) << unread;
+}
+
 TEST_F(QueueRpc, QueuesTellHowTheyStand) {
   Declare();
   EXPECT_EQ(Submit(Gang("first", "team", "1")).state(), v1::Submission::PLANNED);

@@ -103,6 +103,25 @@ for line in 'muster_queue_used{queue="research",resource="nvidia.com/gpu"} 40' '
   has "$now" "$line"
 done
 
+#    Who is in line and what would let him go; and what would become of it if the queue might use more.
+explained=$("$musterctl" explain queue research)
+has "$explained" "Queue research: 1 gang runs, 1 waits, in the queues below it."
+has "$explained" "nvidia.com/gpu: 40 used of at most 64, fair share now 64; those that wait ask for 40."
+has "$explained" "First in line is default/second of queue language: asks for nvidia.com/gpu: 40"
+has "$("$musterctl" explain gang second)" "It is the only one that waits in queue language."
+if out=$("$musterctl" plan second); then fail "second would start: $out"; fi
+out=$("$musterctl" plan second --more research:nvidia.com/gpu=16) || fail "with 16 more second would start: $out"
+has "$out" "default/second would start"
+if out=$("$musterctl" plan second --more research:nvidia.com/gpu=15); then fail "with 15 more second would start: $out"; fi
+has "$out" "of the limit of queue research, nvidia.com/gpu: 79, 40 is used"
+for wrong in "nowhere:cpu=1|queue nowhere, which might use more, is not declared" "batch:cpu=1|neither a limit nor a quota of cpu" \
+  "research=8|expected QUEUE:RESOURCE=AMOUNT" "research:nvidia.com/gpu=x|more_for_queues[0].amounts.nvidia.com/gpu"; do
+  if out=$("$musterctl" plan second --more "${wrong%%|*}" 2>&1); then fail "--more ${wrong%%|*} is taken"; fi
+  has "$out" "${wrong##*|}"
+done
+if out=$("$musterctl" explain queue nowhere 2>&1); then fail "a queue that does not exist is explained"; fi
+has "$out" "there is no queue nowhere"
+
 # 4. What they refuse, and what is given back.
 has "$(gang third language 70 '')" "more than the limit of queue research"
 has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"

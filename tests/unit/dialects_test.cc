@@ -32,6 +32,27 @@ TEST(Dialects, KoordinatorAnnotations) {
   EXPECT_TRUE(said.warnings.empty());
 }
 
+// by our own key, KAI's or YuniKorn's, as labels or annotations.
+TEST(Dialects, TheQueueOfAGang) {
+  const auto queue = [](const Labels& annotations, const Labels& labels) {
+    Labels all = {{"pod-group.scheduling.sigs.k8s.io/name", "g"}};
+    all.insert(labels.begin(), labels.end());
+    return ParseMembership(annotations, all, "").declaration.queue.value_or("-");
+  };
+  EXPECT_EQ(queue({}, {}), "-");
+  for (const char* key : {"muster.dev/queue", "kai.scheduler/queue", "yunikorn.apache.org/queue"}) {
+    EXPECT_EQ(queue({}, {{key, "team"}}), "team") << key;
+    EXPECT_EQ(queue({{key, "team"}}, {}), "team") << key;
+  }
+  EXPECT_EQ(queue({}, {{"yunikorn.apache.org/queue", "root.org.team"}}), "team");
+  EXPECT_EQ(queue({}, {{"yunikorn.apache.org/queue", "roots.team"}}), "roots.team") << "no path from the root";
+  EXPECT_EQ(queue({}, {{"kai.scheduler/queue", "root.team"}}), "root.team") << "KAI's has no paths";
+  EXPECT_EQ(queue({}, {{"yunikorn.apache.org/queue", "root."}}), "-");
+  EXPECT_EQ(queue({{"yunikorn.apache.org/queue", "y"}}, {{"kai.scheduler/queue", "k"}}), "k");
+  EXPECT_EQ(queue({{"muster.dev/queue", "ours"}}, {{"kai.scheduler/queue", "k"}}), "ours");
+  EXPECT_EQ(queue({}, {{"queue", "orders"}}), "-") << "anybody may have such a label";
+}
+
 TEST(Dialects, WhoseKeysDeclareTheGang) {
   const auto declared_in = [](const Labels& annotations, const Labels& labels) {
     return ParseMembership(annotations, labels, "").declared_in();

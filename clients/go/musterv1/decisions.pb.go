@@ -1575,6 +1575,60 @@ func (x *AddedNodes) GetCount() int32 {
 	return 0
 }
 
+// A queue that could use more.
+type MoreForQueue struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Queue string                 `protobuf:"bytes,1,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Quantities as Kubernetes writes them, by resource: added to the queue's limit of it and to its quota, whichever there is.
+	Amounts       map[string]string `protobuf:"bytes,2,rep,name=amounts,proto3" json:"amounts,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoreForQueue) Reset() {
+	*x = MoreForQueue{}
+	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoreForQueue) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoreForQueue) ProtoMessage() {}
+
+func (x *MoreForQueue) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoreForQueue.ProtoReflect.Descriptor instead.
+func (*MoreForQueue) Descriptor() ([]byte, []int) {
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{24}
+}
+
+func (x *MoreForQueue) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *MoreForQueue) GetAmounts() map[string]string {
+	if x != nil {
+		return x.Amounts
+	}
+	return nil
+}
+
 type PlanGangRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// A gang as it would be submitted; its request_id and ttl_ms say nothing here.
@@ -1587,13 +1641,15 @@ type PlanGangRequest struct {
 	AddedNodes   []*AddedNodes `protobuf:"bytes,5,rep,name=added_nodes,json=addedNodes,proto3" json:"added_nodes,omitempty"`
 	// The same, as JSON objects of Kubernetes' kind Node.
 	AddedManifests []string `protobuf:"bytes,6,rep,name=added_manifests,json=addedManifests,proto3" json:"added_manifests,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// As if these queues might use more; the others, also those above them, keep what they have.
+	MoreForQueues []*MoreForQueue `protobuf:"bytes,7,rep,name=more_for_queues,json=moreForQueues,proto3" json:"more_for_queues,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PlanGangRequest) Reset() {
 	*x = PlanGangRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	mi := &file_muster_v1_decisions_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1661,7 @@ func (x *PlanGangRequest) String() string {
 func (*PlanGangRequest) ProtoMessage() {}
 
 func (x *PlanGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[24]
+	mi := &file_muster_v1_decisions_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1674,7 @@ func (x *PlanGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGangRequest.ProtoReflect.Descriptor instead.
 func (*PlanGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{24}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PlanGangRequest) GetJob() *SubmitGangRequest {
@@ -1663,6 +1719,13 @@ func (x *PlanGangRequest) GetAddedManifests() []string {
 	return nil
 }
 
+func (x *PlanGangRequest) GetMoreForQueues() []*MoreForQueue {
+	if x != nil {
+		return x.MoreForQueues
+	}
+	return nil
+}
+
 type PlanGangResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// There is room for all that its minimum misses, or it has started.
@@ -1681,7 +1744,7 @@ type PlanGangResponse struct {
 
 func (x *PlanGangResponse) Reset() {
 	*x = PlanGangResponse{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[25]
+	mi := &file_muster_v1_decisions_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1693,7 +1756,7 @@ func (x *PlanGangResponse) String() string {
 func (*PlanGangResponse) ProtoMessage() {}
 
 func (x *PlanGangResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[25]
+	mi := &file_muster_v1_decisions_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1706,7 +1769,7 @@ func (x *PlanGangResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanGangResponse.ProtoReflect.Descriptor instead.
 func (*PlanGangResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{25}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PlanGangResponse) GetStarts() bool {
@@ -1764,7 +1827,7 @@ type Event struct {
 
 func (x *Event) Reset() {
 	*x = Event{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[26]
+	mi := &file_muster_v1_decisions_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1776,7 +1839,7 @@ func (x *Event) String() string {
 func (*Event) ProtoMessage() {}
 
 func (x *Event) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[26]
+	mi := &file_muster_v1_decisions_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1789,7 +1852,7 @@ func (x *Event) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Event.ProtoReflect.Descriptor instead.
 func (*Event) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{26}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Event) GetSequence() int64 {
@@ -1860,7 +1923,7 @@ type ListEventsRequest struct {
 
 func (x *ListEventsRequest) Reset() {
 	*x = ListEventsRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[27]
+	mi := &file_muster_v1_decisions_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1872,7 +1935,7 @@ func (x *ListEventsRequest) String() string {
 func (*ListEventsRequest) ProtoMessage() {}
 
 func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[27]
+	mi := &file_muster_v1_decisions_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1885,7 +1948,7 @@ func (x *ListEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsRequest.ProtoReflect.Descriptor instead.
 func (*ListEventsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{27}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListEventsRequest) GetNamespace() string {
@@ -1913,7 +1976,7 @@ type ListEventsResponse struct {
 
 func (x *ListEventsResponse) Reset() {
 	*x = ListEventsResponse{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[28]
+	mi := &file_muster_v1_decisions_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1925,7 +1988,7 @@ func (x *ListEventsResponse) String() string {
 func (*ListEventsResponse) ProtoMessage() {}
 
 func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[28]
+	mi := &file_muster_v1_decisions_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1938,7 +2001,7 @@ func (x *ListEventsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListEventsResponse.ProtoReflect.Descriptor instead.
 func (*ListEventsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{28}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *ListEventsResponse) GetEvents() []*Event {
@@ -1965,7 +2028,7 @@ type WatchEventsRequest struct {
 
 func (x *WatchEventsRequest) Reset() {
 	*x = WatchEventsRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[29]
+	mi := &file_muster_v1_decisions_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1977,7 +2040,7 @@ func (x *WatchEventsRequest) String() string {
 func (*WatchEventsRequest) ProtoMessage() {}
 
 func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[29]
+	mi := &file_muster_v1_decisions_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1990,7 +2053,7 @@ func (x *WatchEventsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchEventsRequest.ProtoReflect.Descriptor instead.
 func (*WatchEventsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{29}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *WatchEventsRequest) GetNamespace() string {
@@ -2036,7 +2099,7 @@ type Span struct {
 
 func (x *Span) Reset() {
 	*x = Span{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[30]
+	mi := &file_muster_v1_decisions_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2048,7 +2111,7 @@ func (x *Span) String() string {
 func (*Span) ProtoMessage() {}
 
 func (x *Span) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[30]
+	mi := &file_muster_v1_decisions_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2061,7 +2124,7 @@ func (x *Span) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span.ProtoReflect.Descriptor instead.
 func (*Span) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Span) GetTraceId() string {
@@ -2181,7 +2244,7 @@ type GetTraceRequest struct {
 
 func (x *GetTraceRequest) Reset() {
 	*x = GetTraceRequest{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[31]
+	mi := &file_muster_v1_decisions_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2193,7 +2256,7 @@ func (x *GetTraceRequest) String() string {
 func (*GetTraceRequest) ProtoMessage() {}
 
 func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[31]
+	mi := &file_muster_v1_decisions_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2206,7 +2269,7 @@ func (x *GetTraceRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceRequest.ProtoReflect.Descriptor instead.
 func (*GetTraceRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{31}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *GetTraceRequest) GetNamespace() string {
@@ -2242,7 +2305,7 @@ type GetTraceResponse struct {
 
 func (x *GetTraceResponse) Reset() {
 	*x = GetTraceResponse{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[32]
+	mi := &file_muster_v1_decisions_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2254,7 +2317,7 @@ func (x *GetTraceResponse) String() string {
 func (*GetTraceResponse) ProtoMessage() {}
 
 func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[32]
+	mi := &file_muster_v1_decisions_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2267,7 +2330,7 @@ func (x *GetTraceResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetTraceResponse.ProtoReflect.Descriptor instead.
 func (*GetTraceResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{32}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *GetTraceResponse) GetSpans() []*Span {
@@ -2303,7 +2366,7 @@ type Span_Parts struct {
 
 func (x *Span_Parts) Reset() {
 	*x = Span_Parts{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[34]
+	mi := &file_muster_v1_decisions_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2315,7 +2378,7 @@ func (x *Span_Parts) String() string {
 func (*Span_Parts) ProtoMessage() {}
 
 func (x *Span_Parts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[34]
+	mi := &file_muster_v1_decisions_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2328,7 +2391,7 @@ func (x *Span_Parts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span_Parts.ProtoReflect.Descriptor instead.
 func (*Span_Parts) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30, 0}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{31, 0}
 }
 
 func (x *Span_Parts) GetWaitedUs() int64 {
@@ -2377,7 +2440,7 @@ type Span_Link struct {
 
 func (x *Span_Link) Reset() {
 	*x = Span_Link{}
-	mi := &file_muster_v1_decisions_proto_msgTypes[35]
+	mi := &file_muster_v1_decisions_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2389,7 +2452,7 @@ func (x *Span_Link) String() string {
 func (*Span_Link) ProtoMessage() {}
 
 func (x *Span_Link) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_decisions_proto_msgTypes[35]
+	mi := &file_muster_v1_decisions_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2402,7 +2465,7 @@ func (x *Span_Link) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Span_Link.ProtoReflect.Descriptor instead.
 func (*Span_Link) Descriptor() ([]byte, []int) {
-	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{30, 1}
+	return file_muster_v1_decisions_proto_rawDescGZIP(), []int{31, 1}
 }
 
 func (x *Span_Link) GetTraceId() string {
@@ -2548,7 +2611,13 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"AddedNodes\x12(\n" +
 	"\x04node\x18\x01 \x01(\v2\x14.muster.v1.NodeFactsR\x04node\x12\x12\n" +
 	"\x04like\x18\x02 \x01(\tR\x04like\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x05R\x05count\"\xf9\x01\n" +
+	"\x05count\x18\x03 \x01(\x05R\x05count\"\xa0\x01\n" +
+	"\fMoreForQueue\x12\x14\n" +
+	"\x05queue\x18\x01 \x01(\tR\x05queue\x12>\n" +
+	"\aamounts\x18\x02 \x03(\v2$.muster.v1.MoreForQueue.AmountsEntryR\aamounts\x1a:\n" +
+	"\fAmountsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xba\x02\n" +
 	"\x0fPlanGangRequest\x12.\n" +
 	"\x03job\x18\x01 \x01(\v2\x1c.muster.v1.SubmitGangRequestR\x03job\x12\x1c\n" +
 	"\tnamespace\x18\x02 \x01(\tR\tnamespace\x12\x12\n" +
@@ -2556,7 +2625,8 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"\rwithout_nodes\x18\x04 \x03(\tR\fwithoutNodes\x126\n" +
 	"\vadded_nodes\x18\x05 \x03(\v2\x15.muster.v1.AddedNodesR\n" +
 	"addedNodes\x12'\n" +
-	"\x0fadded_manifests\x18\x06 \x03(\tR\x0eaddedManifests\"\xb5\x01\n" +
+	"\x0fadded_manifests\x18\x06 \x03(\tR\x0eaddedManifests\x12?\n" +
+	"\x0fmore_for_queues\x18\a \x03(\v2\x17.muster.v1.MoreForQueueR\rmoreForQueues\"\xb5\x01\n" +
 	"\x10PlanGangResponse\x12\x16\n" +
 	"\x06starts\x18\x01 \x01(\bR\x06starts\x124\n" +
 	"\n" +
@@ -2666,7 +2736,7 @@ func file_muster_v1_decisions_proto_rawDescGZIP() []byte {
 }
 
 var file_muster_v1_decisions_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_muster_v1_decisions_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_muster_v1_decisions_proto_goTypes = []any{
 	(PermitEvent_Verdict)(0),     // 0: muster.v1.PermitEvent.Verdict
 	(UnreserveRequest_Cause)(0),  // 1: muster.v1.UnreserveRequest.Cause
@@ -2695,89 +2765,93 @@ var file_muster_v1_decisions_proto_goTypes = []any{
 	(*ConfirmGangRequest)(nil),   // 24: muster.v1.ConfirmGangRequest
 	(*AbandonGangRequest)(nil),   // 25: muster.v1.AbandonGangRequest
 	(*AddedNodes)(nil),           // 26: muster.v1.AddedNodes
-	(*PlanGangRequest)(nil),      // 27: muster.v1.PlanGangRequest
-	(*PlanGangResponse)(nil),     // 28: muster.v1.PlanGangResponse
-	(*Event)(nil),                // 29: muster.v1.Event
-	(*ListEventsRequest)(nil),    // 30: muster.v1.ListEventsRequest
-	(*ListEventsResponse)(nil),   // 31: muster.v1.ListEventsResponse
-	(*WatchEventsRequest)(nil),   // 32: muster.v1.WatchEventsRequest
-	(*Span)(nil),                 // 33: muster.v1.Span
-	(*GetTraceRequest)(nil),      // 34: muster.v1.GetTraceRequest
-	(*GetTraceResponse)(nil),     // 35: muster.v1.GetTraceResponse
-	nil,                          // 36: muster.v1.MemberSet.LabelsEntry
-	(*Span_Parts)(nil),           // 37: muster.v1.Span.Parts
-	(*Span_Link)(nil),            // 38: muster.v1.Span.Link
-	(*Reason)(nil),               // 39: muster.v1.Reason
-	(*PodShape)(nil),             // 40: muster.v1.PodShape
-	(*GangSpec)(nil),             // 41: muster.v1.GangSpec
-	(*PodFacts)(nil),             // 42: muster.v1.PodFacts
-	(*NodeFacts)(nil),            // 43: muster.v1.NodeFacts
+	(*MoreForQueue)(nil),         // 27: muster.v1.MoreForQueue
+	(*PlanGangRequest)(nil),      // 28: muster.v1.PlanGangRequest
+	(*PlanGangResponse)(nil),     // 29: muster.v1.PlanGangResponse
+	(*Event)(nil),                // 30: muster.v1.Event
+	(*ListEventsRequest)(nil),    // 31: muster.v1.ListEventsRequest
+	(*ListEventsResponse)(nil),   // 32: muster.v1.ListEventsResponse
+	(*WatchEventsRequest)(nil),   // 33: muster.v1.WatchEventsRequest
+	(*Span)(nil),                 // 34: muster.v1.Span
+	(*GetTraceRequest)(nil),      // 35: muster.v1.GetTraceRequest
+	(*GetTraceResponse)(nil),     // 36: muster.v1.GetTraceResponse
+	nil,                          // 37: muster.v1.MemberSet.LabelsEntry
+	nil,                          // 38: muster.v1.MoreForQueue.AmountsEntry
+	(*Span_Parts)(nil),           // 39: muster.v1.Span.Parts
+	(*Span_Link)(nil),            // 40: muster.v1.Span.Link
+	(*Reason)(nil),               // 41: muster.v1.Reason
+	(*PodShape)(nil),             // 42: muster.v1.PodShape
+	(*GangSpec)(nil),             // 43: muster.v1.GangSpec
+	(*PodFacts)(nil),             // 44: muster.v1.PodFacts
+	(*NodeFacts)(nil),            // 45: muster.v1.NodeFacts
 }
 var file_muster_v1_decisions_proto_depIdxs = []int32{
-	39, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
+	41, // 0: muster.v1.PreFilterResponse.reason:type_name -> muster.v1.Reason
 	7,  // 1: muster.v1.FilterResponse.refused:type_name -> muster.v1.NodeRefusal
-	39, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
-	39, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
+	41, // 2: muster.v1.FilterResponse.reason:type_name -> muster.v1.Reason
+	41, // 3: muster.v1.NodeRefusal.reason:type_name -> muster.v1.Reason
 	10, // 4: muster.v1.PrioritizeResponse.nodes:type_name -> muster.v1.NodeScore
 	0,  // 5: muster.v1.PermitEvent.verdict:type_name -> muster.v1.PermitEvent.Verdict
-	39, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
+	41, // 6: muster.v1.PermitEvent.reason:type_name -> muster.v1.Reason
 	1,  // 7: muster.v1.UnreserveRequest.cause:type_name -> muster.v1.UnreserveRequest.Cause
-	40, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
-	36, // 9: muster.v1.MemberSet.labels:type_name -> muster.v1.MemberSet.LabelsEntry
-	41, // 10: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
+	42, // 8: muster.v1.MemberSet.shape:type_name -> muster.v1.PodShape
+	37, // 9: muster.v1.MemberSet.labels:type_name -> muster.v1.MemberSet.LabelsEntry
+	43, // 10: muster.v1.SubmitGangRequest.gang:type_name -> muster.v1.GangSpec
 	19, // 11: muster.v1.SubmitGangRequest.members:type_name -> muster.v1.MemberSet
-	42, // 12: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
+	44, // 12: muster.v1.SubmitGangRequest.pods:type_name -> muster.v1.PodFacts
 	2,  // 13: muster.v1.Submission.state:type_name -> muster.v1.Submission.State
 	21, // 14: muster.v1.Submission.placements:type_name -> muster.v1.Placement
-	39, // 15: muster.v1.Submission.reason:type_name -> muster.v1.Reason
-	43, // 16: muster.v1.AddedNodes.node:type_name -> muster.v1.NodeFacts
-	20, // 17: muster.v1.PlanGangRequest.job:type_name -> muster.v1.SubmitGangRequest
-	26, // 18: muster.v1.PlanGangRequest.added_nodes:type_name -> muster.v1.AddedNodes
-	21, // 19: muster.v1.PlanGangResponse.placements:type_name -> muster.v1.Placement
-	39, // 20: muster.v1.PlanGangResponse.reason:type_name -> muster.v1.Reason
-	39, // 21: muster.v1.Event.reason:type_name -> muster.v1.Reason
-	29, // 22: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
-	39, // 23: muster.v1.Span.reason:type_name -> muster.v1.Reason
-	37, // 24: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
-	38, // 25: muster.v1.Span.links:type_name -> muster.v1.Span.Link
-	33, // 26: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
-	3,  // 27: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
-	5,  // 28: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
-	8,  // 29: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
-	11, // 30: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
-	13, // 31: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
-	15, // 32: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
-	17, // 33: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
-	20, // 34: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
-	24, // 35: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
-	25, // 36: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
-	23, // 37: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
-	23, // 38: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
-	27, // 39: muster.v1.WhatIfService.PlanGang:input_type -> muster.v1.PlanGangRequest
-	30, // 40: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
-	32, // 41: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
-	34, // 42: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
-	4,  // 43: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
-	6,  // 44: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
-	9,  // 45: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
-	12, // 46: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
-	14, // 47: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
-	16, // 48: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
-	18, // 49: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
-	22, // 50: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
-	22, // 51: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
-	22, // 52: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
-	22, // 53: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
-	22, // 54: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
-	28, // 55: muster.v1.WhatIfService.PlanGang:output_type -> muster.v1.PlanGangResponse
-	31, // 56: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
-	29, // 57: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
-	35, // 58: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
-	43, // [43:59] is the sub-list for method output_type
-	27, // [27:43] is the sub-list for method input_type
-	27, // [27:27] is the sub-list for extension type_name
-	27, // [27:27] is the sub-list for extension extendee
-	0,  // [0:27] is the sub-list for field type_name
+	41, // 15: muster.v1.Submission.reason:type_name -> muster.v1.Reason
+	45, // 16: muster.v1.AddedNodes.node:type_name -> muster.v1.NodeFacts
+	38, // 17: muster.v1.MoreForQueue.amounts:type_name -> muster.v1.MoreForQueue.AmountsEntry
+	20, // 18: muster.v1.PlanGangRequest.job:type_name -> muster.v1.SubmitGangRequest
+	26, // 19: muster.v1.PlanGangRequest.added_nodes:type_name -> muster.v1.AddedNodes
+	27, // 20: muster.v1.PlanGangRequest.more_for_queues:type_name -> muster.v1.MoreForQueue
+	21, // 21: muster.v1.PlanGangResponse.placements:type_name -> muster.v1.Placement
+	41, // 22: muster.v1.PlanGangResponse.reason:type_name -> muster.v1.Reason
+	41, // 23: muster.v1.Event.reason:type_name -> muster.v1.Reason
+	30, // 24: muster.v1.ListEventsResponse.events:type_name -> muster.v1.Event
+	41, // 25: muster.v1.Span.reason:type_name -> muster.v1.Reason
+	39, // 26: muster.v1.Span.parts:type_name -> muster.v1.Span.Parts
+	40, // 27: muster.v1.Span.links:type_name -> muster.v1.Span.Link
+	34, // 28: muster.v1.GetTraceResponse.spans:type_name -> muster.v1.Span
+	3,  // 29: muster.v1.DecisionService.PreFilter:input_type -> muster.v1.PreFilterRequest
+	5,  // 30: muster.v1.DecisionService.Filter:input_type -> muster.v1.FilterRequest
+	8,  // 31: muster.v1.DecisionService.Prioritize:input_type -> muster.v1.PrioritizeRequest
+	11, // 32: muster.v1.DecisionService.Permit:input_type -> muster.v1.PermitRequest
+	13, // 33: muster.v1.DecisionService.PostFilter:input_type -> muster.v1.PostFilterRequest
+	15, // 34: muster.v1.DecisionService.Unreserve:input_type -> muster.v1.UnreserveRequest
+	17, // 35: muster.v1.DecisionService.PostBind:input_type -> muster.v1.PostBindRequest
+	20, // 36: muster.v1.PlacementService.SubmitGang:input_type -> muster.v1.SubmitGangRequest
+	24, // 37: muster.v1.PlacementService.ConfirmGang:input_type -> muster.v1.ConfirmGangRequest
+	25, // 38: muster.v1.PlacementService.AbandonGang:input_type -> muster.v1.AbandonGangRequest
+	23, // 39: muster.v1.PlacementService.GetSubmission:input_type -> muster.v1.GetSubmissionRequest
+	23, // 40: muster.v1.PlacementService.WatchSubmission:input_type -> muster.v1.GetSubmissionRequest
+	28, // 41: muster.v1.WhatIfService.PlanGang:input_type -> muster.v1.PlanGangRequest
+	31, // 42: muster.v1.EventService.ListEvents:input_type -> muster.v1.ListEventsRequest
+	33, // 43: muster.v1.EventService.WatchEvents:input_type -> muster.v1.WatchEventsRequest
+	35, // 44: muster.v1.TraceService.GetTrace:input_type -> muster.v1.GetTraceRequest
+	4,  // 45: muster.v1.DecisionService.PreFilter:output_type -> muster.v1.PreFilterResponse
+	6,  // 46: muster.v1.DecisionService.Filter:output_type -> muster.v1.FilterResponse
+	9,  // 47: muster.v1.DecisionService.Prioritize:output_type -> muster.v1.PrioritizeResponse
+	12, // 48: muster.v1.DecisionService.Permit:output_type -> muster.v1.PermitEvent
+	14, // 49: muster.v1.DecisionService.PostFilter:output_type -> muster.v1.PostFilterResponse
+	16, // 50: muster.v1.DecisionService.Unreserve:output_type -> muster.v1.UnreserveResponse
+	18, // 51: muster.v1.DecisionService.PostBind:output_type -> muster.v1.PostBindResponse
+	22, // 52: muster.v1.PlacementService.SubmitGang:output_type -> muster.v1.Submission
+	22, // 53: muster.v1.PlacementService.ConfirmGang:output_type -> muster.v1.Submission
+	22, // 54: muster.v1.PlacementService.AbandonGang:output_type -> muster.v1.Submission
+	22, // 55: muster.v1.PlacementService.GetSubmission:output_type -> muster.v1.Submission
+	22, // 56: muster.v1.PlacementService.WatchSubmission:output_type -> muster.v1.Submission
+	29, // 57: muster.v1.WhatIfService.PlanGang:output_type -> muster.v1.PlanGangResponse
+	32, // 58: muster.v1.EventService.ListEvents:output_type -> muster.v1.ListEventsResponse
+	30, // 59: muster.v1.EventService.WatchEvents:output_type -> muster.v1.Event
+	36, // 60: muster.v1.TraceService.GetTrace:output_type -> muster.v1.GetTraceResponse
+	45, // [45:61] is the sub-list for method output_type
+	29, // [29:45] is the sub-list for method input_type
+	29, // [29:29] is the sub-list for extension type_name
+	29, // [29:29] is the sub-list for extension extendee
+	0,  // [0:29] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_decisions_proto_init() }
@@ -2787,14 +2861,14 @@ func file_muster_v1_decisions_proto_init() {
 	}
 	file_muster_v1_facts_proto_init()
 	file_muster_v1_muster_proto_init()
-	file_muster_v1_decisions_proto_msgTypes[34].OneofWrappers = []any{}
+	file_muster_v1_decisions_proto_msgTypes[36].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_decisions_proto_rawDesc), len(file_muster_v1_decisions_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   36,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   5,
 		},

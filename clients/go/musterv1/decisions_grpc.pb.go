@@ -656,7 +656,7 @@ const (
 // What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
 // the present moment: whoever comes meanwhile may take the room.
 type WhatIfServiceClient interface {
-	// One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang or a node is not known. ALREADY_EXISTS: a
+	// One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang, a node or a queue is not known. ALREADY_EXISTS: a
 	// gang of the job's name, or a pod of one of its UIDs, is known.
 	PlanGang(ctx context.Context, in *PlanGangRequest, opts ...grpc.CallOption) (*PlanGangResponse, error)
 }
@@ -686,7 +686,7 @@ func (c *whatIfServiceClient) PlanGang(ctx context.Context, in *PlanGangRequest,
 // What would become of a gang, now or if the cluster were another. Nothing of the question is kept. The answer is that of
 // the present moment: whoever comes meanwhile may take the room.
 type WhatIfServiceServer interface {
-	// One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang or a node is not known. ALREADY_EXISTS: a
+	// One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang, a node or a queue is not known. ALREADY_EXISTS: a
 	// gang of the job's name, or a pod of one of its UIDs, is known.
 	PlanGang(context.Context, *PlanGangRequest) (*PlanGangResponse, error)
 	mustEmbedUnimplementedWhatIfServiceServer()

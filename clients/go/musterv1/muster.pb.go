@@ -1781,18 +1781,95 @@ func (x *ExplainGangRequest) GetName() string {
 	return ""
 }
 
+// A gang that waits for its turn.
+type GangInLine struct {
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Namespace string                 `protobuf:"bytes,1,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Queue     string                 `protobuf:"bytes,3,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Why it was not started when it was tried last; without a code: it was not tried yet.
+	Reason        *Reason `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GangInLine) Reset() {
+	*x = GangInLine{}
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GangInLine) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GangInLine) ProtoMessage() {}
+
+func (x *GangInLine) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GangInLine.ProtoReflect.Descriptor instead.
+func (*GangInLine) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *GangInLine) GetNamespace() string {
+	if x != nil {
+		return x.Namespace
+	}
+	return ""
+}
+
+func (x *GangInLine) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *GangInLine) GetQueue() string {
+	if x != nil {
+		return x.Queue
+	}
+	return ""
+}
+
+func (x *GangInLine) GetReason() *Reason {
+	if x != nil {
+		return x.Reason
+	}
+	return nil
+}
+
 type ExplainGangResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// One paragraph for people.
-	Text          string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
-	Gang          *Gang  `protobuf:"bytes,2,opt,name=gang,proto3" json:"gang,omitempty"`
+	Text string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Gang *Gang  `protobuf:"bytes,2,opt,name=gang,proto3" json:"gang,omitempty"`
+	// Its place among those that wait in its queue; 1: it is the first, 0: it does not wait for its turn. Gangs that start
+	// together have one place. Without queues all gangs wait in one line.
+	Place int32 `protobuf:"varint,3,opt,name=place,proto3" json:"place,omitempty"`
+	// How many places there are.
+	Places int32 `protobuf:"varint,4,opt,name=places,proto3" json:"places,omitempty"`
+	// The first of those before it, in order, at most 10.
+	Ahead         []*GangInLine `protobuf:"bytes,5,rep,name=ahead,proto3" json:"ahead,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ExplainGangResponse) Reset() {
 	*x = ExplainGangResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1804,7 +1881,7 @@ func (x *ExplainGangResponse) String() string {
 func (*ExplainGangResponse) ProtoMessage() {}
 
 func (x *ExplainGangResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1817,7 +1894,7 @@ func (x *ExplainGangResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGangResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGangResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *ExplainGangResponse) GetText() string {
@@ -1830,6 +1907,27 @@ func (x *ExplainGangResponse) GetText() string {
 func (x *ExplainGangResponse) GetGang() *Gang {
 	if x != nil {
 		return x.Gang
+	}
+	return nil
+}
+
+func (x *ExplainGangResponse) GetPlace() int32 {
+	if x != nil {
+		return x.Place
+	}
+	return 0
+}
+
+func (x *ExplainGangResponse) GetPlaces() int32 {
+	if x != nil {
+		return x.Places
+	}
+	return 0
+}
+
+func (x *ExplainGangResponse) GetAhead() []*GangInLine {
+	if x != nil {
+		return x.Ahead
 	}
 	return nil
 }
@@ -1847,7 +1945,7 @@ type ExplainPodRequest struct {
 
 func (x *ExplainPodRequest) Reset() {
 	*x = ExplainPodRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +1957,7 @@ func (x *ExplainPodRequest) String() string {
 func (*ExplainPodRequest) ProtoMessage() {}
 
 func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +1970,7 @@ func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainPodRequest.ProtoReflect.Descriptor instead.
 func (*ExplainPodRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExplainPodRequest) GetNamespace() string {
@@ -1911,7 +2009,7 @@ type ExplainPodResponse struct {
 
 func (x *ExplainPodResponse) Reset() {
 	*x = ExplainPodResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2021,7 @@ func (x *ExplainPodResponse) String() string {
 func (*ExplainPodResponse) ProtoMessage() {}
 
 func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2034,7 @@ func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainPodResponse.ProtoReflect.Descriptor instead.
 func (*ExplainPodResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainPodResponse) GetText() string {
@@ -1976,7 +2074,7 @@ type GetNodeRequest struct {
 
 func (x *GetNodeRequest) Reset() {
 	*x = GetNodeRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[24]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1988,7 +2086,7 @@ func (x *GetNodeRequest) String() string {
 func (*GetNodeRequest) ProtoMessage() {}
 
 func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[24]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2001,7 +2099,7 @@ func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *GetNodeRequest) GetName() string {
@@ -2019,7 +2117,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[25]
+	mi := &file_muster_v1_muster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2031,7 +2129,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[25]
+	mi := &file_muster_v1_muster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2044,7 +2142,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{26}
 }
 
 type ListNodesResponse struct {
@@ -2056,7 +2154,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[26]
+	mi := &file_muster_v1_muster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2166,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[26]
+	mi := &file_muster_v1_muster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2179,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{26}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2099,7 +2197,7 @@ type WatchNodesRequest struct {
 
 func (x *WatchNodesRequest) Reset() {
 	*x = WatchNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[27]
+	mi := &file_muster_v1_muster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2111,7 +2209,7 @@ func (x *WatchNodesRequest) String() string {
 func (*WatchNodesRequest) ProtoMessage() {}
 
 func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[27]
+	mi := &file_muster_v1_muster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2124,7 +2222,7 @@ func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchNodesRequest.ProtoReflect.Descriptor instead.
 func (*WatchNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{27}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{28}
 }
 
 type NodeEvent struct {
@@ -2142,7 +2240,7 @@ type NodeEvent struct {
 
 func (x *NodeEvent) Reset() {
 	*x = NodeEvent{}
-	mi := &file_muster_v1_muster_proto_msgTypes[28]
+	mi := &file_muster_v1_muster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2154,7 +2252,7 @@ func (x *NodeEvent) String() string {
 func (*NodeEvent) ProtoMessage() {}
 
 func (x *NodeEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[28]
+	mi := &file_muster_v1_muster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2167,7 +2265,7 @@ func (x *NodeEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeEvent.ProtoReflect.Descriptor instead.
 func (*NodeEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{28}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *NodeEvent) GetEvent() isNodeEvent_Event {
@@ -2275,7 +2373,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_muster_v1_muster_proto_msgTypes[29]
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2287,7 +2385,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[29]
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2300,7 +2398,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{29}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Queue) GetName() string {
@@ -2424,7 +2522,7 @@ type QueueSpec struct {
 
 func (x *QueueSpec) Reset() {
 	*x = QueueSpec{}
-	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2534,7 @@ func (x *QueueSpec) String() string {
 func (*QueueSpec) ProtoMessage() {}
 
 func (x *QueueSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2547,7 @@ func (x *QueueSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSpec.ProtoReflect.Descriptor instead.
 func (*QueueSpec) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *QueueSpec) GetName() string {
@@ -2521,7 +2619,7 @@ type ApplyQueuesRequest struct {
 
 func (x *ApplyQueuesRequest) Reset() {
 	*x = ApplyQueuesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2533,7 +2631,7 @@ func (x *ApplyQueuesRequest) String() string {
 func (*ApplyQueuesRequest) ProtoMessage() {}
 
 func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2546,7 +2644,7 @@ func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *ApplyQueuesRequest) GetRequestId() string {
@@ -2578,7 +2676,7 @@ type ApplyQueuesResponse struct {
 
 func (x *ApplyQueuesResponse) Reset() {
 	*x = ApplyQueuesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	mi := &file_muster_v1_muster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2590,7 +2688,7 @@ func (x *ApplyQueuesResponse) String() string {
 func (*ApplyQueuesResponse) ProtoMessage() {}
 
 func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	mi := &file_muster_v1_muster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2603,7 +2701,7 @@ func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{33}
 }
 
 type DeleteQueueRequest struct {
@@ -2616,7 +2714,7 @@ type DeleteQueueRequest struct {
 
 func (x *DeleteQueueRequest) Reset() {
 	*x = DeleteQueueRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[33]
+	mi := &file_muster_v1_muster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2726,7 @@ func (x *DeleteQueueRequest) String() string {
 func (*DeleteQueueRequest) ProtoMessage() {}
 
 func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[33]
+	mi := &file_muster_v1_muster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2739,7 @@ func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueueRequest.ProtoReflect.Descriptor instead.
 func (*DeleteQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{33}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DeleteQueueRequest) GetRequestId() string {
@@ -2666,7 +2764,7 @@ type DeleteQueueResponse struct {
 
 func (x *DeleteQueueResponse) Reset() {
 	*x = DeleteQueueResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[34]
+	mi := &file_muster_v1_muster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2678,7 +2776,7 @@ func (x *DeleteQueueResponse) String() string {
 func (*DeleteQueueResponse) ProtoMessage() {}
 
 func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[34]
+	mi := &file_muster_v1_muster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2691,7 +2789,7 @@ func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueueResponse.ProtoReflect.Descriptor instead.
 func (*DeleteQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{34}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{35}
 }
 
 type GetQueueRequest struct {
@@ -2703,7 +2801,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[35]
+	mi := &file_muster_v1_muster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2715,7 +2813,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[35]
+	mi := &file_muster_v1_muster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2728,7 +2826,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{35}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *GetQueueRequest) GetName() string {
@@ -2736,6 +2834,122 @@ func (x *GetQueueRequest) GetName() string {
 		return x.Name
 	}
 	return ""
+}
+
+type ExplainQueueRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainQueueRequest) Reset() {
+	*x = ExplainQueueRequest{}
+	mi := &file_muster_v1_muster_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainQueueRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainQueueRequest) ProtoMessage() {}
+
+func (x *ExplainQueueRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainQueueRequest.ProtoReflect.Descriptor instead.
+func (*ExplainQueueRequest) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *ExplainQueueRequest) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type ExplainQueueResponse struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// For people: what it may have and has, who is first in line, and why that one waits.
+	Text  string `protobuf:"bytes,1,opt,name=text,proto3" json:"text,omitempty"`
+	Queue *Queue `protobuf:"bytes,2,opt,name=queue,proto3" json:"queue,omitempty"`
+	// Those that wait in the queue and below it, in the order of their priority and age (SPEC G-9), at most 10. Between queues
+	// their shares decide whose turn it is.
+	Line []*GangInLine `protobuf:"bytes,3,rep,name=line,proto3" json:"line,omitempty"`
+	// How many wait; those that start together count as one.
+	Places        int32 `protobuf:"varint,4,opt,name=places,proto3" json:"places,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ExplainQueueResponse) Reset() {
+	*x = ExplainQueueResponse{}
+	mi := &file_muster_v1_muster_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ExplainQueueResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ExplainQueueResponse) ProtoMessage() {}
+
+func (x *ExplainQueueResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ExplainQueueResponse.ProtoReflect.Descriptor instead.
+func (*ExplainQueueResponse) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *ExplainQueueResponse) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *ExplainQueueResponse) GetQueue() *Queue {
+	if x != nil {
+		return x.Queue
+	}
+	return nil
+}
+
+func (x *ExplainQueueResponse) GetLine() []*GangInLine {
+	if x != nil {
+		return x.Line
+	}
+	return nil
+}
+
+func (x *ExplainQueueResponse) GetPlaces() int32 {
+	if x != nil {
+		return x.Places
+	}
+	return 0
 }
 
 type ListQueuesRequest struct {
@@ -2746,7 +2960,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[36]
+	mi := &file_muster_v1_muster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2758,7 +2972,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[36]
+	mi := &file_muster_v1_muster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2771,7 +2985,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{36}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{39}
 }
 
 type ListQueuesResponse struct {
@@ -2784,7 +2998,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[37]
+	mi := &file_muster_v1_muster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2796,7 +3010,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[37]
+	mi := &file_muster_v1_muster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2809,7 +3023,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{37}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *ListQueuesResponse) GetQueues() []*Queue {
@@ -2994,10 +3208,19 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x05event\"F\n" +
 	"\x12ExplainGangRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
-	"\x04name\x18\x02 \x01(\tR\x04name\"N\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\x7f\n" +
+	"\n" +
+	"GangInLine\x12\x1c\n" +
+	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
+	"\x05queue\x18\x03 \x01(\tR\x05queue\x12)\n" +
+	"\x06reason\x18\x04 \x01(\v2\x11.muster.v1.ReasonR\x06reason\"\xa9\x01\n" +
 	"\x13ExplainGangResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
-	"\x04gang\x18\x02 \x01(\v2\x0f.muster.v1.GangR\x04gang\"W\n" +
+	"\x04gang\x18\x02 \x01(\v2\x0f.muster.v1.GangR\x04gang\x12\x14\n" +
+	"\x05place\x18\x03 \x01(\x05R\x05place\x12\x16\n" +
+	"\x06places\x18\x04 \x01(\x05R\x06places\x12+\n" +
+	"\x05ahead\x18\x05 \x03(\v2\x15.muster.v1.GangInLineR\x05ahead\"W\n" +
 	"\x11ExplainPodRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +
@@ -3088,7 +3311,14 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x04name\x18\x02 \x01(\tR\x04name\"\x15\n" +
 	"\x13DeleteQueueResponse\"%\n" +
 	"\x0fGetQueueRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x13\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\")\n" +
+	"\x13ExplainQueueRequest\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x95\x01\n" +
+	"\x14ExplainQueueResponse\x12\x12\n" +
+	"\x04text\x18\x01 \x01(\tR\x04text\x12&\n" +
+	"\x05queue\x18\x02 \x01(\v2\x10.muster.v1.QueueR\x05queue\x12)\n" +
+	"\x04line\x18\x03 \x03(\v2\x15.muster.v1.GangInLineR\x04line\x12\x16\n" +
+	"\x06places\x18\x04 \x01(\x05R\x06places\"\x13\n" +
 	"\x11ListQueuesRequest\">\n" +
 	"\x12ListQueuesResponse\x12(\n" +
 	"\x06queues\x18\x01 \x03(\v2\x10.muster.v1.QueueR\x06queues2\xae\x04\n" +
@@ -3110,11 +3340,12 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\aGetNode\x12\x19.muster.v1.GetNodeRequest\x1a\x0f.muster.v1.Node\x12F\n" +
 	"\tListNodes\x12\x1b.muster.v1.ListNodesRequest\x1a\x1c.muster.v1.ListNodesResponse\x12B\n" +
 	"\n" +
-	"WatchNodes\x12\x1c.muster.v1.WatchNodesRequest\x1a\x14.muster.v1.NodeEvent0\x012\xaf\x02\n" +
+	"WatchNodes\x12\x1c.muster.v1.WatchNodesRequest\x1a\x14.muster.v1.NodeEvent0\x012\x80\x03\n" +
 	"\fQueueService\x128\n" +
 	"\bGetQueue\x12\x1a.muster.v1.GetQueueRequest\x1a\x10.muster.v1.Queue\x12I\n" +
 	"\n" +
-	"ListQueues\x12\x1c.muster.v1.ListQueuesRequest\x1a\x1d.muster.v1.ListQueuesResponse\x12L\n" +
+	"ListQueues\x12\x1c.muster.v1.ListQueuesRequest\x1a\x1d.muster.v1.ListQueuesResponse\x12O\n" +
+	"\fExplainQueue\x12\x1e.muster.v1.ExplainQueueRequest\x1a\x1f.muster.v1.ExplainQueueResponse\x12L\n" +
 	"\vApplyQueues\x12\x1d.muster.v1.ApplyQueuesRequest\x1a\x1e.muster.v1.ApplyQueuesResponse\x12L\n" +
 	"\vDeleteQueue\x12\x1d.muster.v1.DeleteQueueRequest\x1a\x1e.muster.v1.DeleteQueueResponseb\x06proto3"
 
@@ -3130,78 +3361,81 @@ func file_muster_v1_muster_proto_rawDescGZIP() []byte {
 	return file_muster_v1_muster_proto_rawDescData
 }
 
-var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 53)
+var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_muster_v1_muster_proto_goTypes = []any{
-	(*Gang)(nil),                // 0: muster.v1.Gang
-	(*GangRules)(nil),           // 1: muster.v1.GangRules
-	(*Subgroup)(nil),            // 2: muster.v1.Subgroup
-	(*GangCounts)(nil),          // 3: muster.v1.GangCounts
-	(*Reason)(nil),              // 4: muster.v1.Reason
-	(*Member)(nil),              // 5: muster.v1.Member
-	(*Binding)(nil),             // 6: muster.v1.Binding
-	(*Node)(nil),                // 7: muster.v1.Node
-	(*GangSpec)(nil),            // 8: muster.v1.GangSpec
-	(*Topology)(nil),            // 9: muster.v1.Topology
-	(*SubgroupSpec)(nil),        // 10: muster.v1.SubgroupSpec
-	(*CreateGangRequest)(nil),   // 11: muster.v1.CreateGangRequest
-	(*UpdateGangRequest)(nil),   // 12: muster.v1.UpdateGangRequest
-	(*DeleteGangRequest)(nil),   // 13: muster.v1.DeleteGangRequest
-	(*DeleteGangResponse)(nil),  // 14: muster.v1.DeleteGangResponse
-	(*GetGangRequest)(nil),      // 15: muster.v1.GetGangRequest
-	(*ListGangsRequest)(nil),    // 16: muster.v1.ListGangsRequest
-	(*ListGangsResponse)(nil),   // 17: muster.v1.ListGangsResponse
-	(*WatchGangsRequest)(nil),   // 18: muster.v1.WatchGangsRequest
-	(*GangEvent)(nil),           // 19: muster.v1.GangEvent
-	(*ExplainGangRequest)(nil),  // 20: muster.v1.ExplainGangRequest
-	(*ExplainGangResponse)(nil), // 21: muster.v1.ExplainGangResponse
-	(*ExplainPodRequest)(nil),   // 22: muster.v1.ExplainPodRequest
-	(*ExplainPodResponse)(nil),  // 23: muster.v1.ExplainPodResponse
-	(*GetNodeRequest)(nil),      // 24: muster.v1.GetNodeRequest
-	(*ListNodesRequest)(nil),    // 25: muster.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),   // 26: muster.v1.ListNodesResponse
-	(*WatchNodesRequest)(nil),   // 27: muster.v1.WatchNodesRequest
-	(*NodeEvent)(nil),           // 28: muster.v1.NodeEvent
-	(*Queue)(nil),               // 29: muster.v1.Queue
-	(*QueueSpec)(nil),           // 30: muster.v1.QueueSpec
-	(*ApplyQueuesRequest)(nil),  // 31: muster.v1.ApplyQueuesRequest
-	(*ApplyQueuesResponse)(nil), // 32: muster.v1.ApplyQueuesResponse
-	(*DeleteQueueRequest)(nil),  // 33: muster.v1.DeleteQueueRequest
-	(*DeleteQueueResponse)(nil), // 34: muster.v1.DeleteQueueResponse
-	(*GetQueueRequest)(nil),     // 35: muster.v1.GetQueueRequest
-	(*ListQueuesRequest)(nil),   // 36: muster.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),  // 37: muster.v1.ListQueuesResponse
-	nil,                         // 38: muster.v1.GangRules.MinResourcesEntry
-	nil,                         // 39: muster.v1.Node.AllocatableEntry
-	nil,                         // 40: muster.v1.Node.UsedEntry
-	nil,                         // 41: muster.v1.Node.ReservedEntry
-	nil,                         // 42: muster.v1.Node.FreeEntry
-	nil,                         // 43: muster.v1.GangSpec.MinResourcesEntry
-	nil,                         // 44: muster.v1.Queue.QuotaEntry
-	nil,                         // 45: muster.v1.Queue.LimitEntry
-	nil,                         // 46: muster.v1.Queue.OverQuotaWeightEntry
-	nil,                         // 47: muster.v1.Queue.UsedEntry
-	nil,                         // 48: muster.v1.Queue.WaitingEntry
-	nil,                         // 49: muster.v1.Queue.ShareEntry
-	nil,                         // 50: muster.v1.QueueSpec.QuotaEntry
-	nil,                         // 51: muster.v1.QueueSpec.LimitEntry
-	nil,                         // 52: muster.v1.QueueSpec.OverQuotaWeightEntry
+	(*Gang)(nil),                 // 0: muster.v1.Gang
+	(*GangRules)(nil),            // 1: muster.v1.GangRules
+	(*Subgroup)(nil),             // 2: muster.v1.Subgroup
+	(*GangCounts)(nil),           // 3: muster.v1.GangCounts
+	(*Reason)(nil),               // 4: muster.v1.Reason
+	(*Member)(nil),               // 5: muster.v1.Member
+	(*Binding)(nil),              // 6: muster.v1.Binding
+	(*Node)(nil),                 // 7: muster.v1.Node
+	(*GangSpec)(nil),             // 8: muster.v1.GangSpec
+	(*Topology)(nil),             // 9: muster.v1.Topology
+	(*SubgroupSpec)(nil),         // 10: muster.v1.SubgroupSpec
+	(*CreateGangRequest)(nil),    // 11: muster.v1.CreateGangRequest
+	(*UpdateGangRequest)(nil),    // 12: muster.v1.UpdateGangRequest
+	(*DeleteGangRequest)(nil),    // 13: muster.v1.DeleteGangRequest
+	(*DeleteGangResponse)(nil),   // 14: muster.v1.DeleteGangResponse
+	(*GetGangRequest)(nil),       // 15: muster.v1.GetGangRequest
+	(*ListGangsRequest)(nil),     // 16: muster.v1.ListGangsRequest
+	(*ListGangsResponse)(nil),    // 17: muster.v1.ListGangsResponse
+	(*WatchGangsRequest)(nil),    // 18: muster.v1.WatchGangsRequest
+	(*GangEvent)(nil),            // 19: muster.v1.GangEvent
+	(*ExplainGangRequest)(nil),   // 20: muster.v1.ExplainGangRequest
+	(*GangInLine)(nil),           // 21: muster.v1.GangInLine
+	(*ExplainGangResponse)(nil),  // 22: muster.v1.ExplainGangResponse
+	(*ExplainPodRequest)(nil),    // 23: muster.v1.ExplainPodRequest
+	(*ExplainPodResponse)(nil),   // 24: muster.v1.ExplainPodResponse
+	(*GetNodeRequest)(nil),       // 25: muster.v1.GetNodeRequest
+	(*ListNodesRequest)(nil),     // 26: muster.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),    // 27: muster.v1.ListNodesResponse
+	(*WatchNodesRequest)(nil),    // 28: muster.v1.WatchNodesRequest
+	(*NodeEvent)(nil),            // 29: muster.v1.NodeEvent
+	(*Queue)(nil),                // 30: muster.v1.Queue
+	(*QueueSpec)(nil),            // 31: muster.v1.QueueSpec
+	(*ApplyQueuesRequest)(nil),   // 32: muster.v1.ApplyQueuesRequest
+	(*ApplyQueuesResponse)(nil),  // 33: muster.v1.ApplyQueuesResponse
+	(*DeleteQueueRequest)(nil),   // 34: muster.v1.DeleteQueueRequest
+	(*DeleteQueueResponse)(nil),  // 35: muster.v1.DeleteQueueResponse
+	(*GetQueueRequest)(nil),      // 36: muster.v1.GetQueueRequest
+	(*ExplainQueueRequest)(nil),  // 37: muster.v1.ExplainQueueRequest
+	(*ExplainQueueResponse)(nil), // 38: muster.v1.ExplainQueueResponse
+	(*ListQueuesRequest)(nil),    // 39: muster.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),   // 40: muster.v1.ListQueuesResponse
+	nil,                          // 41: muster.v1.GangRules.MinResourcesEntry
+	nil,                          // 42: muster.v1.Node.AllocatableEntry
+	nil,                          // 43: muster.v1.Node.UsedEntry
+	nil,                          // 44: muster.v1.Node.ReservedEntry
+	nil,                          // 45: muster.v1.Node.FreeEntry
+	nil,                          // 46: muster.v1.GangSpec.MinResourcesEntry
+	nil,                          // 47: muster.v1.Queue.QuotaEntry
+	nil,                          // 48: muster.v1.Queue.LimitEntry
+	nil,                          // 49: muster.v1.Queue.OverQuotaWeightEntry
+	nil,                          // 50: muster.v1.Queue.UsedEntry
+	nil,                          // 51: muster.v1.Queue.WaitingEntry
+	nil,                          // 52: muster.v1.Queue.ShareEntry
+	nil,                          // 53: muster.v1.QueueSpec.QuotaEntry
+	nil,                          // 54: muster.v1.QueueSpec.LimitEntry
+	nil,                          // 55: muster.v1.QueueSpec.OverQuotaWeightEntry
 }
 var file_muster_v1_muster_proto_depIdxs = []int32{
 	1,  // 0: muster.v1.Gang.rules:type_name -> muster.v1.GangRules
 	3,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
 	4,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
 	5,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
-	38, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
+	41, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
 	9,  // 5: muster.v1.GangRules.topology:type_name -> muster.v1.Topology
 	2,  // 6: muster.v1.GangRules.subgroups:type_name -> muster.v1.Subgroup
 	9,  // 7: muster.v1.Subgroup.topology:type_name -> muster.v1.Topology
 	4,  // 8: muster.v1.Member.reason:type_name -> muster.v1.Reason
 	6,  // 9: muster.v1.Member.binding:type_name -> muster.v1.Binding
-	39, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
-	40, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
-	41, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
-	42, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
-	43, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
+	42, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
+	43, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
+	44, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
+	45, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
+	46, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
 	10, // 15: muster.v1.GangSpec.subgroups:type_name -> muster.v1.SubgroupSpec
 	9,  // 16: muster.v1.GangSpec.topology:type_name -> muster.v1.Topology
 	9,  // 17: muster.v1.SubgroupSpec.topology:type_name -> muster.v1.Topology
@@ -3209,57 +3443,63 @@ var file_muster_v1_muster_proto_depIdxs = []int32{
 	8,  // 19: muster.v1.UpdateGangRequest.gang:type_name -> muster.v1.GangSpec
 	0,  // 20: muster.v1.ListGangsResponse.gangs:type_name -> muster.v1.Gang
 	0,  // 21: muster.v1.GangEvent.upserted:type_name -> muster.v1.Gang
-	0,  // 22: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
-	5,  // 23: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
-	0,  // 24: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
-	7,  // 25: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
-	7,  // 26: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
-	44, // 27: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
-	45, // 28: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
-	46, // 29: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
-	47, // 30: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
-	48, // 31: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
-	49, // 32: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
-	50, // 33: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
-	51, // 34: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
-	52, // 35: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
-	30, // 36: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
-	29, // 37: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
-	11, // 38: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
-	12, // 39: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
-	13, // 40: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
-	15, // 41: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
-	16, // 42: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
-	18, // 43: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
-	20, // 44: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
-	22, // 45: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
-	24, // 46: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
-	25, // 47: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
-	27, // 48: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
-	35, // 49: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
-	36, // 50: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
-	31, // 51: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
-	33, // 52: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
-	0,  // 53: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
-	0,  // 54: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
-	14, // 55: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
-	0,  // 56: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
-	17, // 57: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
-	19, // 58: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
-	21, // 59: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
-	23, // 60: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
-	7,  // 61: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
-	26, // 62: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
-	28, // 63: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
-	29, // 64: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
-	37, // 65: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
-	32, // 66: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
-	34, // 67: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
-	53, // [53:68] is the sub-list for method output_type
-	38, // [38:53] is the sub-list for method input_type
-	38, // [38:38] is the sub-list for extension type_name
-	38, // [38:38] is the sub-list for extension extendee
-	0,  // [0:38] is the sub-list for field type_name
+	4,  // 22: muster.v1.GangInLine.reason:type_name -> muster.v1.Reason
+	0,  // 23: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
+	21, // 24: muster.v1.ExplainGangResponse.ahead:type_name -> muster.v1.GangInLine
+	5,  // 25: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
+	0,  // 26: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
+	7,  // 27: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
+	7,  // 28: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
+	47, // 29: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
+	48, // 30: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
+	49, // 31: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
+	50, // 32: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
+	51, // 33: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
+	52, // 34: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
+	53, // 35: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
+	54, // 36: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
+	55, // 37: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
+	31, // 38: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
+	30, // 39: muster.v1.ExplainQueueResponse.queue:type_name -> muster.v1.Queue
+	21, // 40: muster.v1.ExplainQueueResponse.line:type_name -> muster.v1.GangInLine
+	30, // 41: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
+	11, // 42: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
+	12, // 43: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
+	13, // 44: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
+	15, // 45: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
+	16, // 46: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
+	18, // 47: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
+	20, // 48: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
+	23, // 49: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
+	25, // 50: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
+	26, // 51: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
+	28, // 52: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
+	36, // 53: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	39, // 54: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
+	37, // 55: muster.v1.QueueService.ExplainQueue:input_type -> muster.v1.ExplainQueueRequest
+	32, // 56: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
+	34, // 57: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
+	0,  // 58: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
+	0,  // 59: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
+	14, // 60: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
+	0,  // 61: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
+	17, // 62: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
+	19, // 63: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
+	22, // 64: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
+	24, // 65: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
+	7,  // 66: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
+	27, // 67: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
+	29, // 68: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
+	30, // 69: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
+	40, // 70: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
+	38, // 71: muster.v1.QueueService.ExplainQueue:output_type -> muster.v1.ExplainQueueResponse
+	33, // 72: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
+	35, // 73: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
+	58, // [58:74] is the sub-list for method output_type
+	42, // [42:58] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_muster_proto_init() }
@@ -3275,7 +3515,7 @@ func file_muster_v1_muster_proto_init() {
 		(*GangEvent_Synced)(nil),
 		(*GangEvent_Resync)(nil),
 	}
-	file_muster_v1_muster_proto_msgTypes[28].OneofWrappers = []any{
+	file_muster_v1_muster_proto_msgTypes[29].OneofWrappers = []any{
 		(*NodeEvent_Upserted)(nil),
 		(*NodeEvent_Removed)(nil),
 		(*NodeEvent_Synced)(nil),
@@ -3287,7 +3527,7 @@ func file_muster_v1_muster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_muster_proto_rawDesc), len(file_muster_v1_muster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   53,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -593,10 +593,11 @@ var NodeService_ServiceDesc = grpc.ServiceDesc{
 }
 
 const (
-	QueueService_GetQueue_FullMethodName    = "/muster.v1.QueueService/GetQueue"
-	QueueService_ListQueues_FullMethodName  = "/muster.v1.QueueService/ListQueues"
-	QueueService_ApplyQueues_FullMethodName = "/muster.v1.QueueService/ApplyQueues"
-	QueueService_DeleteQueue_FullMethodName = "/muster.v1.QueueService/DeleteQueue"
+	QueueService_GetQueue_FullMethodName     = "/muster.v1.QueueService/GetQueue"
+	QueueService_ListQueues_FullMethodName   = "/muster.v1.QueueService/ListQueues"
+	QueueService_ExplainQueue_FullMethodName = "/muster.v1.QueueService/ExplainQueue"
+	QueueService_ApplyQueues_FullMethodName  = "/muster.v1.QueueService/ApplyQueues"
+	QueueService_DeleteQueue_FullMethodName  = "/muster.v1.QueueService/DeleteQueue"
 )
 
 // QueueServiceClient is the client API for QueueService service.
@@ -606,6 +607,8 @@ type QueueServiceClient interface {
 	// NOT_FOUND names the queue.
 	GetQueue(ctx context.Context, in *GetQueueRequest, opts ...grpc.CallOption) (*Queue, error)
 	ListQueues(ctx context.Context, in *ListQueuesRequest, opts ...grpc.CallOption) (*ListQueuesResponse, error)
+	// How the queue stands and who waits in it for what. NOT_FOUND names the queue.
+	ExplainQueue(ctx context.Context, in *ExplainQueueRequest, opts ...grpc.CallOption) (*ExplainQueueResponse, error)
 	// Both are durable when they are answered, and FAILED_PRECONDITION where queues come from elsewhere (queues.source).
 	// INVALID_ARGUMENT tells everything that is wrong with the tree that would come of it; nothing is changed then.
 	ApplyQueues(ctx context.Context, in *ApplyQueuesRequest, opts ...grpc.CallOption) (*ApplyQueuesResponse, error)
@@ -642,6 +645,16 @@ func (c *queueServiceClient) ListQueues(ctx context.Context, in *ListQueuesReque
 	return out, nil
 }
 
+func (c *queueServiceClient) ExplainQueue(ctx context.Context, in *ExplainQueueRequest, opts ...grpc.CallOption) (*ExplainQueueResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(ExplainQueueResponse)
+	err := c.cc.Invoke(ctx, QueueService_ExplainQueue_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *queueServiceClient) ApplyQueues(ctx context.Context, in *ApplyQueuesRequest, opts ...grpc.CallOption) (*ApplyQueuesResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(ApplyQueuesResponse)
@@ -669,6 +682,8 @@ type QueueServiceServer interface {
 	// NOT_FOUND names the queue.
 	GetQueue(context.Context, *GetQueueRequest) (*Queue, error)
 	ListQueues(context.Context, *ListQueuesRequest) (*ListQueuesResponse, error)
+	// How the queue stands and who waits in it for what. NOT_FOUND names the queue.
+	ExplainQueue(context.Context, *ExplainQueueRequest) (*ExplainQueueResponse, error)
 	// Both are durable when they are answered, and FAILED_PRECONDITION where queues come from elsewhere (queues.source).
 	// INVALID_ARGUMENT tells everything that is wrong with the tree that would come of it; nothing is changed then.
 	ApplyQueues(context.Context, *ApplyQueuesRequest) (*ApplyQueuesResponse, error)
@@ -690,6 +705,9 @@ func (UnimplementedQueueServiceServer) GetQueue(context.Context, *GetQueueReques
 }
 func (UnimplementedQueueServiceServer) ListQueues(context.Context, *ListQueuesRequest) (*ListQueuesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ListQueues not implemented")
+}
+func (UnimplementedQueueServiceServer) ExplainQueue(context.Context, *ExplainQueueRequest) (*ExplainQueueResponse, error) {
+	return nil, status.Errorf(codes.Unimplemented, "method ExplainQueue not implemented")
 }
 func (UnimplementedQueueServiceServer) ApplyQueues(context.Context, *ApplyQueuesRequest) (*ApplyQueuesResponse, error) {
 	return nil, status.Errorf(codes.Unimplemented, "method ApplyQueues not implemented")
@@ -754,6 +772,24 @@ func _QueueService_ListQueues_Handler(srv interface{}, ctx context.Context, dec 
 	return interceptor(ctx, in, info, handler)
 }
 
+func _QueueService_ExplainQueue_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(ExplainQueueRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(QueueServiceServer).ExplainQueue(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: QueueService_ExplainQueue_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(QueueServiceServer).ExplainQueue(ctx, req.(*ExplainQueueRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _QueueService_ApplyQueues_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(ApplyQueuesRequest)
 	if err := dec(in); err != nil {
@@ -804,6 +840,10 @@ var QueueService_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "ListQueues",
 			Handler:    _QueueService_ListQueues_Handler,
+		},
+		{
+			MethodName: "ExplainQueue",
+			Handler:    _QueueService_ExplainQueue_Handler,
 		},
 		{
 			MethodName: "ApplyQueues",

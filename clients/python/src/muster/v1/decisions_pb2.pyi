@@ -267,21 +267,38 @@ class AddedNodes(_message.Message):
     count: int
     def __init__(self, node: _Optional[_Union[_facts_pb2.NodeFacts, _Mapping]] = ..., like: _Optional[str] = ..., count: _Optional[int] = ...) -> None: ...
 
+class MoreForQueue(_message.Message):
+    __slots__ = ("queue", "amounts")
+    class AmountsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    AMOUNTS_FIELD_NUMBER: _ClassVar[int]
+    queue: str
+    amounts: _containers.ScalarMap[str, str]
+    def __init__(self, queue: _Optional[str] = ..., amounts: _Optional[_Mapping[str, str]] = ...) -> None: ...
+
 class PlanGangRequest(_message.Message):
-    __slots__ = ("job", "namespace", "name", "without_nodes", "added_nodes", "added_manifests")
+    __slots__ = ("job", "namespace", "name", "without_nodes", "added_nodes", "added_manifests", "more_for_queues")
     JOB_FIELD_NUMBER: _ClassVar[int]
     NAMESPACE_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     WITHOUT_NODES_FIELD_NUMBER: _ClassVar[int]
     ADDED_NODES_FIELD_NUMBER: _ClassVar[int]
     ADDED_MANIFESTS_FIELD_NUMBER: _ClassVar[int]
+    MORE_FOR_QUEUES_FIELD_NUMBER: _ClassVar[int]
     job: SubmitGangRequest
     namespace: str
     name: str
     without_nodes: _containers.RepeatedScalarFieldContainer[str]
     added_nodes: _containers.RepeatedCompositeFieldContainer[AddedNodes]
     added_manifests: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, job: _Optional[_Union[SubmitGangRequest, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., without_nodes: _Optional[_Iterable[str]] = ..., added_nodes: _Optional[_Iterable[_Union[AddedNodes, _Mapping]]] = ..., added_manifests: _Optional[_Iterable[str]] = ...) -> None: ...
+    more_for_queues: _containers.RepeatedCompositeFieldContainer[MoreForQueue]
+    def __init__(self, job: _Optional[_Union[SubmitGangRequest, _Mapping]] = ..., namespace: _Optional[str] = ..., name: _Optional[str] = ..., without_nodes: _Optional[_Iterable[str]] = ..., added_nodes: _Optional[_Iterable[_Union[AddedNodes, _Mapping]]] = ..., added_manifests: _Optional[_Iterable[str]] = ..., more_for_queues: _Optional[_Iterable[_Union[MoreForQueue, _Mapping]]] = ...) -> None: ...
 
 class PlanGangResponse(_message.Message):
     __slots__ = ("starts", "placements", "reason", "others", "hit")

@@ -498,7 +498,7 @@ class WhatIfServiceServicer(object):
     """
 
     def PlanGang(self, request, context):
-        """One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang or a node is not known. ALREADY_EXISTS: a
+        """One at a time: another meanwhile is RESOURCE_EXHAUSTED. NOT_FOUND: a gang, a node or a queue is not known. ALREADY_EXISTS: a
         gang of the job's name, or a pod of one of its UIDs, is known.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)

@@ -353,13 +353,31 @@ class ExplainGangRequest(_message.Message):
     name: str
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
+class GangInLine(_message.Message):
+    __slots__ = ("namespace", "name", "queue", "reason")
+    NAMESPACE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    namespace: str
+    name: str
+    queue: str
+    reason: Reason
+    def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., queue: _Optional[str] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ...) -> None: ...
+
 class ExplainGangResponse(_message.Message):
-    __slots__ = ("text", "gang")
+    __slots__ = ("text", "gang", "place", "places", "ahead")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     GANG_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    AHEAD_FIELD_NUMBER: _ClassVar[int]
     text: str
     gang: Gang
-    def __init__(self, text: _Optional[str] = ..., gang: _Optional[_Union[Gang, _Mapping]] = ...) -> None: ...
+    place: int
+    places: int
+    ahead: _containers.RepeatedCompositeFieldContainer[GangInLine]
+    def __init__(self, text: _Optional[str] = ..., gang: _Optional[_Union[Gang, _Mapping]] = ..., place: _Optional[int] = ..., places: _Optional[int] = ..., ahead: _Optional[_Iterable[_Union[GangInLine, _Mapping]]] = ...) -> None: ...
 
 class ExplainPodRequest(_message.Message):
     __slots__ = ("namespace", "name", "uid")
@@ -561,6 +579,24 @@ class GetQueueRequest(_message.Message):
     NAME_FIELD_NUMBER: _ClassVar[int]
     name: str
     def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ExplainQueueRequest(_message.Message):
+    __slots__ = ("name",)
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    def __init__(self, name: _Optional[str] = ...) -> None: ...
+
+class ExplainQueueResponse(_message.Message):
+    __slots__ = ("text", "queue", "line", "places")
+    TEXT_FIELD_NUMBER: _ClassVar[int]
+    QUEUE_FIELD_NUMBER: _ClassVar[int]
+    LINE_FIELD_NUMBER: _ClassVar[int]
+    PLACES_FIELD_NUMBER: _ClassVar[int]
+    text: str
+    queue: Queue
+    line: _containers.RepeatedCompositeFieldContainer[GangInLine]
+    places: int
+    def __init__(self, text: _Optional[str] = ..., queue: _Optional[_Union[Queue, _Mapping]] = ..., line: _Optional[_Iterable[_Union[GangInLine, _Mapping]]] = ..., places: _Optional[int] = ...) -> None: ...
 
 class ListQueuesRequest(_message.Message):
     __slots__ = ()

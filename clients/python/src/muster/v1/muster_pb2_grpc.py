@@ -449,6 +449,11 @@ class QueueServiceStub(object):
                 request_serializer=muster_dot_v1_dot_muster__pb2.ListQueuesRequest.SerializeToString,
                 response_deserializer=muster_dot_v1_dot_muster__pb2.ListQueuesResponse.FromString,
                 )
+        self.ExplainQueue = channel.unary_unary(
+                '/muster.v1.QueueService/ExplainQueue',
+                request_serializer=muster_dot_v1_dot_muster__pb2.ExplainQueueRequest.SerializeToString,
+                response_deserializer=muster_dot_v1_dot_muster__pb2.ExplainQueueResponse.FromString,
+                )
         self.ApplyQueues = channel.unary_unary(
                 '/muster.v1.QueueService/ApplyQueues',
                 request_serializer=muster_dot_v1_dot_muster__pb2.ApplyQueuesRequest.SerializeToString,
@@ -473,6 +478,13 @@ class QueueServiceServicer(object):
 
     def ListQueues(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ExplainQueue(self, request, context):
+        """How the queue stands and who waits in it for what. NOT_FOUND names the queue.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -505,6 +517,11 @@ def add_QueueServiceServicer_to_server(servicer, server):
                     servicer.ListQueues,
                     request_deserializer=muster_dot_v1_dot_muster__pb2.ListQueuesRequest.FromString,
                     response_serializer=muster_dot_v1_dot_muster__pb2.ListQueuesResponse.SerializeToString,
+            ),
+            'ExplainQueue': grpc.unary_unary_rpc_method_handler(
+                    servicer.ExplainQueue,
+                    request_deserializer=muster_dot_v1_dot_muster__pb2.ExplainQueueRequest.FromString,
+                    response_serializer=muster_dot_v1_dot_muster__pb2.ExplainQueueResponse.SerializeToString,
             ),
             'ApplyQueues': grpc.unary_unary_rpc_method_handler(
                     servicer.ApplyQueues,
@@ -557,6 +574,23 @@ class QueueService(object):
         return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/ListQueues',
             muster_dot_v1_dot_muster__pb2.ListQueuesRequest.SerializeToString,
             muster_dot_v1_dot_muster__pb2.ListQueuesResponse.FromString,
+            options, channel_credentials,
+            insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
+
+    @staticmethod
+    def ExplainQueue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(request, target, '/muster.v1.QueueService/ExplainQueue',
+            muster_dot_v1_dot_muster__pb2.ExplainQueueRequest.SerializeToString,
+            muster_dot_v1_dot_muster__pb2.ExplainQueueResponse.FromString,
             options, channel_credentials,
             insecure, call_credentials, compression, wait_for_ready, timeout, metadata)
 
