@@ -620,6 +620,8 @@ BUGS = {
         "state/gangs/eligibility.cc",
         "if (Reason size = SizeReason(gang); !size.none()) return size;",
         ""),
+    "preempts-while-it-reads": ("state/drivers/kube_scheduler.cc", "  if (!r_.sources->complete()) return reply;\n", ""),
+    "preempts-for-who-has-a-place": ("state/drivers/kube_scheduler.cc", "  if (!alone || placed) return reply;", "  if (!alone || (placed && false)) return reply;"),
     "preempts-for-a-stranger": ("state/drivers/kube_scheduler.cc", ": !question.names_gang;", ": true;"),
     "unplaceable-keeps-its-room": (
         "state/machine/pod_announcements.cc",
@@ -811,8 +813,16 @@ BUGS = {
     "a-condition-is-written-once": (
         "k8s-extender/apiserver/queue_objects.cc", "      if (!written) continue;\n", ""),
     # --- heads (Q-6) ---
+    "the-lost-wait-for-whom-a-queue-keeps": (
+        "state/starts/queues.cc", "if (gangs.front()->depleted() || ", "if ("),
+    "the-lost-wait-for-whom-room-is-kept": (
+        "state/drivers/kube_scheduler.cc", "|| (plan == nullptr && repairs);", "|| (plan == nullptr && repairs && false);"),
+    "too-many-together-wait": (
+        "state/starts/queues.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
+    "kept-for-both-who-starve": (
+        "state/starts/pipeline.cc", "as.rank == Claimant::Rank::kStarved && key <", "as.rank == Claimant::Rank::kStarved && false && key <"),
     "hold-is-backfill": (
-        "state/starts/planning.cc", "  return held_up ? std::nullopt : next;\n", "  return next;\n"),
+        "state/starts/planning.cc", "  if (head == nullptr) return next;", "  if (head == nullptr || next.has_value()) return next;"),
     "who-never-fits-holds-up": (
         "state/starts/heads.cc", "|| states_.Of(item).could == State::Could::kNo) continue;", ") continue;"),
     "the-limit-is-forgotten": (

@@ -43,18 +43,21 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
 }
 
 // The pod fits the node only into what is promised to somebody of at least its rank, or into what somebody uses who is
-// on his way there: kube-scheduler knows nothing of him once it has forgotten its call.
+// on his way there: kube-scheduler knows nothing of him once it has forgotten its call. Of what is only kept, members
+// that a running gang lost have theirs first.
 bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
   const absl::Span<const Ledger::Promise> promises = r_.ledger->PromisedOn(node);
   const bool going = r_.ledger->going().contains(node) || r_.ledger->unheard().contains(node);
   if (promises.empty() && !going) return false;
   if (r_.cluster->pod_class(pod.cls).request.FitsIn(r_.cluster->node(node).free)) return false;
+  const bool repairs = pod.gang != nullptr && pod.gang->depleted();
   ResourceSum yielded;
   bool some = false;
   for (const Ledger::Promise& promise : promises) {
     const Gang& gang = r_.gangs->gang(promise.claim);
-    const Plan* plan = r_.plans->Of(gang);  // nullptr: its room is only kept (P-8)
-    if (r_.eligibility->Priority(gang) >= pod.facts.priority || (plan != nullptr && plan->committed)) continue;
+    const Plan* plan = r_.plans->Of(gang);  // nullptr: its room is only kept (P-8, Q-6)
+    const bool first = r_.eligibility->Priority(gang) < pod.facts.priority || (plan == nullptr && repairs);
+    if (!first || (plan != nullptr && plan->committed)) continue;
     yielded.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
     some = true;
   }
@@ -251,10 +254,13 @@ void KubeScheduler::ExpireRefusals(int64_t now_ms) {
 // K-9.
 PreemptReply KubeScheduler::OnPreempt(const Preempt& question) const {
   PreemptReply reply;
+  // Until everything is read nobody knows whom an eviction would break, nor who has a place already.
+  if (!r_.sources->complete()) return reply;
   const Pod* pod = r_.gangs->FindPod(question.uid);
   const bool known = pod != nullptr && pod->gang != nullptr;
   const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang) : !question.names_gang;
-  if (!alone) return reply;
+  const bool placed = known && (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted);
+  if (!alone || placed) return reply;
   // Outside the domains that its gang requires it would be refused afterwards, and the victims be gone for nothing
   // (P-4).
   const Region region = known ? r_.domains->For(*pod->gang, pod->leaf) : Region();

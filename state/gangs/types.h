@@ -196,6 +196,9 @@ struct Gang {
     for (const MemberCounts& leaf : leaves) there.push_back(leaf.active + leaf.succeeded);
     return quorum().Stands(there);
   }
+  // It was whole, and what runs of it is too little now. What it lost is its own before it is anybody's for whom room
+  // is kept: who waits for it to end would wait for ever (G-13, Q-6).
+  [[nodiscard]] bool depleted() const { return kept.satisfied && active() > 0 && !whole(); }
   [[nodiscard]] Quorum quorum() const {
     const MemberCounts counts{count(MemberState::kPending),   gated,    count(MemberState::kWaiting), active(),
                               count(MemberState::kSucceeded), plannable};

@@ -95,6 +95,11 @@ std::optional<int32_t> Backlog::Next() const {
   return best == nullptr ? std::nullopt : std::optional(best->second);
 }
 
+std::optional<int32_t> Backlog::NextIn(int32_t lane) const {
+  const auto* first = NextOf(lanes_[static_cast<size_t>(lane)]);
+  return first == nullptr ? std::nullopt : std::optional(first->second);
+}
+
 std::optional<int32_t> Backlog::Next(const std::function<bool(int32_t, int32_t)>& before) const {
   std::optional<int32_t> best;
   for (const Lane& lane : lanes_) {

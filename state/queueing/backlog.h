@@ -56,6 +56,8 @@ class Backlog {
   // --- the whole ---
   // The first in order among new items and the firsts of those who wait together and were woken.
   [[nodiscard]] std::optional<int32_t> Next() const;
+  // The same, in one lane.
+  [[nodiscard]] std::optional<int32_t> NextIn(int32_t lane) const;
   // Of the firsts of all lanes the one that `before` puts before the others.
   [[nodiscard]] std::optional<int32_t> Next(const std::function<bool(int32_t, int32_t)>& before) const;
   // The name of the half-bound item that everything else waits for; nullptr: there is none.

@@ -163,20 +163,22 @@ std::vector<std::string> Pipeline::Awaited(const Gang& gang) const {
   return out;
 }
 
-bool Pipeline::YieldsTo(const Gang& gang, int64_t over_by_ms, GangId owner, const Kept& kept) const {
+bool Pipeline::YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Kept& kept) const {
   const Gang& other = gangs_->gang(owner);
-  if (!kept.holds) return queues_->Before(gang, other);
+  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return queues_->Before(gang, other);
+  if (as.rank == Claimant::Rank::kAlone) return true;
   const QueueKey key = eligibility_->KeyOf(gang);
+  if (as.rank == Claimant::Rank::kStarved && key < eligibility_->KeyOf(other)) return true;
   if (key.half_bound || key.priority > eligibility_->KeyOf(other).priority) return true;
-  return over_by_ms != kNever && kept.starts_ms != kNever && over_by_ms <= kept.starts_ms;
+  return as.over_by_ms != kNever && kept.starts_ms != kNever && as.over_by_ms <= kept.starts_ms;
 }
 
-Pipeline::Lifted Pipeline::Lift(const Gang& gang, int64_t over_by_ms) {
+Pipeline::Lifted Pipeline::Lift(const Gang& gang, const Claimant& as) {
   Lifted lifted;
   if (kept_.empty()) return lifted;
   std::vector<std::pair<QueueKey, GangId>> others;
   for (const auto& [id, kept] : kept_) {
-    if (id == gang.id || !YieldsTo(gang, over_by_ms, id, kept)) continue;
+    if (id == gang.id || !YieldsTo(gang, as, id, kept)) continue;
     others.emplace_back(eligibility_->KeyOf(gangs_->gang(id)), id);
   }
   absl::c_sort(others);

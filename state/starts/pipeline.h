@@ -85,8 +85,18 @@ class Pipeline {
     bool held = false;           // its own was kept where others run: it is kept again unless the gang was placed
     std::vector<GangId> others;  // in order
   };
-  // `over_by`: when the gang would be over if it started now; kNever: not known.
-  [[nodiscard]] Lifted Lift(const Gang& gang, int64_t over_by_ms);
+  struct Claimant {
+    int64_t over_by_ms = kNever;  // when it would be over if it started now; kNever: not known
+    // What is kept where others run yields, besides, to whom it would else keep waiting, perhaps for ever.
+    enum class Rank : uint8_t {
+      kAny,      // to higher priority only
+      kStarved,  // it was passed over for long itself: of two such the first in order (G-9) has it, as in queues
+      kHoldsUp,  // nobody behind it in order starts while it waits
+      kAlone,    // and nobody before it waits
+    };
+    Rank rank = Rank::kAny;
+  };
+  [[nodiscard]] Lifted Lift(const Gang& gang, const Claimant& as);
   // Afterwards: the others have their room again where it is still there, or are tried anew. `placed`: the gang has a
   // plan. `kept`: its own is not free for others.
   void Return(const Gang& gang, const Lifted& lifted, bool placed, bool kept);
@@ -121,7 +131,7 @@ class Pipeline {
   [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& Held() const;
   void Erase(GangId id);
   // Whether it gives way to the gang.
-  [[nodiscard]] bool YieldsTo(const Gang& gang, int64_t over_by_ms, GangId owner, const Kept& kept) const;
+  [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Kept& kept) const;
   // What is kept on the node of that kind.
   [[nodiscard]] ResourceSum KeptOn(NodeId node, bool holds) const;
   // Charges what is kept, or takes it off; `gained`: it is free for others from now on.

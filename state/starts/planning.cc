@@ -33,8 +33,13 @@ constexpr int64_t kChargesLent = 16'384;
 std::optional<int32_t> Planning::Next() const {
   const auto before = [this](int32_t a, int32_t b) { return r_.queues->Before(r_.gangs->gang(a), r_.gangs->gang(b)); };
   const std::optional<int32_t> next = r_.queues->any() ? r_.backlog->Next(before) : r_.backlog->Next();
-  const bool held_up = next.has_value() && r_.heads->HoldsUp(r_.gangs->gang(*next)) != nullptr;
-  return held_up ? std::nullopt : next;
+  const Gang* head = next.has_value() ? r_.heads->HoldsUp(r_.gangs->gang(*next)) : nullptr;
+  if (head == nullptr) return next;
+  // The head itself may be next, or who stands before it in its queue: between queues the order is not of one piece, as
+  // shares look at how much each gang asks for.
+  const std::optional<int32_t> beside = r_.backlog->NextIn(r_.backlog->lane(head->id));
+  const bool behind = beside.has_value() && *beside != head->id && before(head->id, *beside);
+  return behind ? std::nullopt : beside;
 }
 
 void Planning::Round(int32_t max_gangs, Step* step) {
@@ -97,7 +102,8 @@ bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
   if (r_.backlog->blocked_by(gang.id) == needs) r_.backlog->Sleep(needs);
   const Group gangs = r_.eligibility->Unplaced(gang);
   const std::vector<GangId> passed = r_.heads->PassedBy(gang);
-  const Pipeline::Lifted lifted = r_.pipeline->Lift(gang, OverBy(gangs, step->now_ms()));
+  const Pipeline::Lifted lifted =
+      r_.pipeline->Lift(gang, {OverBy(gangs, step->now_ms()), RankOf(gang, step->now_ms())});
   Reason reason = Attempt(gangs, step);
   if (reason.none()) {
     r_.pipeline->Return(gang, lifted, /*placed=*/true, /*kept=*/false);
@@ -112,6 +118,14 @@ bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
   Block(gang, std::move(needs), std::move(wait_for), std::move(reason));
   r_.gangs->Touch(gang);
   return false;
+}
+
+Pipeline::Claimant::Rank Planning::RankOf(const Gang& gang, int64_t now_ms) const {
+  using Rank = Pipeline::Claimant::Rank;
+  // Whoever is tried under policy hold has no head before it.
+  if (r_.queues->tree().rules().head == HeadPolicy::kHold) return Rank::kAlone;
+  if (!r_.heads->Starved(gang, now_ms)) return Rank::kAny;
+  return Keepable(r_.eligibility->Unplaced(gang)) ? Rank::kStarved : Rank::kHoldsUp;
 }
 
 Reason Planning::Attempt(const Group& gangs, Step* step) {

@@ -114,6 +114,8 @@ class Planning {
   [[nodiscard]] std::vector<Statement::Operation> RoomOnceOver(const Group& gangs, bool timed, int64_t now_ms,
                                                                int64_t* starts_ms);
   void NameHeldRoom(const Gang& gang, Reason* reason) const;
+  // Before whom the gang may take room that is kept.
+  [[nodiscard]] Pipeline::Claimant::Rank RankOf(const Gang& gang, int64_t now_ms) const;
   // When the gangs, started now, would be over; kNever: not known.
   [[nodiscard]] static int64_t OverBy(const Group& gangs, int64_t now_ms);
   [[nodiscard]] bool Fits(const Group& gangs, int32_t tries, Statement* statement) const;

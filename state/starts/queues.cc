@@ -210,6 +210,8 @@ bool Queues::SameBound(const Reason& a, const Reason& b) {
 // Of those for whom something is held, who comes first has it.
 Queues::Asked Queues::HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const {
   Asked sum;
+  // Policy hold: whoever is tried has no head before it, and nobody else is to start.
+  if (gangs.front()->depleted() || tree_->rules().head == HeadPolicy::kHold) return sum;
   const QueueKey key = eligibility_->KeyOf(*gangs.front());
   const bool holds = absl::c_any_of(gangs, [this](const Gang* gang) { return Holds(*gang); });
   for (const auto& [id, asked] : held_) {
@@ -257,6 +259,11 @@ Reason Queues::TooMuch(const Group& gangs, QueueId queue, const Asked& asked) co
     return never;
   if (Reason never = judge(spec.quota, asked.fixed, held.fixed, ledger_->fixed(), /*quota=*/true); !never.none())
     return never;
+  if (spec.max_applications > 0 && asked.fresh > spec.max_applications) {
+    return {ReasonCode::kQueueRejected,
+            absl::StrCat("starts ", asked.fresh, " gangs together, more than queue ", spec.name, " lets run at once (",
+                         spec.max_applications, ", maxApplications)")};
+  }
   const int32_t runs = running_[static_cast<size_t>(queue)];
   const int32_t may_run = spec.max_applications - held.fresh;
   if (now.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {

@@ -287,6 +287,7 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SampleSize,
 class Preemption : public KubeSchedulerTest {
  protected:
   Preemption() {
+    sources_.Complete();
     for (int i = 1; i <= 3; ++i) {
       Put(Facts(absl::StrCat("r-", i), 1, "r", 2), false, i == 1 ? MemberState::kBound : MemberState::kRunning);
     }
@@ -314,6 +315,23 @@ TEST_F(Preemption, AMemberThatIsNotKnownYetTakesNobodysPlace) {
     EXPECT_EQ(kube_scheduler_.OnPreempt({uid, {{"n", {"x"}}}, /*names_gang=*/true}).nodes, no_) << uid;
   }
   EXPECT_EQ(kube_scheduler_.OnPreempt({"r-1", {{"n", {"x"}}}, /*names_gang=*/true}).nodes, yes_);
+}
+
+TEST_F(Preemption, NobodyIsTakenForWhoHasAPlace) {
+  gangs_.SetState(PodAt("r-1"), MemberState::kCommitted);
+  EXPECT_EQ(Ask("r-1", {"lone"}), no_) << "it is being bound";
+  gangs_.SetState(PodAt("r-1"), MemberState::kPending);
+  EXPECT_EQ(Ask("r-1", {"lone"}), yes_);
+}
+
+// Who is not read yet may be one whom the eviction would break.
+TEST_F(KubeSchedulerTest, UntilAllIsReadNobodyIsTaken) {
+  sources_.Expect({"pods"});
+  PutLone("lone", 1);
+  const auto ask = [this](const char* uid) { return kube_scheduler_.OnPreempt({uid, {{"n", {"stranger"}}}}).nodes; };
+  for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines()) << uid;
+  sources_.Complete("pods");
+  for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines{"n"}) << uid;
 }
 
 TEST_F(Preemption, ARunningGangKeepsItsMinimum) {

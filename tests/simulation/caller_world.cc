@@ -24,6 +24,9 @@ CallerWorld::CallerWorld(uint64_t seed) : SimWorld(seed) {
     node.allocatable = {{"cpu", 1000 * (3 + Roll(4))}, {"pods", 110}};
     nodes_[node.name] = node;
   }
+  int64_t cpu = 0;
+  for (const auto& [name, node] : nodes_) cpu += node.allocatable.at("cpu");
+  MakeQueues(cpu);
   Start();
 }
 
@@ -83,6 +86,7 @@ void CallerWorld::Turn() {
   }
   if (!life_->alive) return Crash("behind an answer");
   if (Chance(800)) Crash("between two turns");
+  if (Chance(2'000)) ChangeQueues();
 }
 
 void CallerWorld::Start() {
@@ -139,7 +143,28 @@ void CallerWorld::MakeJob(const std::vector<std::string>& group, int most) {
     pod.priority = Roll(2);
     pod.shape.requests = {{"cpu", cpu}};
   }
+  // A group is as much as both of its gangs.
+  const std::string queue = SimQueues::Name([this](int sides) { return Roll(sides); });
+  if (queues_->any() &&
+      queues_->Fits(queue, {{"cpu", cpu * size * (group.empty() ? 1 : 5)}}, true, group.empty() ? 1 : 2)) {
+    job.submit.declaration.queue = queue;
+  }
   jobs_.emplace(job.submit.id, std::move(job));
+}
+
+// all that was confirmed and is not over fits in the queues.
+void CallerWorld::CheckQueues(const Job& job) {
+  if (!job.submit.declaration.queue.has_value()) return;
+  std::vector<SimQueues::Runs> running;
+  for (const auto& [id, other] : jobs_) {
+    for (const PodDescription& pod : other.submit.pods) {
+      if (running_.count(pod.uid) == 0) continue;
+      running.push_back({other.submit.name, other.submit.declaration.queue.value_or(""), pod.shape.requests});
+    }
+  }
+  figures_["confirmed within limits"] += 1;
+  const std::string wrong = queues_->TooMuch(*job.submit.declaration.queue, running);
+  if (!wrong.empty()) Violate(absl::StrCat("Q-2: ", job.submit.name, " is confirmed, and ", wrong));
 }
 
 void CallerWorld::CallerTurn() {
@@ -243,6 +268,7 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
     }
   }
   for (const auto& [uid, node] : places) running_.insert(uid);
+  CheckQueues(*job);
   for (const auto& [node, amount] : cpu) {
     if (amount > nodes_.at(node).allocatable.at("cpu")) Violate(absl::StrCat("Q-7: node ", node, " is given twice"));
   }

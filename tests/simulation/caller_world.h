@@ -48,6 +48,7 @@ class CallerWorld : public SimWorld {
   // Of at most `most` pods.
   void MakeJob(const std::vector<std::string>& group, int most);
   void CheckMates(const Job& job);
+  void CheckQueues(const Job& job);
   void CallerTurn();
   void Come(const std::string& id);
   void Told(const std::string& id, const absl::StatusOr<Reply>& reply);

@@ -1,5 +1,6 @@
 // Simulation of the whole path (S-2, K-4, K-13, P-6): whatever dies, is lost, late or refused, nothing is promised
-// before it is durable, no gang is let go in part, no room is given twice, and what waits starts in the end.
+// before it is durable, no gang is let go in part, no room is given twice, no queue has more than it may, and what
+// waits starts in the end.
 //
 // A failure prints what happened last, and the command that replays it with the fewest turns that still fail.
 // MUSTER_SEED=n runs only that one, MUSTER_SEEDS=n that many, MUSTER_TURNS=n turns each, MUSTER_ONLY=3-7,12 only these,
@@ -139,6 +140,7 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "reason: NoRoom",
                            "reason: NodeNotOffered",
                            "reason: NotEnoughPods",
+                           "reason: QueueLimit",
                            "reason: SlotsTaken",
                            "reason: Starting",
                            "reason: TooManyHolds",
@@ -146,9 +148,11 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "record: commit",
                            "record: gang",
                            "record: plans",
-                           "record: start"}) {
+                           "record: start",
+                           "the queues change"}) {
     EXPECT_GT(figures[kind], 0) << kind;
   }
+  EXPECT_GT(figures["starts within limits"], seeds * 20);
   EXPECT_GT(figures["commands"], seeds * 5'000);
   EXPECT_GT(figures["crashes"], seeds * 5);
   EXPECT_GT(figures["gangs started"], seeds * 100);
@@ -183,9 +187,11 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
                            "record: plans",
                            "record: pod",
                            "record: submission",
-                           "snapshots"}) {
+                           "snapshots",
+                           "the queues change"}) {
     EXPECT_GT(figures[kind], 0) << kind;
   }
+  EXPECT_GT(figures["confirmed within limits"], seeds * 20);
   EXPECT_GT(figures["crashes"], seeds * 20);
   EXPECT_GT(figures["gangs started"], seeds * 100);
 }

@@ -28,6 +28,9 @@ PathWorld::PathWorld(uint64_t seed) : SimWorld(seed) {
     node.labels = {{"rack", absl::StrCat("r", i % 2)}};
     nodes_[node.name] = node;
   }
+  int64_t cpu = 0;
+  for (const auto& [name, node] : nodes_) cpu += node.allocatable.at("cpu");
+  MakeQueues(cpu);
   StartScheduler();
   Start();
 }
@@ -137,6 +140,7 @@ void PathWorld::Turn() {
   if (Chance(4'000)) LoseWatch();
   if (Chance(3'000)) NodeFault();
   if (Chance(6'000)) RestartScheduler();
+  if (Chance(8'000)) ChangeQueues();
 }
 
 void PathWorld::PassTime() {
@@ -176,11 +180,18 @@ void PathWorld::MakeJobs() {
     if (Roll(4) == 0) job.declaration.on_member_failure = OnMemberFailure::kAll;
     if (Roll(4) == 0) job.declaration.mode = GangMode::kNonStrict;
     Shape(&job);
+    if (queues_->any()) job.declaration.queue = SimQueues::Name([this](int sides) { return Roll(sides); });
+    if (queues_->any() && Roll(6) == 0) job.declaration.preemptible = false;
   }
   Log(absl::StrCat("job ", number, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
                    FormatResources(job.requests)));
   // Every job fits the empty cluster: what does not would wait for good reason.
   if (Places(job) < job.size || (gang && job.minimum > settings_.max_holds)) return;
+  if (job.declaration.queue.has_value()) {
+    ResourceList all = job.requests;
+    for (auto& [resource, amount] : all) amount *= job.size;
+    if (!queues_->Fits(*job.declaration.queue, all, job.declaration.preemptible.value_or(true), 1)) return;
+  }
   jobs_.push_back(std::move(job));
   open_.insert(number);
   for (int32_t member = 0; member < jobs_.back().size; ++member) MakePod(number, member);
@@ -457,7 +468,34 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
       Violate(absl::StrCat("K-4: too few members of ", job.gang, " are bound together; its minimum is ", job.minimum));
     }
     job.decided = true;
+    CheckQueues(job, effects);
   }
+}
+
+// whoever is let go fits in its queues beside all that runs, or is on its way.
+void PathWorld::CheckQueues(const Job& job, const std::vector<Effect>& effects) {
+  if (!job.declaration.queue.has_value()) return;
+  std::set<std::string> on_the_way;
+  const auto add = [&](const Effect& effect) {
+    if (const auto* bind = std::get_if<BindPod>(&effect)) on_the_way.insert(bind->pod.uid);
+  };
+  for (const Effect& effect : effects) add(effect);
+  for (const Effect& effect : api_) add(effect);
+  std::vector<SimQueues::Runs> running;
+  std::map<size_t, Parts> bound;
+  for (const auto& [uid, pod] : pods_) {
+    const Job& of = jobs_[pod.job];
+    if (of.gang.empty() || (pod.facts.node_name.empty() && !on_the_way.contains(uid))) continue;
+    CountMember(pod, of, &bound[pod.job]);
+    running.push_back({of.gang, of.declaration.queue.value_or(""), of.requests});
+  }
+  // What is bound in part is finished, whatever its queue has given meanwhile (K-13).
+  for (const auto& [j, parts] : bound) {
+    if (!Enough(jobs_[j], parts)) return;
+  }
+  const std::string wrong = queues_->TooMuch(*job.declaration.queue, running);
+  figures_["starts within limits"] += 1;
+  if (!wrong.empty()) Violate(absl::StrCat("Q-2: ", job.gang, " is let go, and ", wrong));
 }
 
 void PathWorld::Carry(std::vector<Effect> effects) {

@@ -91,6 +91,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   [[nodiscard]] int64_t Places(const Job& job) const;
   void CheckRack(const ApiPod& pod);
   void CheckHalves();
+  void CheckQueues(const Job& job, const std::vector<Effect>& effects);
 
   // --- what the engine does (path_world.cc) ---
   void Carry(std::vector<Effect> effects) override;

@@ -32,6 +32,13 @@ void SimWorld::Violate(std::string text) {
   violation_ = std::move(text);
 }
 
+void SimWorld::ChangeQueues() {
+  if (!queues_->any()) return;
+  figures_["the queues change"] += 1;
+  settings_.queues = queues_->Change();
+  engine_->Announce(SetQueues{settings_.queues}).IgnoreError();
+}
+
 void SimWorld::StartProcess() {
   life_ = std::make_shared<Life>();
   EngineOptions options;

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "service/engine/engine.h"
 #include "tests/simulation/path_store.h"
+#include "tests/simulation/sim_queues.h"
 
 namespace muster {
 
@@ -51,6 +52,13 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   bool Chance(int in) { return faults_ && Roll(in) == 0; }
   void Log(const std::string& text);
   void Violate(std::string text);
+  // `cpu`: of all nodes.
+  void MakeQueues(int64_t cpu) {
+    queues_ = std::make_unique<SimQueues>([this](int sides) { return Roll(sides); }, cpu);
+    settings_.queues = queues_->rules();
+  }
+  // The operator declares other queues.
+  void ChangeQueues();
   // Another process begins, with what the store has.
   void StartProcess();
   void EndProcess(const char* when);
@@ -66,6 +74,7 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
   SimClock clock_;
   PathStore store_;
   MachineSettings settings_;
+  std::unique_ptr<SimQueues> queues_;
   std::shared_ptr<Life> life_;
   std::unique_ptr<Engine> engine_;
   const Machine* machine_ = nullptr;
