@@ -332,8 +332,8 @@ BUGS = {
         "  return some && r_.cluster->FitsWith(node, pod.cls, yielded);\n"),
     "guard-too-strict": (
         "state/drivers/kube_scheduler.cc",
-        "if (r_.eligibility->Priority(gang) >= pod.facts.priority || (plan != nullptr && plan->committed)) continue;",
-        "if (plan != nullptr) continue;"),
+        "if (!first || (plan != nullptr && plan->committed)) continue;",
+        "if (!first || plan != nullptr) continue;"),
     "preempts-gangs": (
         "state/drivers/kube_scheduler.cc",
         "      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;\n",
@@ -778,7 +778,7 @@ BUGS = {
     "ending-for-ever": (
         "state/starts/pipeline.h", "kPatienceMs = 60'000;", "kPatienceMs = 6'000'000;"),
     "who-came-first-keeps": (
-        "state/starts/pipeline.cc", "  if (!kept.holds) return queues_->Before(gang, other);\n", "  if (!kept.holds) return false;\n"),
+        "state/starts/pipeline.cc", "  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return queues_->Before(gang, other);\n", "  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return false;\n"),
     "victims-room-is-kept": (
         "state/starts/keep_room.cc", "nominated = r_.nominations->Borrow();  // some of it", "nominated;  // some of it"),
     "preempted-room-is-planned": (
@@ -830,7 +830,7 @@ BUGS = {
     "nobody-notes-who-passed": (
         "state/starts/heads.cc", "    if (queues_->Before(*head, gang)) passed.push_back(head->id);\n", ""),
     "held-room-yields-to-all": (
-        "state/starts/pipeline.cc", "  return over_by_ms != kNever && kept.starts_ms != kNever && over_by_ms <= kept.starts_ms;\n", "  return true;\n"),
+        "state/starts/pipeline.cc", "  return as.over_by_ms != kNever && kept.starts_ms != kNever && as.over_by_ms <= kept.starts_ms;\n", "  return true;\n"),
     "held-room-yields-to-none": (
         "state/starts/pipeline.cc", "over_by_ms <= kept.starts_ms;", "over_by_ms <= kept.starts_ms - 86'400'000;"),
     "a-limit-is-held-from-nobody": (
