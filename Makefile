@@ -52,7 +52,7 @@ generate:
 # and the headers that `make lint` reads. Small worlds are tried to a lesser depth.
 asan:
 	@$(MAKE) --no-print-directory build PRESET=clang
-	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 MUSTER_DEPTH=4 \
+	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 MUSTER_DEPTH=3 \
 	  ctest --test-dir build/clang -j $(JOBS) --output-on-failure --no-tests=error
 
 # The tests with threads: core, engine and HTTP. gRPC itself is left out: Debian's is not built with ThreadSanitizer.

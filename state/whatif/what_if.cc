@@ -112,7 +112,7 @@ class Imagined {
                                                        ": more of it would change nothing"));
       }
     }
-    const absl::Status taken = Apply(SetQueues{std::move(rules)}).status;
+    absl::Status taken = Apply(SetQueues{std::move(rules)}).status;
     if (taken.ok()) return taken;
     return absl::InvalidArgumentError(
         absl::StrCat("queues with more would not be accepted: ", taken.message(), "; give more to that one too"));

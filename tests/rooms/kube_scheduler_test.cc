@@ -287,7 +287,6 @@ INSTANTIATE_TEST_SUITE_P(Clusters, SampleSize,
 class Preemption : public KubeSchedulerTest {
  protected:
   Preemption() {
-    sources_.Complete();
     for (int i = 1; i <= 3; ++i) {
       Put(Facts(absl::StrCat("r-", i), 1, "r", 2), false, i == 1 ? MemberState::kBound : MemberState::kRunning);
     }
@@ -326,11 +325,14 @@ TEST_F(Preemption, NobodyIsTakenForWhoHasAPlace) {
 
 // Who is not read yet may be one whom the eviction would break.
 TEST_F(KubeSchedulerTest, UntilAllIsReadNobodyIsTaken) {
-  sources_.Expect({"pods"});
+  Sources sources({"pods"});
+  const KubeScheduler kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources, &reasons_, &plans_, &calls_,
+                            &barrier_, &claims_, &bindings_, &domains_, &queues_},
+                           {kLearnedMs, 0});
   PutLone("lone", 1);
-  const auto ask = [this](const char* uid) { return kube_scheduler_.OnPreempt({uid, {{"n", {"stranger"}}}}).nodes; };
+  const auto ask = [&kube](const char* uid) { return kube.OnPreempt({uid, {{"n", {"stranger"}}}}).nodes; };
   for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines()) << uid;
-  sources_.Complete("pods");
+  sources.Complete("pods");
   for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines{"n"}) << uid;
 }
 
