@@ -819,8 +819,6 @@ BUGS = {
         "state/drivers/kube_scheduler.cc", "|| (plan == nullptr && repairs);", "|| (plan == nullptr && repairs && false);"),
     "too-many-together-wait": (
         "state/starts/queues.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
-    "kept-for-both-who-starve": (
-        "state/starts/pipeline.cc", "as.rank == Claimant::Rank::kStarved && key <", "as.rank == Claimant::Rank::kStarved && false && key <"),
     "hold-is-backfill": (
         "state/starts/planning.cc", "  if (head == nullptr) return next;", "  if (head == nullptr || next.has_value()) return next;"),
     "who-never-fits-holds-up": (
