@@ -814,9 +814,9 @@ BUGS = {
         "k8s-extender/apiserver/queue_objects.cc", "      if (!written) continue;\n", ""),
     # --- heads (Q-6) ---
     "the-lost-wait-for-whom-a-queue-keeps": (
-        "state/starts/queues.cc", "if (gangs.front()->depleted() || ", "if ("),
+        "state/starts/queues.cc", "if (gangs.front()->depleted() || (", "if (("),
     "the-lost-wait-for-whom-room-is-kept": (
-        "state/drivers/kube_scheduler.cc", "|| (plan == nullptr && repairs);", "|| (plan == nullptr && repairs && false);"),
+        "state/drivers/kube_scheduler.cc", "< pod.facts.priority || repairs;", "< pod.facts.priority || (repairs && false);"),
     "too-many-together-wait": (
         "state/starts/queues.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
     "hold-is-backfill": (

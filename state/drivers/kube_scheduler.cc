@@ -50,13 +50,13 @@ bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
   const bool going = r_.ledger->going().contains(node) || r_.ledger->unheard().contains(node);
   if (promises.empty() && !going) return false;
   if (r_.cluster->pod_class(pod.cls).request.FitsIn(r_.cluster->node(node).free)) return false;
-  const bool repairs = pod.gang != nullptr && pod.gang->depleted();
   ResourceSum yielded;
   bool some = false;
   for (const Ledger::Promise& promise : promises) {
     const Gang& gang = r_.gangs->gang(promise.claim);
     const Plan* plan = r_.plans->Of(gang);  // nullptr: its room is only kept (P-8, Q-6)
-    const bool first = r_.eligibility->Priority(gang) < pod.facts.priority || (plan == nullptr && repairs);
+    const bool repairs = plan == nullptr && pod.gang != nullptr && pod.gang->depleted();
+    const bool first = r_.eligibility->Priority(gang) < pod.facts.priority || repairs;
     if (!first || (plan != nullptr && plan->committed)) continue;
     yielded.AddTimes(r_.cluster->pod_class(promise.cls).request, promise.pods);
     some = true;

@@ -210,8 +210,9 @@ bool Queues::SameBound(const Reason& a, const Reason& b) {
 // Of those for whom something is held, who comes first has it.
 Queues::Asked Queues::HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const {
   Asked sum;
-  // Policy hold: whoever is tried has no head before it, and nobody else is to start.
-  if (gangs.front()->depleted() || tree_->rules().head == HeadPolicy::kHold) return sum;
+  // Policy hold: a gang that is tried has no head before it. Members beyond a minimum wait behind the head as ever.
+  const bool starts = !gangs.front()->kept.satisfied;
+  if (gangs.front()->depleted() || (starts && tree_->rules().head == HeadPolicy::kHold)) return sum;
   const QueueKey key = eligibility_->KeyOf(*gangs.front());
   const bool holds = absl::c_any_of(gangs, [this](const Gang* gang) { return Holds(*gang); });
   for (const auto& [id, asked] : held_) {

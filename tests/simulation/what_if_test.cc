@@ -147,7 +147,7 @@ TEST(WhatIf, SaysWhatThenHappens) {
     }
   }
   std::printf("%d would start, %d of them as a queue had more, %d would wait\n", starts, helped, waits);
-  EXPECT_GT(starts, 150);
+  EXPECT_GT(starts, 200);
   EXPECT_GT(waits, 60);
   EXPECT_GT(helped, 5);
 }
