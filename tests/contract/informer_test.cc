@@ -23,7 +23,7 @@ class FakeApi {
     server_.Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
       MutexLock lock(&mutex_);
       const bool watch = request.has_param("watch");
-      requests.push_back(request.target);
+      requests_.push_back(request.target);
       std::vector<std::pair<int, std::string>>& script = watch ? watches : lists;
       if (script.empty()) {
         response.status = 500;
@@ -47,10 +47,15 @@ class FakeApi {
   int retry_after_s = 0;  // said with whatever is no success
   std::vector<std::pair<int, std::string>> lists;
   std::vector<std::pair<int, std::string>> watches;
-  std::vector<std::string> requests;
+  // What was asked so far. A request that is given up may still be under way.
+  std::vector<std::string> Requests() {
+    MutexLock lock(&mutex_);
+    return requests_;
+  }
 
  private:
   Mutex mutex_;
+  std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
   httplib::Server server_;
   std::thread thread_;
 };
@@ -113,7 +118,7 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   informer.Stop();
   EXPECT_EQ(seen, expected);
   bool resumed = false;
-  for (const std::string& request : api.requests)
+  for (const std::string& request : api.Requests())
     resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
   EXPECT_TRUE(resumed) << "the second watch goes on from the bookmark";
   EXPECT_GE(informer.stats().errors, 5u);
@@ -135,7 +140,7 @@ TEST(Informer, LeavesAServerAloneThatAsksForIt) {
     informer.Start();
     absl::SleepFor(for_how_long);
     informer.Stop();
-    return api->requests.size();
+    return api->Requests().size();
   };
   FakeApi hasty;
   hasty.lists.assign(1'000, {200, List("", "", 5)});
