@@ -300,7 +300,7 @@ int main(int argc, char** argv) {
   const muster::ConfigCommands config(&cli, &options.settings);
   const muster::StoreCommands store(&cli);
   const muster::ReplayCommand replay(&cli);
-  const muster::SimulateCommand simulate(&cli);
+  muster::SimulateCommand simulate(&cli);
   CLI::App* completion = cli.add_subcommand("completion", "a script that completes musterctl's words");
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()

@@ -11,8 +11,11 @@
 #include <set>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "clients/musterctl/chart.h"
 #include "clients/musterctl/output.h"
@@ -21,6 +24,8 @@
 namespace muster {
 namespace {
 
+constexpr int32_t kMostGpus = 1024;  // of a node
+constexpr size_t kMostNodes = 100'000;
 constexpr size_t kLargestTrace = size_t{1} << 30;  // bytes
 
 int Fail(const absl::Status& status) {
@@ -75,16 +80,24 @@ SimulateCommand::SimulateCommand(CLI::App* cli) {
   simulate_->footer(
       "Policies: hold (nobody goes ahead of the job that comes first), backfill (who fits goes ahead, until the\n"
       "starvation limit), fair (backfill, jobs shared among teams of equal weight: by column queue, else by turns).\n"
-      "A job of N GPUs is a gang of pods of at most a node's GPUs.\n\n"
+      "A job of N GPUs is a gang of pods of as many GPUs as the largest node has (or --gpus-per-pod), the last of the "
+      "rest.\n\n"
       "  musterctl simulate jobs.csv --nodes 32 --gpus-per-node 8 --svg use.svg\n"
+      "  musterctl simulate jobs.csv --nodes 16x8,24x4 --gpus-per-pod 4\n"
       "  musterctl simulate --jobs 5000 --load 1.1 --policy backfill --durations");
   simulate_->add_option("trace", file_,
                         "CSV with the columns job_id, submission_time, duration (seconds) and num_gpu, and perhaps "
                         "queue and priority; without it a workload is made up");
-  simulate_->add_option("--nodes", nodes_, "nodes of the cluster")
-      ->check(CLI::Range(1, 100'000))
+  simulate_
+      ->add_option(
+          "--nodes", nodes_,
+          "nodes of the cluster; of several kinds as NODESxGPUS,...: 16x8,24x4 are 16 nodes of 8 GPUs and 24 of 4")
       ->capture_default_str();
-  simulate_->add_option("--gpus-per-node", gpus_, "of each")->check(CLI::Range(1, 1024))->capture_default_str();
+  simulate_->add_option("--gpus-per-node", gpus_, "of each, where --nodes does not say")
+      ->check(CLI::Range(1, kMostGpus))
+      ->capture_default_str();
+  simulate_->add_option("--gpus-per-pod", pod_gpus_, "of a job's pods (default: as many as the largest node has)")
+      ->check(CLI::Range(1, kMostGpus));
   simulate_->add_option("--policy", policies_, "hold, backfill or fair; may be given again (default: all three)")
       ->check(CLI::IsMember({"hold", "backfill", "fair"}));
   simulate_->add_option("--starvation-limit", limit_, "backfill and fair: a job is passed over for so long, or: never")
@@ -110,11 +123,31 @@ SimulateCommand::SimulateCommand(CLI::App* cli) {
   simulate_->add_option("--save", save_, "made up: file for the jobs, as a trace");
 }
 
+absl::Status SimulateCommand::ReadNodes() {
+  for (const absl::string_view kind : absl::StrSplit(nodes_, ',')) {
+    const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(kind, absl::MaxSplits('x', 1));
+    int32_t count = 0;
+    int32_t gpus = gpus_;
+    const bool numbers = absl::SimpleAtoi(parts.first, &count) &&
+                         (kind.find('x') == absl::string_view::npos || absl::SimpleAtoi(parts.second, &gpus));
+    if (!numbers || count < 1 || gpus < 1 || gpus > kMostGpus ||
+        node_gpus_.size() + static_cast<size_t>(count) > kMostNodes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--nodes: \"", nodes_, "\" is not a number of nodes like 32, or kinds of them like 16x8,24x4; at most ",
+          kMostNodes, " nodes of at most ", kMostGpus, " GPUs"));
+    }
+    node_gpus_.insert(node_gpus_.end(), static_cast<size_t>(count), gpus);
+    all_gpus_ += int64_t{count} * gpus;
+  }
+  if (pod_gpus_ == 0) pod_gpus_ = *absl::c_max_element(node_gpus_);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<simulate::Job>> SimulateCommand::Jobs() const {
   if (file_.empty()) {
     MadeUp wish = made_up_;
-    wish.gpus = int64_t{nodes_} * gpus_;
-    wish.largest = static_cast<int32_t>(std::min<int64_t>(wish.largest, wish.gpus));
+    wish.gpus = all_gpus_;
+    wish.largest = static_cast<int32_t>(std::min<int64_t>(wish.largest, simulate::LargestJob(node_gpus_, pod_gpus_)));
     return MakeTrace(wish);
   }
   const absl::StatusOr<std::string> text = ReadFile(file_, kLargestTrace);
@@ -134,7 +167,7 @@ std::vector<simulate::Job> SimulateCommand::InTeams(std::vector<simulate::Job> j
 
 absl::StatusOr<simulate::Conditions> SimulateCommand::ConditionsFor(const std::string& policy,
                                                                     const std::vector<simulate::Job>& jobs) const {
-  simulate::Conditions given{nodes_, gpus_, {}, durations_};
+  simulate::Conditions given{node_gpus_, pod_gpus_, {}, durations_};
   given.rules.head = policy == "hold" ? HeadPolicy::kHold : HeadPolicy::kBackfill;
   absl::Duration limit;
   if (limit_ != "never" && (!absl::ParseDuration(limit_, &limit) || limit < absl::Milliseconds(1))) {
@@ -154,7 +187,8 @@ absl::StatusOr<simulate::Conditions> SimulateCommand::ConditionsFor(const std::s
   return given;
 }
 
-int SimulateCommand::Run() const {
+int SimulateCommand::Run() {
+  if (absl::Status nodes = ReadNodes(); !nodes.ok()) return Fail(nodes);
   const absl::StatusOr<std::vector<simulate::Job>> jobs = Jobs();
   if (!jobs.ok()) return Fail(jobs.status());
   if (!save_.empty() && !(std::ofstream(save_) << TraceText(*jobs))) {
@@ -177,7 +211,7 @@ int SimulateCommand::Run() const {
       status = 2;
     }
     Simulated& run = runs.emplace_back(Simulated{policy, *std::move(result), {}});
-    if (status == 0) run.figures = simulate::FiguresOf(run.result, int64_t{nodes_} * gpus_);
+    if (status == 0) run.figures = simulate::FiguresOf(run.result, all_gpus_);
   }
   if (status != 0) return status;
   output_ == "json" ? PrintJson(runs, *jobs) : PrintTable(runs, *jobs);
@@ -185,7 +219,7 @@ int SimulateCommand::Run() const {
   std::vector<ChartedRun> charted;
   charted.reserve(runs.size());
   for (const Simulated& run : runs) charted.push_back({run.policy, &run.result});
-  if (!(std::ofstream(svg_) << Chart(charted, int64_t{nodes_} * gpus_))) {
+  if (!(std::ofstream(svg_) << Chart(charted, all_gpus_))) {
     return Fail(absl::UnavailableError(absl::StrCat("--svg: cannot write ", svg_)));
   }
   return 0;
@@ -201,7 +235,7 @@ void SimulateCommand::PrintTable(const std::vector<Simulated>& runs, const std::
                     Span(figures.mean_completion_s), absl::StrCat(figures.starved)});
   }
   muster::PrintTable(std::move(rows));
-  const simulate::Bounds bounds = simulate::BoundsOf(jobs, int64_t{nodes_} * gpus_);
+  const simulate::Bounds bounds = simulate::BoundsOf(jobs, all_gpus_);
   std::cout << "No policy has a mean completion time below " << Span(bounds.best_s()) << " (jobs' own durations "
             << Span(bounds.durations_s) << "; shortest remaining work first, if jobs were fluid, "
             << Span(bounds.fluid_s) << "), nor a mean wait below " << Span(bounds.best_s() - bounds.durations_s)
@@ -210,8 +244,9 @@ void SimulateCommand::PrintTable(const std::vector<Simulated>& runs, const std::
 
 void SimulateCommand::PrintJson(const std::vector<Simulated>& runs, const std::vector<simulate::Job>& jobs) const {
   nlohmann::ordered_json out;
-  out["nodes"] = nodes_;
-  out["gpusPerNode"] = gpus_;
+  out["nodes"] = node_gpus_.size();
+  out["gpus"] = all_gpus_;
+  out["gpusPerPod"] = pod_gpus_;
   out["jobs"] = jobs.size();
   out["starvationLimit"] = limit_;
   out["durationsDeclared"] = durations_;
@@ -229,7 +264,7 @@ void SimulateCommand::PrintJson(const std::vector<Simulated>& runs, const std::v
                                {"makespanSeconds", figures.makespan_s},
                                {"starved", figures.starved}});
   }
-  const simulate::Bounds bounds = simulate::BoundsOf(jobs, int64_t{nodes_} * gpus_);
+  const simulate::Bounds bounds = simulate::BoundsOf(jobs, all_gpus_);
   out["bounds"] = {{"meanCompletionSeconds", bounds.best_s()},
                    {"ownDurationSeconds", bounds.durations_s},
                    {"fluidShortestRemainingSeconds", bounds.fluid_s}};

@@ -17,7 +17,7 @@ class SimulateCommand {
   explicit SimulateCommand(CLI::App* cli);
   [[nodiscard]] bool parsed() const { return simulate_->parsed(); }
   // The process's exit code: 0; 1 with what is wrong on standard error; 2 where a rule of the core did not hold.
-  [[nodiscard]] int Run() const;
+  [[nodiscard]] int Run();
 
  private:
   struct Simulated {
@@ -25,6 +25,7 @@ class SimulateCommand {
     simulate::Result result;
     simulate::Figures figures;
   };
+  [[nodiscard]] absl::Status ReadNodes();
   [[nodiscard]] absl::StatusOr<std::vector<simulate::Job>> Jobs() const;
   // In place of jobs without a queue, each in one of the teams; unchanged under other policies than fair.
   [[nodiscard]] std::vector<simulate::Job> InTeams(std::vector<simulate::Job> jobs) const;
@@ -35,8 +36,11 @@ class SimulateCommand {
 
   std::string file_;
   MadeUp made_up_;
-  int32_t nodes_ = 32;
+  std::string nodes_ = "32";
   int32_t gpus_ = 8;
+  int32_t pod_gpus_ = 0;
+  std::vector<int32_t> node_gpus_;  // what the three come to
+  int64_t all_gpus_ = 0;
   std::vector<std::string> policies_;
   std::string limit_ = "1h";
   bool durations_ = false;

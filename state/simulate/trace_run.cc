@@ -8,6 +8,7 @@
 #include <utility>
 #include <variant>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -21,16 +22,19 @@ constexpr char kGpu[] = "nvidia.com/gpu";
 constexpr int64_t kOriginMs = 1'000'000;
 constexpr size_t kToldEvery = 256;  // jobs
 
+int32_t PodGpus(const Conditions& given) {
+  return given.gpus_per_pod > 0 ? given.gpus_per_pod : *absl::c_max_element(given.node_gpus);
+}
+
 class TraceRun {
  public:
   TraceRun(const Conditions& given, const std::vector<Job>& jobs)
-      : given_(given), jobs_(jobs), machine_(SettingsOf(given)), free_(static_cast<size_t>(given.nodes)) {
-    for (int32_t i = 0; i < given.nodes; ++i) {
+      : given_(given), pod_gpus_(PodGpus(given)), jobs_(jobs), machine_(SettingsOf(given)), free_(given.node_gpus) {
+    for (size_t i = 0; i < given.node_gpus.size(); ++i) {
       NodeDescription node;
       node.name = absl::StrCat("node-", i);
-      node.allocatable = {{kGpu, given.gpus_per_node}, {"pods", 110}};
-      free_[static_cast<size_t>(i)] = given.gpus_per_node;
-      node_ids_.emplace(node.name, static_cast<size_t>(i));
+      node.allocatable = {{kGpu, given.node_gpus[i]}, {"pods", std::max(110, given.node_gpus[i])}};
+      node_ids_.emplace(node.name, i);
       Apply(UpsertNode{std::move(node)});
     }
     Apply(FactsRead{});
@@ -116,7 +120,7 @@ class TraceRun {
     submit.name_space = "default";
     submit.name = job.name;
     submit.ttl_ms = int64_t{1} << 50;
-    const int32_t each = std::min(job.gpus, given_.gpus_per_node);
+    const int32_t each = std::min(job.gpus, pod_gpus_);
     const int32_t pods = (job.gpus + each - 1) / each;
     submit.declaration.min_member = pods;
     submit.declaration.queue = job.queue.empty() ? kDefaultQueue : job.queue;
@@ -189,7 +193,7 @@ class TraceRun {
     if (const auto* reply = std::get_if<SubmissionReply>(&outcome.reply); reply != nullptr) {
       for (const SubmissionReply::Place& place : reply->places) {
         const size_t node = node_ids_.at(place.node);
-        const int32_t asks = std::min(given_.gpus_per_node, jobs_[index].gpus - gpus);
+        const int32_t asks = std::min(pod_gpus_, jobs_[index].gpus - gpus);
         gpus += asks;
         free_[node] -= asks;
         if (free_[node] < 0)
@@ -211,9 +215,9 @@ class TraceRun {
 
   void Take() {
     Sample sample{now_ms_, 0, 0, static_cast<int32_t>(waiting_.size())};
-    for (const int32_t free : free_) {
-      sample.used_gpus += given_.gpus_per_node - free;
-      if (free < given_.gpus_per_node) sample.stranded_gpus += free;
+    for (size_t i = 0; i < free_.size(); ++i) {
+      sample.used_gpus += given_.node_gpus[i] - free_[i];
+      if (free_[i] < given_.node_gpus[i]) sample.stranded_gpus += free_[i];
     }
     if (waiting_.size() > 0 && running_.empty()) {
       Break(absl::StrCat("nothing runs and ", waiting_.size(), " jobs wait, ", waiting_.begin()->first, " among them"));
@@ -223,6 +227,7 @@ class TraceRun {
   }
 
   const Conditions given_;
+  const int32_t pod_gpus_;
   const std::vector<Job>& jobs_;
   Machine machine_;
   int64_t now_ms_ = 0;
@@ -237,19 +242,20 @@ class TraceRun {
 };
 
 absl::Status Check(const Conditions& given, const std::vector<Job>& jobs) {
-  if (given.nodes < 1 || given.gpus_per_node < 1) return absl::InvalidArgumentError("expected at least one GPU");
+  if (given.node_gpus.empty() || *absl::c_min_element(given.node_gpus) < 1)
+    return absl::InvalidArgumentError("expected at least one node, each with at least one GPU");
   if (const std::vector<std::string> problems = ProblemsOf(given.rules); !problems.empty()) {
     return absl::InvalidArgumentError(absl::StrJoin(problems, "\n"));
   }
-  const int64_t all = int64_t{given.nodes} * given.gpus_per_node;
+  const int32_t each = PodGpus(given);
+  const int64_t most = LargestJob(given.node_gpus, each);
   std::set<std::string> names;
   for (const Job& job : jobs) {
     if (!names.insert(job.name).second)
       return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": is there twice"));
-    // The last of its pods may be smaller than a node.
-    if (job.gpus < 1 || job.gpus > all) {
+    if (job.gpus < 1 || job.gpus > most) {
       return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": asks for ", job.gpus,
-                                                     " GPUs; the cluster has ", all, " (nodes x GPUs of a node)"));
+                                                     " GPUs; the cluster has room for ", most, " in pods of ", each));
     }
     if (job.duration_ms < 1 || job.submit_ms < 0) {
       return absl::InvalidArgumentError(absl::StrCat("job ", job.name, ": expected a duration above zero"));
@@ -259,6 +265,17 @@ absl::Status Check(const Conditions& given, const std::vector<Job>& jobs) {
 }
 
 }  // namespace
+
+// The last pod may find room only in what no whole one fits.
+int64_t LargestJob(const std::vector<int32_t>& node_gpus, int32_t gpus_per_pod) {
+  int64_t pods = 0;
+  int32_t rest = 0;
+  for (const int32_t gpus : node_gpus) {
+    pods += gpus / gpus_per_pod;
+    rest = std::max(rest, gpus % gpus_per_pod);
+  }
+  return pods * gpus_per_pod + rest;
+}
 
 absl::StatusOr<Result> Run(const Conditions& given, const std::vector<Job>& jobs,
                            const std::function<void(size_t started, int64_t now_ms)>& progress) {

@@ -1,8 +1,9 @@
 // Runs a trace of jobs through the decision core on simulated time, and measures what became of them (musterctl
 // simulate).
 //
-// A job of N GPUs is a gang of pods of at most a node's GPUs each, submitted when the trace says and over after its
-// duration; nothing else happens in the cluster. Nothing here is a model of the core: it is the core. Deterministic.
+// A job of N GPUs is a gang of pods of `gpus_per_pod` each, the last perhaps of fewer, submitted when the trace says
+// and over after its duration; nothing else happens in the cluster. Nothing here is a model of the core: it is the
+// core. Deterministic.
 #ifndef MUSTER_STATE_SIMULATE_TRACE_RUN_H_
 #define MUSTER_STATE_SIMULATE_TRACE_RUN_H_
 
@@ -26,8 +27,8 @@ struct Job {
 };
 
 struct Conditions {
-  int32_t nodes = 32;
-  int32_t gpus_per_node = 8;
+  std::vector<int32_t> node_gpus;  // by node
+  int32_t gpus_per_pod = 0;        // 0: as many as the largest node has
   QueueRules rules;
   bool durations = false;  // jobs declare how long they run
 };
@@ -57,6 +58,9 @@ struct Result {
   std::vector<Sample> samples;      // whenever something changed, in order of time
   std::vector<std::string> broken;  // rules that did not hold, a sentence each: empty, unless the core has a fault
 };
+
+// The most GPUs that a job can have in such pods.
+[[nodiscard]] int64_t LargestJob(const std::vector<int32_t>& node_gpus, int32_t gpus_per_pod);
 
 // `progress` is told how many jobs have started, now and then. InvalidArgument: a job could never run there, is named
 // twice, or the rules are wrong.

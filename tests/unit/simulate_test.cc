@@ -26,8 +26,8 @@ Result Simulate(const Conditions& given, const std::vector<Job>& jobs) {
   return *result;
 }
 
-Conditions Nodes(int32_t nodes, HeadPolicy head, int64_t limit_ms = 0) {
-  Conditions given{nodes, 8, {}, false};
+Conditions Nodes(size_t nodes, HeadPolicy head, int64_t limit_ms = 0) {
+  Conditions given{std::vector<int32_t>(nodes, 8), 0, {}, false};
   given.rules.head = head;
   given.rules.starvation_limit_ms = limit_ms;
   return given;
@@ -119,11 +119,39 @@ TEST(SimulateTest, RulesHoldOnRandomWorkloads) {
   EXPECT_GT(starved, 20);
 }
 
+// Nodes that differ, and pods that do not fill them.
+TEST(SimulateTest, RulesHoldOnUnequalNodes) {
+  int64_t starved = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Conditions given = Nodes(0, HeadPolicy::kBackfill, kHour);
+    given.node_gpus = {8, 2, 5, 8, 4, 1, 4};
+    given.gpus_per_pod = static_cast<int32_t>(1 + seed % 4);
+    const auto largest = static_cast<int32_t>(simulate::LargestJob(given.node_gpus, given.gpus_per_pod));
+    const std::vector<Job> jobs = MakeTrace({.jobs = 300, .load = 1.5, .seed = seed, .gpus = 32, .largest = largest});
+    starved += simulate::FiguresOf(Simulate(given, jobs), 32).starved;
+  }
+  EXPECT_GT(starved, 20);
+}
+
+TEST(SimulateTest, TheLargestJobStartsAndNoLargerOneCould) {
+  for (const std::vector<int32_t>& nodes : {std::vector<int32_t>{8, 8}, {8, 5, 3}, {7, 7, 2}, {1, 1, 1}}) {
+    for (int32_t each = 1; each <= 9; ++each) {
+      Conditions given = Nodes(0, HeadPolicy::kBackfill);
+      given.node_gpus = nodes;
+      given.gpus_per_pod = each;
+      const auto largest = static_cast<int32_t>(simulate::LargestJob(nodes, each));
+      EXPECT_EQ(Simulate(given, {{"a", 0, kHour, largest, "", 0}}).jobs[0].start_ms, 0);
+      const auto none = [](size_t, int64_t) {};
+      EXPECT_FALSE(simulate::Run(given, {{"a", 0, kHour, largest + 1, "", 0}}, none).ok());
+    }
+  }
+}
+
 TEST(SimulateTest, ImpossibleJobsAreRefused) {
   const auto run = [](const std::vector<Job>& jobs) {
     return std::string(simulate::Run(Nodes(2, HeadPolicy::kHold), jobs, [](size_t, int64_t) {}).status().message());
   };
-  EXPECT_THAT(run({{"a", 0, 1, 17, "", 0}}), HasSubstr("job a: asks for 17 GPUs; the cluster has 16"));
+  EXPECT_THAT(run({{"a", 0, 1, 17, "", 0}}), HasSubstr("job a: asks for 17 GPUs; the cluster has room for 16 in pods of 8"));
   EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is there twice"));
   EXPECT_THAT(run({{"a", 0, 0, 1, "", 0}}), HasSubstr("expected a duration above zero"));
 }
