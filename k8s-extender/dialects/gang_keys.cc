@@ -310,6 +310,9 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     ReadShared(from, &said);
   }
   ReadOwnKeys(annotations, labels, &out);
+  if (out.dialect == GangDialect::kVolcano && out.subgroup.empty()) {
+    if (const std::string* task = anywhere.Find({keys::kVolcanoTask}, &key)) out.subgroup = *task;
+  }
   return out;
 }
 
@@ -322,15 +325,38 @@ void ReadOwnKeys(const Labels& annotations, const Labels& labels, GangMembership
 
 namespace {
 
+constexpr int32_t kMostOfATask = 1'000'000;
+
 // D-15: what only Volcano's PodGroups have.
 void ReadVolcano(const Json& spec, GangDeclaration* said) {
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
     said->queue = queue;
   }
   const Json& tasks = Child(spec, "minTaskMember");
-  if (!tasks.is_object() || tasks.empty()) return;
-  said->warnings.push_back(absl::StrCat("spec.minTaskMember: ", tasks.dump(),
-                                        " is not acted on; declare muster.dev/subgroups for minimums of tasks"));
+  if (!tasks.is_object() || tasks.empty() || !said->subgroups.empty()) return;
+  // As Volcano has it, the minimums of tasks count where there is no other way to reach the job's.
+  std::vector<SubgroupDeclaration> leaves;
+  int64_t sum = 0;
+  std::string ignored;
+  for (const auto& [name, minimum] : tasks.items()) {
+    if (!IsSubdomain(name) || !minimum.is_number_integer() || minimum < 0 || minimum > kMostOfATask) {
+      ignored = absl::StrCat(Quoted(name), ": ", minimum.dump(), " is not a task and its minimum");
+      break;
+    }
+    SubgroupDeclaration& leaf = leaves.emplace_back();
+    leaf.name = name;
+    leaf.minimum = minimum.get<int32_t>();
+    sum += *leaf.minimum;
+  }
+  if (ignored.empty() && (!said->min_member.has_value() || sum != *said->min_member)) {
+    ignored = absl::StrCat("their sum, ", sum, ", is not minMember");
+  }
+  if (!ignored.empty()) {
+    said->warnings.push_back(absl::StrCat("spec.minTaskMember is not acted on: ", ignored));
+    return;
+  }
+  said->subgroups = std::move(leaves);
+  said->min_member.reset();  // all of them
 }
 
 // D-4: what only KAI's PodGroups have.

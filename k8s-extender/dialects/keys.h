@@ -55,8 +55,9 @@ inline constexpr char kKaiPreferredTopology[] = "kai.scheduler/topology-preferre
 // YuniKorn's queue: a label, or an annotation.
 inline constexpr char kYunikornQueue[] = "yunikorn.apache.org/queue";
 
-// D-15, Volcano. The annotation by which a pod joins.
+// D-15, Volcano. The annotation by which a pod joins, and its task.
 inline constexpr char kVolcanoGroup[] = "scheduling.k8s.io/group-name";
+inline constexpr char kVolcanoTask[] = "volcano.sh/task-spec";
 
 // K-7, K-8.
 inline constexpr char kGate[] = "muster.dev/gang";

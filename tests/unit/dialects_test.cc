@@ -89,17 +89,45 @@ TEST(Dialects, Volcano) {
   EXPECT_EQ(pod.name, "g");
   EXPECT_EQ(pod.dialect, GangDialect::kVolcano);
   EXPECT_FALSE(pod.declares_gang());
-  const absl::StatusOr<GangObject> group =
-      ParsePodGroup(*ParseJson(R"({"metadata":{"name":"g","namespace":"d","uid":"u"},"spec":{"minMember":3,
-                                   "queue":"team","minResources":{"cpu":"3"},"minTaskMember":{"ps":1}}})",
-                               "PodGroup"),
-                    GangDialect::kVolcano);
-  ASSERT_TRUE(group.ok()) << group.status();
-  EXPECT_EQ(group->declaration.min_member, 3);
-  EXPECT_EQ(group->declaration.queue, "team");
-  EXPECT_EQ(group->declaration.min_resources, (ResourceList{{"cpu", 3000}}));
-  ASSERT_EQ(group->declaration.warnings.size(), 1U);
-  EXPECT_EQ(group->declaration.warnings[0].rfind("spec.minTaskMember", 0), 0U) << group->declaration.warnings[0];
+  EXPECT_EQ(ParseMembership({{"scheduling.k8s.io/group-name", "g"}, {"volcano.sh/task-spec", "ps"}}, {}, "").subgroup,
+            "ps");
+  EXPECT_EQ(ParseMembership({{"pod-group-name", "g"}, {"volcano.sh/task-spec", "ps"}}, {}, "").subgroup, "")
+      << "another dialect's gang knows no tasks";
+  const auto read = [](const std::string& tasks, const std::string& annotations = "{}") {
+    const absl::StatusOr<GangObject> group =
+        ParsePodGroup(*ParseJson(absl::StrCat(R"({"metadata":{"name":"g","namespace":"d","uid":"u","annotations":)",
+                                              annotations, R"(},"spec":{"minMember":3,"queue":"team",
+                                   "minResources":{"cpu":"3"},"minTaskMember":)",
+                                              tasks, "}}"),
+                                 "PodGroup"),
+                      GangDialect::kVolcano);
+    EXPECT_TRUE(group.ok()) << group.status();
+    return group->declaration;
+  };
+  const GangDeclaration plain = read("null");
+  EXPECT_EQ(plain.min_member, 3);
+  EXPECT_EQ(plain.queue, "team");
+  EXPECT_EQ(plain.min_resources, (ResourceList{{"cpu", 3000}}));
+  EXPECT_TRUE(plain.subgroups.empty());
+  // Tasks whose minimums are the job's are its subgroups.
+  const GangDeclaration tasks = read(R"({"ps":1,"worker":2})");
+  ASSERT_EQ(tasks.subgroups.size(), 2U);
+  EXPECT_EQ(tasks.subgroups[0].name, "ps");
+  EXPECT_EQ(tasks.subgroups[0].minimum, 1);
+  EXPECT_EQ(tasks.subgroups[1].minimum, 2);
+  EXPECT_EQ(tasks.min_member, std::nullopt) << "all of them";
+  EXPECT_TRUE(tasks.warnings.empty());
+  // Else the job's counts, as with Volcano, and we say so.
+  for (const char* other : {R"({"ps":1})", R"({"ps":1,"worker":3})", R"({"ps":"x"})", R"({"p s":3})", R"({"ps":-3})"}) {
+    const GangDeclaration said = read(other);
+    EXPECT_EQ(said.min_member, 3) << other;
+    EXPECT_TRUE(said.subgroups.empty()) << other;
+    ASSERT_EQ(said.warnings.size(), 1U) << other;
+    EXPECT_EQ(said.warnings[0].rfind("spec.minTaskMember is not acted on: ", 0), 0U) << said.warnings[0];
+  }
+  const GangDeclaration own = read(R"({"ps":1,"worker":2})", R"({"muster.dev/subgroups":"[{\"name\":\"a\"}]"})");
+  ASSERT_EQ(own.subgroups.size(), 1U) << "our own key goes before";
+  EXPECT_EQ(own.min_member, 3);
 }
 
 // D-4: KAI's PodGroup and its pods.

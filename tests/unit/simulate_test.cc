@@ -151,7 +151,8 @@ TEST(SimulateTest, ImpossibleJobsAreRefused) {
   const auto run = [](const std::vector<Job>& jobs) {
     return std::string(simulate::Run(Nodes(2, HeadPolicy::kHold), jobs, [](size_t, int64_t) {}).status().message());
   };
-  EXPECT_THAT(run({{"a", 0, 1, 17, "", 0}}), HasSubstr("job a: asks for 17 GPUs; the cluster has room for 16 in pods of 8"));
+  EXPECT_THAT(run({{"a", 0, 1, 17, "", 0}}),
+              HasSubstr("job a: asks for 17 GPUs; the cluster has room for 16 in pods of 8"));
   EXPECT_THAT(run({{"a", 0, 1, 1, "", 0}, {"a", 0, 1, 1, "", 0}}), HasSubstr("job a: is there twice"));
   EXPECT_THAT(run({{"a", 0, 0, 1, "", 0}}), HasSubstr("expected a duration above zero"));
 }
