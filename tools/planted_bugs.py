@@ -812,6 +812,18 @@ BUGS = {
         "k8s-extender/apiserver/queue_objects.cc", "problem.queue].push_back(problem.text);\n", "problem.queue].clear();\n  wrong.clear();\n"),
     "a-condition-is-written-once": (
         "k8s-extender/apiserver/queue_objects.cc", "      if (!written) continue;\n", ""),
+    "owner-of-the-first-pods": (
+        "k8s-extender/apiserver/owner_sizes.cc",
+        "  gang->due = SteadyNow() + quiet_;\n",
+        "  gang->due = SteadyNow();\n"),
+    "owner-grows-while-it-runs": (
+        "k8s-extender/apiserver/owner_sizes.cc",
+        " || (gang->told >= 0 && runs)) return;",
+        " || (count < 0 && runs)) return;"),
+    "tasks-below-the-job": (
+        "k8s-extender/dialects/gang_keys.cc",
+        "sum != *said->min_member)) {",
+        "sum > *said->min_member)) {"),
     # --- heads (Q-6) ---
     "the-lost-wait-for-whom-a-queue-keeps": (
         "state/starts/queues.cc", "if (gangs.front()->depleted() || (", "if (("),

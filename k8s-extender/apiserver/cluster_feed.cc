@@ -57,17 +57,29 @@ Informer::Handlers ClusterFeed::NodeHandlers() {
 }
 
 Informer::Handlers ClusterFeed::PodHandlers() {
-  return {
-      .upsert =
-          [this](const Json& object) {
-            absl::StatusOr<PodDescription> pod = ParsePod(object);
-            if (!pod.ok()) return NoteUnreadable(FactKind::kPod, object, pod.status());
-            GroupByOwner(object, owner_kinds_, &*pod);
-            port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
-          },
-      .remove = [this](const std::string& uid, const std::string&) { port_->Announce(RemovePod{uid}).IgnoreError(); },
-      .identity = UidOf,
-      .synced = [this] { OnSynced("pods"); }};
+  return {.upsert =
+              [this](const Json& object) {
+                absl::StatusOr<PodDescription> pod = ParsePod(object);
+                if (!pod.ok()) return NoteUnreadable(FactKind::kPod, object, pod.status());
+                const OwnerKind* owner = GroupByOwner(object, owner_kinds_, &*pod);
+                if (owner != nullptr && unread_kinds_.contains(owner->kind)) {
+                  sizes_->See(*pod, owner->kind);
+                } else if (sizes_ != nullptr) {
+                  sizes_->Forget(pod->uid);
+                }
+                port_->Announce(UpsertPod{*std::move(pod)}).IgnoreError();
+              },
+          .remove =
+              [this](const std::string& uid, const std::string&) {
+                port_->Announce(RemovePod{uid}).IgnoreError();
+                if (sizes_ != nullptr) sizes_->Forget(uid);
+              },
+          .identity = UidOf,
+          .synced =
+              [this] {
+                if (sizes_ != nullptr) sizes_->Synced();
+                OnSynced("pods");
+              }};
 }
 
 Informer::Handlers ClusterFeed::GangHandlers(GangDialect dialect, std::string source,
@@ -93,12 +105,27 @@ Informer::Handlers ClusterFeed::GangHandlers(GangDialect dialect, std::string so
 
 absl::Status ClusterFeed::AddOwners(const std::function<void(const std::string&, Informer::Handlers)>& add,
                                     ExpectFacts* expected) {
+  unread_kinds_.clear();
   for (const std::string& name : owner_kinds_) {
     const OwnerKind& kind = *FindOwnerKind(name);
     const absl::StatusOr<std::string> path = Find(kind.plural, kind.group, kind.version);
     if (!path.ok()) return path.status();
-    if (path->empty()) {
+    bool readable = !path->empty();
+    if (readable) {
+      const absl::StatusOr<bool> allowed = Allowed(*path);
+      if (!allowed.ok()) return allowed.status();
+      readable = *allowed;
+      if (!readable) {
+        spdlog::warn(
+            "gangs.byOwner: musterd may not read {} of {}: their gangs are taken to be as large as the pods that "
+            "come; grant get, list and watch and start musterd again",
+            kind.plural, kind.group);
+      }
+    } else {
       spdlog::info("the API server has no {} of {}: gangs.byOwner finds none", kind.plural, kind.group);
+    }
+    if (!readable) {
+      unread_kinds_.insert(kind.kind);
       continue;
     }
     const std::string source = absl::StrCat(kind.plural, ".", kind.group);
@@ -107,7 +134,17 @@ absl::Status ClusterFeed::AddOwners(const std::function<void(const std::string&,
                    absl::StrCat(absl::AsciiStrToLower(kind.kind), "-")));
     expected->sources.push_back(source);
   }
+  if (!unread_kinds_.empty()) sizes_ = std::make_unique<OwnerSizes>(port_, quiet_);
   return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ClusterFeed::Allowed(const std::string& path) {
+  const absl::StatusOr<KubeResponse> response =
+      client_->Send(KubeMethod::kGet, path + "?limit=1", "", absl::Seconds(10));
+  if (!response.ok()) return response.status();
+  if (response->status == 403) return false;
+  if (response->status != 200) return absl::UnavailableError(absl::StrCat(path, ": ", StatusMessage(*response)));
+  return true;
 }
 
 // The document at `path`; null when the server has none (404).
@@ -207,6 +244,7 @@ void ClusterFeed::Stop() {
     for (const auto& informer : informers_) stop.push_back(informer.get());
   }
   for (Informer* informer : stop) informer->Stop();
+  if (sizes_ != nullptr) sizes_->Stop();
 }
 
 std::vector<std::pair<std::string, InformerStats>> ClusterFeed::stats() const {

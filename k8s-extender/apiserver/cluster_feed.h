@@ -4,11 +4,13 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "k8s-extender/apiserver/informer.h"
+#include "k8s-extender/apiserver/owner_sizes.h"
 #include "k8s-extender/apiserver/queue_objects.h"
 #include "service/support/sync.h"
 #include "state/messages/port.h"
@@ -20,8 +22,12 @@ class ClusterFeed {
   ClusterFeed(KubeClient* client, DecisionPort* port);
   ~ClusterFeed();
 
-  // Pods of such owners are gangs (D-7). Before Start. REQUIRES: FindOwnerKind knows them.
-  void GroupBy(std::vector<std::string> owner_kinds) { owner_kinds_ = std::move(owner_kinds); }
+  // Pods of such owners are gangs (D-7); those of a kind that cannot be read are as large as the pods that came before
+  // none did for `quiet`. Before Start. REQUIRES: FindOwnerKind knows them.
+  void GroupBy(std::vector<std::string> owner_kinds, absl::Duration quiet = OwnerSizes::kQuiet) {
+    owner_kinds_ = std::move(owner_kinds);
+    quiet_ = quiet;
+  }
   // Reads queues too. Before Start.
   void WithQueues(QueueObjects* queues) { queues_ = queues; }
   // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and those. When all have listed
@@ -43,6 +49,8 @@ class ClusterFeed {
   [[nodiscard]] Informer::Handlers GangHandlers(GangDialect dialect, std::string source,
                                                 std::function<absl::StatusOr<GangObject>(const Json&)> parse,
                                                 const std::string& name_prefix);
+  // Whether objects there may be read.
+  [[nodiscard]] absl::StatusOr<bool> Allowed(const std::string& path);
   [[nodiscard]] absl::Status AddOwners(const std::function<void(const std::string&, Informer::Handlers)>& add,
                                        ExpectFacts* expected);
 
@@ -50,6 +58,10 @@ class ClusterFeed {
   DecisionPort* const port_;
   QueueObjects* queues_ = nullptr;
   std::vector<std::string> owner_kinds_;
+  absl::Duration quiet_;
+  // Set by Start, before there are threads.
+  std::set<std::string> unread_kinds_;
+  std::unique_ptr<OwnerSizes> sizes_;  // nullptr: every kind is read
   mutable Mutex mutex_;
   std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;

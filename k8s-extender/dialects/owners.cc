@@ -127,14 +127,15 @@ const OwnerKind* FindOwnerKind(absl::string_view kind) {
   return found == kOwnerKinds.end() ? nullptr : &*found;
 }
 
-void GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out) {
-  if (kinds.empty() || out->gang.in_gang() || !out->gang.problem.none()) return;
+const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out) {
+  if (kinds.empty() || out->gang.in_gang() || !out->gang.problem.none()) return nullptr;
   const Json& metadata = Child(pod, "metadata");
   const std::optional<std::pair<std::string, std::string>> owner = OwnerOf(metadata, kinds);
-  if (!owner.has_value() || !IsSubdomain(GangOf(owner->first, owner->second))) return;
+  if (!owner.has_value() || !IsSubdomain(GangOf(owner->first, owner->second))) return nullptr;
   out->gang.name = GangOf(owner->first, owner->second);
   out->gang.dialect = GangDialect::kOwner;
   ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &out->gang);
+  return FindOwnerKind(owner->first);
 }
 
 absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind) {

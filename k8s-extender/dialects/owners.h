@@ -26,8 +26,8 @@ struct OwnerKind {
 [[nodiscard]] const OwnerKind* FindOwnerKind(absl::string_view kind);
 
 // Puts the pod, if it names no gang and belongs to an owner of one of `kinds`, into its owner's gang: "job-train" for
-// Job train. Our own keys on the pod count (D-13).
-void GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out);
+// Job train. Our own keys on the pod count (D-13). The owner's kind; nullptr: it is in no such gang.
+const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out);
 
 // What the owner says of its gang: the minimum is its schedulingPolicy's minAvailable, else all its pods that run at
 // once. InvalidArgument names the field.

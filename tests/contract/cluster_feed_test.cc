@@ -30,6 +30,7 @@ class Notebook : public DecisionPort {
                                    group->object.declaration.min_member.value_or(-1), " by ",
                                    ToString(group->object.dialect)));
     }
+    if (const auto* gone = std::get_if<RemoveGangObject>(&command)) said_.push_back("no group " + gone->name);
     if (const auto* fact = std::get_if<UnreadableFact>(&command)) {
       said_.push_back(absl::StrCat("unreadable ", ToString(fact->kind), " ", fact->name));
       EXPECT_NE(fact->why, "");
@@ -55,6 +56,40 @@ class Notebook : public DecisionPort {
 
 class FakeApiServer {
  public:
+  // Jobs are there and are not to be read.
+  struct WithJobs {};
+  explicit FakeApiServer(WithJobs) {
+    Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[]})");
+    Answer("/apis/batch/v1", R"({"resources":[{"name":"jobs"}]})");
+    server_.Get("/apis/batch/v1/jobs", [](const httplib::Request&, httplib::Response& response) {
+      response.status = 403;
+      response.set_content(R"({"kind":"Status","message":"jobs is forbidden"})", "application/json; charset=utf-8");
+    });
+    server_.Get("/api/v1/pods", [this](const httplib::Request& request, httplib::Response& response) {
+      MutexLock lock(&mutex_);
+      if (request.has_param("watch")) {
+        response.status = watches_.empty() ? 429 : 200;
+        response.set_content(watches_, "application/json; charset=utf-8");
+        watches_.clear();
+      } else {
+        response.set_content(absl::StrCat(R"({"metadata":{"resourceVersion":"1"},"items":[)", PodOf("a", 1), ",",
+                                          PodOf("b", 1, "n1"), "]}"),
+                             "application/json; charset=utf-8");
+      }
+    });
+    Listen();
+  }
+  // A pod of Job `job`.
+  static std::string PodOf(const std::string& job, int number, const std::string& node = "") {
+    return absl::StrCat(R"({"metadata":{"name":")", job, number, R"(","namespace":"d","uid":")", job, number,
+                        R"(","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":")", job,
+                        R"(","controller":true}]},"spec":{"nodeName":")", node, R"("}})");
+  }
+  // What the next watch of pods says.
+  void Say(const char* type, const std::string& pod) {
+    MutexLock lock(&mutex_);
+    absl::StrAppend(&watches_, R"({"type":")", type, R"(","object":)", pod, "}\n");
+  }
   explicit FakeApiServer(bool native) {
     Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
               {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"1e99"}}}]})");
@@ -69,8 +104,7 @@ class FakeApiServer {
              R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
                  "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
     }
-    port_ = server_.bind_to_any_port("127.0.0.1");
-    thread_ = std::thread([this] { server_.listen_after_bind(); });
+    Listen();
   }
   ~FakeApiServer() {
     server_.stop();
@@ -85,6 +119,10 @@ class FakeApiServer {
   }
 
  private:
+  void Listen() {
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
   void Answer(const std::string& path, const std::string& body) {
     server_.Get(path, [body](const httplib::Request& request, httplib::Response& response) {
       if (request.has_param("watch")) {
@@ -95,6 +133,8 @@ class FakeApiServer {
     });
   }
 
+  Mutex mutex_;
+  std::string watches_ ABSL_GUARDED_BY(mutex_);
   httplib::Server server_;
   std::thread thread_;
   int port_ = 0;
@@ -128,6 +168,41 @@ TEST(ClusterFeed, DoesWithoutPodGroups) {
   const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
   ASSERT_EQ(said.size(), 5U);
   EXPECT_EQ(said.back(), "everything is read");
+}
+
+// D-7: where owners may not be read, their gangs are as large as the pods that came before none did for a while.
+TEST(ClusterFeed, CountsPodsOfOwnersThatItMayNotRead) {
+  FakeApiServer server(FakeApiServer::WithJobs{});
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  feed.GroupBy({"Job"}, absl::Milliseconds(600));
+  ASSERT_TRUE(feed.Start().ok());
+  const auto says = [&](const std::string& line) {
+    for (int i = 0; i < 800; ++i) {
+      const std::vector<std::string> said = notebook.said();
+      if (std::count(said.begin(), said.end(), line) > 0) return true;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return false;
+  };
+  ASSERT_TRUE(says("everything is read")) << "nobody waits for Jobs";
+  const std::vector<std::string> first = notebook.said();
+  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-b min 1 by its owner"), 1)
+      << "it runs: before planning begins";
+  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-a min 1 by its owner"), 0) << "others may come";
+  server.Say("ADDED", FakeApiServer::PodOf("a", 2));
+  server.Say("ADDED", FakeApiServer::PodOf("a", 3));
+  server.Say("ADDED", FakeApiServer::PodOf("b", 2));
+  EXPECT_TRUE(says("pod a3"));
+  EXPECT_TRUE(says("group job-a min 3 by its owner"));
+  server.Say("DELETED", FakeApiServer::PodOf("a", 3));
+  EXPECT_TRUE(says("group job-a min 2 by its owner"));
+  for (int i = 1; i <= 2; ++i) server.Say("DELETED", FakeApiServer::PodOf("a", i));
+  EXPECT_TRUE(says("no group job-a"));
+  const std::vector<std::string> last = notebook.said();
+  EXPECT_EQ(std::count(last.begin(), last.end(), "group job-b min 2 by its owner"), 0) << "some of it run";
+  feed.Stop();
 }
 
 TEST(ClusterFeed, SaysThatTheServerIsGone) {
