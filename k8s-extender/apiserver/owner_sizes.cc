@@ -82,7 +82,8 @@ void OwnerSizes::Synced() {
 
 void OwnerSizes::Tell(Gang* gang) {
   gang->due = absl::InfiniteFuture();
-  const auto count = static_cast<int32_t>(absl::c_count_if(gang->members, [](const auto& m) { return m.second.counts; }));
+  const auto count =
+      static_cast<int32_t>(absl::c_count_if(gang->members, [](const auto& m) { return m.second.counts; }));
   const bool runs = absl::c_any_of(gang->members, [](const auto& m) { return m.second.bound; });
   // Once some of it run, those that come in place of others do not make it larger, nor those that end smaller.
   if (count == 0 || count == gang->told || (gang->told >= 0 && runs)) return;
@@ -95,10 +96,10 @@ void OwnerSizes::Tell(Gang* gang) {
   object.created_ms = gang->created_ms;
   object.declaration.min_member = count;
   object.declaration.total_number = count;
-  object.declaration.warnings.push_back(absl::StrCat(
-      "no ", gang->kind, " can be read: the gang is taken to be as large as the pods that came, ", count,
-      ", when no other had come for ", absl::FormatDuration(quiet_), "; let musterd read ", gang->kind,
-      "s, or name a gang on the pods"));
+  object.declaration.warnings.push_back(
+      absl::StrCat("no ", gang->kind, " can be read: the gang is taken to be as large as the pods that came, ", count,
+                   ", when no other had come for ", absl::FormatDuration(quiet_), "; let musterd read ", gang->kind,
+                   "s, or name a gang on the pods"));
   // Under the lock: what is said of one gang is said in order.
   port_->Announce(UpsertGangObject{std::move(object)}).IgnoreError();
 }

@@ -43,7 +43,7 @@ class OwnerSizes {
     std::string kind;
     int64_t created_ms = 0;  // of its oldest pod
     std::map<std::string, Member> members;
-    int32_t told = -1;                         // the size that was announced; -1: none
+    int32_t told = -1;                        // the size that was announced; -1: none
     absl::Time due = absl::InfiniteFuture();  // when it has been quiet for long enough; steady clock
   };
   using Gangs = std::map<std::string, Gang>;  // by namespace/name

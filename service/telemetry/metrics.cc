@@ -8,10 +8,12 @@
 
 #include <map>
 
+#include "absl/strings/match.h"
+
 namespace muster {
 namespace {
 
-const std::map<std::string, std::string>& GaugeHelp() {
+const std::map<std::string, std::string>& Help() {
   static const auto* const kHelp = new std::map<std::string, std::string>{
       {"muster_gangs", "Gangs by phase"},
       {"muster_pods", "Pods that Muster knows"},
@@ -41,6 +43,7 @@ const std::map<std::string, std::string>& GaugeHelp() {
       {"muster_queue_waiting", "What a queue's gangs that wait ask for, with the queues below it"},
       {"muster_queue_running_gangs", "Gangs of a queue of which a member has a place or is promised one"},
       {"muster_queue_waiting_gangs", "Gangs of a queue that wait to be placed; those that start together count as one"},
+      {"muster_standby", "1: another musterd has the store; this one waits for its end"},
       {"muster_store_failing", "1 while the store refuses commits and answers wait"},
       {"muster_store_waiting", "Batches of commands that wait for the store"},
       {"muster_store_commits_total", "Commits of the store since the start"},
@@ -90,13 +93,14 @@ void Metrics::SetGauge::operator()(absl::string_view name, absl::string_view lab
 std::string Metrics::Scrape(const std::function<void(const SetGauge&)>& read) {
   prometheus::Registry gauges;
   read(SetGauge([&](absl::string_view name, const Labels& labels, double value) {
-    const auto help = GaugeHelp().find(std::string(name));
-    prometheus::BuildGauge()
-        .Name(std::string(name))
-        .Help(help == GaugeHelp().end() ? "" : help->second)
-        .Register(gauges)
-        .Add(labels)
-        .Set(value);
+    const auto help = Help().find(std::string(name));
+    const std::string text = help == Help().end() ? "" : help->second;
+    // By their names, as OpenMetrics has it.
+    if (absl::EndsWith(name, "_total")) {
+      prometheus::BuildCounter().Name(std::string(name)).Help(text).Register(gauges).Add(labels).Increment(value);
+    } else {
+      prometheus::BuildGauge().Name(std::string(name)).Help(text).Register(gauges).Add(labels).Set(value);
+    }
   }));
   std::vector<prometheus::MetricFamily> families = impl_->registry.Collect();
   for (prometheus::MetricFamily& family : gauges.Collect()) families.push_back(std::move(family));

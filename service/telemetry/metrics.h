@@ -17,7 +17,7 @@ namespace muster {
 class Metrics {
  public:
   using Labels = std::map<std::string, std::string>;
-  // Sets one gauge of the present scrape.
+  // Sets one figure of the present scrape: a counter, if its name ends in _total, else a gauge.
   class SetGauge {
    public:
     using Sink = std::function<void(absl::string_view name, const Labels& labels, double value)>;
@@ -36,7 +36,7 @@ class Metrics {
 
   // One decision: muster_decisions_total{verb,outcome}, muster_decision_seconds{verb}.
   void Decided(absl::string_view verb, absl::string_view outcome, absl::Duration took);
-  // The exposition text; `read` is asked for the gauges first.
+  // The exposition text; `read` is asked for what it alone knows first.
   [[nodiscard]] std::string Scrape(const std::function<void(const SetGauge&)>& read);
 
  private:
