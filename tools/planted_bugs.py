@@ -835,6 +835,12 @@ BUGS = {
         "state/starts/planning.cc", "  if (head == nullptr) return next;", "  if (head == nullptr || next.has_value()) return next;"),
     "who-never-fits-holds-up": (
         "state/starts/heads.cc", "|| states_.Of(item).could == State::Could::kNo) continue;", ") continue;"),
+    "lone-pods-pass-unseen": (
+        "state/starts/claims.cc", "if (!r_.sources->complete() || pod.facts.permanent) return;", "if (!r_.sources->complete() || pod.gang == nullptr) return;"),
+    "a-nodes-own-pods-pass": (
+        "state/starts/claims.cc", "if (!r_.sources->complete() || pod.facts.permanent) return;", "if (!r_.sources->complete()) return;"),
+    "every-pod-passes": (
+        "state/starts/heads.cc", "== room && (left < asks ||", ">= room && (left < asks ||"),
     "the-limit-is-forgotten": (
         "state/starts/heads.h", "now_ms >= gang.kept.passed_since_ms + Limit();", "now_ms >= gang.kept.passed_since_ms + 1000 * Limit();"),
     "nobody-notes-who-passed": (

@@ -176,9 +176,16 @@ void Claims::UseNode(const Pod& pod, Step* step) {
   if (used && r_.cluster->node(charge.node).facts.name == pod.facts.node_name) return;
   const NodeId node = r_.cluster->InternNode(pod.facts.node_name);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  NotePassing(pod, node, step->now_ms());
   ReverifyNode(node, step);
   const bool felt_elsewhere = r_.cluster->pod_class(pod.cls).has_neighbours && !r_.cluster->neighbours().Local(pod.cls);
   if (felt_elsewhere) ReverifyNeighbours(step);
+}
+
+void Claims::NotePassing(const Pod& pod, NodeId node, int64_t now_ms) {
+  // What there is before all is read was there before anybody waited; a node's own pods go wherever it is.
+  if (!r_.sources->complete() || pod.facts.permanent) return;
+  r_.heads->NotePassed(r_.heads->PassedBy(pod, node), now_ms);
 }
 
 // A pod that came may be what places elsewhere must not have near them.

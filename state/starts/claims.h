@@ -11,9 +11,11 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"
 #include "state/starts/barrier.h"
 #include "state/starts/domains.h"
+#include "state/starts/heads.h"
 #include "state/starts/nominations.h"
 #include "state/starts/pipeline.h"
 #include "state/starts/submissions.h"
@@ -36,6 +38,8 @@ struct ClaimRooms {
   Submissions* submissions;
   const Domains* domains;
   Pipeline* pipeline;
+  Heads* heads;
+  const Sources* sources;
 };
 
 class Claims {
@@ -61,6 +65,8 @@ class Claims {
   void ReverifyNode(NodeId node, Step* step);
   // A pod that is on a node uses it, whatever was charged for it before.
   void UseNode(const Pod& pod, Step* step);
+  // The pod, which nobody planned, has a place on the node from now on: who waits before it was passed over.
+  void NotePassing(const Pod& pod, NodeId node, int64_t now_ms);
 
   // G-6: the gang goes behind its equals, with exponential back-off.
   void Requeue(const Gang& gang, int64_t now_ms);

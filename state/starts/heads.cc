@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+
 namespace muster {
 
 const Gang* Heads::HeadOf(int32_t lane) const {
@@ -24,6 +27,41 @@ std::vector<GangId> Heads::PassedBy(const Gang& gang) const {
     if (queues_->Before(*head, gang)) passed.push_back(head->id);
   }
   return passed;
+}
+
+std::vector<GangId> Heads::PassedBy(const Pod& pod, NodeId node) const {
+  std::vector<GangId> passed;
+  if (Limit() == 0 || !backlog_->AnyBlocked()) return passed;
+  const QueueKey key{false, pod.facts.priority, 0, pod.facts.created_ms,
+                     absl::StrCat(pod.facts.name_space, "/", pod.facts.name)};
+  for (int32_t lane = 0; lane < backlog_->lanes(); ++lane) {
+    const Gang* head = HeadOf(lane);
+    if (head == nullptr || head == pod.gang || head->kept.passed_since_ms > 0) continue;
+    if (backlog_->waits_for(head->id)->queue && (pod.gang == nullptr || !queues_->Share(*head, *pod.gang))) continue;
+    const bool before = pod.gang == nullptr ? *backlog_->queued(head->id) < key : queues_->Before(*head, *pod.gang);
+    if (before && Lacks(*head, pod, node)) passed.push_back(head->id);
+  }
+  return passed;
+}
+
+bool Heads::Lacks(const Gang& head, const Pod& pod, NodeId node) const {
+  const WaitFor& wait = *backlog_->waits_for(head.id);
+  if (wait.queue || wait.classes.empty()) return true;
+  const Node& at = cluster_->node(node);
+  const ResourceVector& has = cluster_->pod_class(pod.cls).request;
+  constexpr int32_t kMost = 1'000'000;
+  // Of what there is least of for members, there is too little for one, or for as many as without the pod.
+  return absl::c_any_of(wait.classes, [&](ClassId cls) {
+    if (!cluster_->has_class(cls) || cluster_->FindObstacle(node, cls) != Obstacle::kNone) return false;
+    const int32_t room = cluster_->RoomWith(node, cls, {}, kMost);
+    return absl::c_any_of(cluster_->pod_class(cls).request.entries(), [&](const auto& entry) {
+      const auto& [resource, asks] = entry;
+      const int64_t took = has.Get(resource);
+      if (asks <= 0 || took <= 0) return false;
+      const WideSum left = at.Left(resource);
+      return std::max<WideSum>(left / asks, 0) == room && (left < asks || left / asks < (left + took) / asks);
+    });
+  });
 }
 
 void Heads::NotePassed(const std::vector<GangId>& heads, int64_t now_ms) {

@@ -25,12 +25,15 @@ class Heads {
   // So long after a try to keep room for a gang the next one is made, in milliseconds.
   static constexpr int64_t kTryAgainMs = 10'000;
 
-  Heads(Gangs* gangs, const Backlog* backlog, const Queues* queues, const Pipeline* pipeline)
-      : gangs_(gangs), backlog_(backlog), queues_(queues), pipeline_(pipeline) {}
+  Heads(Gangs* gangs, const Cluster* cluster, const Backlog* backlog, const Queues* queues, const Pipeline* pipeline)
+      : gangs_(gangs), cluster_(cluster), backlog_(backlog), queues_(queues), pipeline_(pipeline) {}
 
   // --- who passes whom ---
   // Heads before the gang in order that nobody passed yet.
   [[nodiscard]] std::vector<GangId> PassedBy(const Gang& gang) const;
+  // The same of a pod that nobody planned - of no gang, beyond a minimum, driven pod by pod - and that is on the node
+  // now: those whose members could use what it took.
+  [[nodiscard]] std::vector<GangId> PassedBy(const Pod& pod, NodeId node) const;
   void NotePassed(const std::vector<GangId>& heads, int64_t now_ms);
   // It was passed over for as long as may be.
   [[nodiscard]] bool Starved(const Gang& gang, int64_t now_ms) const {
@@ -106,7 +109,11 @@ class Heads {
   [[nodiscard]] const Gang* HeadOf(int32_t lane) const;
   [[nodiscard]] bool HoldsUpOthers(const Gang& head) const;
 
+  // Its members could use what the pod has on the node.
+  [[nodiscard]] bool Lacks(const Gang& head, const Pod& pod, NodeId node) const;
+
   Gangs* gangs_;
+  const Cluster* cluster_;
   const Backlog* backlog_;
   const Queues* queues_;
   const Pipeline* pipeline_;

@@ -181,12 +181,12 @@ class RoomsTest : public testing::Test {
   Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
   Nominations nominations_{&gangs_, &cluster_, &ledger_};
   Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
-  Heads heads_{&gangs_, &backlog_, &queues_, &pipeline_};
+  Heads heads_{&gangs_, &cluster_, &backlog_, &queues_, &pipeline_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
   WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &sources_, &queues_, &heads_};
   Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-                  &clock_, &submissions_, &domains_, &pipeline_}};
+                  &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_}};
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
   Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
                       &claims_, &repair_, &pod_deadlines_, &domains_},
