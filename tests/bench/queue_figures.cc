@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/bench/core_world.h"
 #if __has_include("state/queueing/fair_share.h")  // an older core has no queues
@@ -88,6 +89,32 @@ void FairShareOf(int queues) {
   Report(absl::StrCat("fair share of ", queues / 1000, ",000 queues, one resource"), took, "ms");
 }
 
+// Room is kept for the gang that comes first: what runs is taken off nodes, piece by piece, until it fits.
+void KeptRoom(int members) {
+  constexpr int kPodsOnANode = 10;
+  World world(kNodes);
+  QueueRules rules;
+  rules.head = HeadPolicy::kHold;
+  world.Apply(SetQueues{rules});
+  for (int i = 0; i < kNodes * kPodsOnANode; ++i) {
+    const std::string node = absl::StrCat("node-", i % kNodes);
+    world.Apply(UpsertPod{World::Plain(absl::StrCat("f-", i), i / kNodes < 8 ? 1 : 0, node)});
+  }
+  std::vector<double> took;
+  Repeat(11, 10, [&](int run) {
+    const std::string gang = absl::StrCat("large-", run);
+    for (int i = 0; i < members; ++i) {
+      PodDescription pod = World::Pod(gang, i, members, 8);
+      pod.shape.requests["nvidia.com/gpu"] = 8;
+      world.Apply(UpsertPod{pod});
+    }
+    took.push_back(world.Plan().total_ms);
+    if (!absl::StrContains(world.View("d/" + gang).reason.text, "room is kept for it")) std::abort();
+    for (int i = 0; i < members; ++i) world.Apply(RemovePod{absl::StrCat(gang, "-", i)});
+  });
+  Report(absl::StrCat("room kept for a gang of ", members, " of 8 GPUs, 100,000 pods run on 10,000 nodes"), took, "ms");
+}
+
 }  // namespace
 
 void QueueFigures() {
@@ -95,6 +122,7 @@ void QueueFigures() {
     for (const int queues : {0, 100}) Freed(50'000, queues, shapes);
   }
   FairShareOf(1'000);
+  for (const int members : {8, 512}) KeptRoom(members);
 }
 
 #else
