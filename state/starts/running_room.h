@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "state/gangs/gangs.h"
 #include "state/placement/cluster.h"
 #include "state/placement/ledger.h"
@@ -43,7 +44,7 @@ class RunningRoom {
     int64_t over_ms = kNever;
     int64_t since_ms = 0;
     const std::string* name = nullptr;
-    std::vector<Charge> charges;
+    absl::InlinedVector<Charge, 1> charges;  // most pieces are lone pods
   };
   static void Add(NodeId node, ClassId cls, ChargeKind kind, int32_t pods, Piece* piece);
 

@@ -98,7 +98,9 @@ void KeptRoom(int members) {
   world.Apply(SetQueues{rules});
   for (int i = 0; i < kNodes * kPodsOnANode; ++i) {
     const std::string node = absl::StrCat("node-", i % kNodes);
-    world.Apply(UpsertPod{World::Plain(absl::StrCat("f-", i), i / kNodes < 8 ? 1 : 0, node)});
+    PodDescription pod = World::Plain(absl::StrCat("f-", i), i / kNodes < 8 ? 1 : 0, node);
+    pod.created_ms = int64_t{i} * 7919 % 1'000'003;  // no order
+    world.Apply(UpsertPod{std::move(pod)});
   }
   std::vector<double> took;
   Repeat(11, 10, [&](int run) {
