@@ -798,6 +798,17 @@ BUGS = {
         "state/starts/pipeline.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
     "plan-on-what-is-kept": (
         "state/starts/keep_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
+    # --- preferences (P-3) ---
+    "liked-as-it-was": (
+        "state/placement/preferred_run.cc", "      if (best.liked >= before) return best;\n", "      return best;\n"),
+    "nobody-looks-again": (
+        "state/placement/preferred_run.cc", "      if (attracts) ranking.LookAgain();\n", "      if (attracts && placed < 0) ranking.LookAgain();\n"),
+    "all-on-the-first": (
+        "state/placement/preferred_run.cc", "repels ? 1 : wanted - placed", "wanted - placed"),
+    "preferences-make-wait": (
+        "state/placement/planner.cc", "  if (AnyPrefers(demands, cluster)) out =", "  if (demands.empty()) out ="),
+    "preferences-are-lost": (
+        "state/records/facts.cc", "  Put(from.preferences, to);\n", ""),
     # --- owners, the webhook, queue objects (D-7, K-8, Q-1) ---
     "anybodys-job": (
         "k8s-extender/dialects/owners.cc", "    const bool same = known != nullptr && version.substr(0, version.find('/')) == known->group;\n",

@@ -64,26 +64,70 @@ bool ParseNamespaces(const Json& term, absl::string_view own, PodSelector* out) 
   return true;
 }
 
+// nullopt: the labels of namespaces would have to be known.
+std::optional<NeighbourTerm> ParseTerm(const Json& term, const std::string& path, absl::string_view name_space,
+                                       const Labels& labels, std::string* invalid) {
+  NeighbourTerm read;
+  read.topology_key = StringOrEmpty(term, "topologyKey");
+  if (!ParseNamespaces(term, name_space, &read.selector)) return std::nullopt;
+  const Json& selector = Child(term, "labelSelector");
+  if (!ParseSelector(selector, &read.selector.requirements)) {
+    *invalid = absl::StrCat(path, ".labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
+  }
+  AddLabelKeys(StringsAt(term, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
+  AddLabelKeys(StringsAt(term, "mismatchLabelKeys"), labels, SelectorOperator::kNotIn, &read.selector);
+  if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody
+  return read;
+}
+
 std::vector<NeighbourTerm> ParseTerms(const Json& affinity, const std::string& path, absl::string_view name_space,
                                       const Labels& labels, std::string* invalid) {
   std::vector<NeighbourTerm> out;
   const Json& terms = Child(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
   if (!terms.is_array()) return out;
   for (const Json& term : terms) {
-    NeighbourTerm read;
-    read.topology_key = StringOrEmpty(term, "topologyKey");
-    if (!ParseNamespaces(term, name_space, &read.selector)) continue;
-    const Json& selector = Child(term, "labelSelector");
-    if (!ParseSelector(selector, &read.selector.requirements)) {
-      *invalid = absl::StrCat(path, ".labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
-    }
-    AddLabelKeys(StringsAt(term, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
-    AddLabelKeys(StringsAt(term, "mismatchLabelKeys"), labels, SelectorOperator::kNotIn, &read.selector);
-    if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody
-    out.push_back(std::move(read));
+    std::optional<NeighbourTerm> read = ParseTerm(term, path, name_space, labels, invalid);
+    if (read.has_value()) out.push_back(*std::move(read));
   }
   return out;
 }
+
+int32_t WeightOf(const Json& holder) {
+  return static_cast<int32_t>(std::clamp<int64_t>(IntAt(holder, "weight").value_or(1), 1, 100));
+}
+
+// What cannot be read is preferred by nobody: no pod waits for that.
+void ParsePreferredTerms(const Json& affinity, int32_t sign, absl::string_view name_space, const Labels& labels,
+                         std::vector<PreferredNeighbour>* out) {
+  const Json& terms = Child(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
+  if (!terms.is_array()) return;
+  for (const Json& each : terms) {
+    std::string unreadable;
+    std::optional<NeighbourTerm> read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &unreadable);
+    if (read.has_value() && unreadable.empty()) out->push_back({*std::move(read), sign * WeightOf(each)});
+  }
+}
+
+// nullopt: an operator is unknown.
+std::optional<SpreadConstraint> ParseSpread(const Json& constraint, absl::string_view name_space,
+                                            const Labels& labels) {
+  SpreadConstraint read;
+  read.topology_key = StringOrEmpty(constraint, "topologyKey");
+  read.max_skew = static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "maxSkew").value_or(1), 1, INT32_MAX));
+  read.min_domains =
+      static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "minDomains").value_or(1), 1, INT32_MAX));
+  const Json& selector = Child(constraint, "labelSelector");
+  const bool readable = ParseSelector(selector, &read.selector.requirements);
+  AddLabelKeys(StringsAt(constraint, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
+  if (selector.is_object()) {
+    read.selector.namespaces = {std::string(name_space)};
+  } else {
+    read.selector = PodSelector();  // none: it means nobody
+  }
+  return readable ? std::optional(std::move(read)) : std::nullopt;
+}
+
+bool Soft(const Json& constraint) { return StringOrEmpty(constraint, "whenUnsatisfiable") == "ScheduleAnyway"; }
 
 }  // namespace
 
@@ -112,24 +156,43 @@ NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, c
   const Json& constraints = Child(spec, "topologySpreadConstraints");
   if (!constraints.is_array()) return out;
   for (const Json& constraint : constraints) {
-    if (StringOrEmpty(constraint, "whenUnsatisfiable") == "ScheduleAnyway") continue;
-    SpreadConstraint read;
-    read.topology_key = StringOrEmpty(constraint, "topologyKey");
-    read.max_skew = static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "maxSkew").value_or(1), 1, INT32_MAX));
-    read.min_domains =
-        static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "minDomains").value_or(1), 1, INT32_MAX));
-    const Json& selector = Child(constraint, "labelSelector");
-    if (!ParseSelector(selector, &read.selector.requirements)) {
+    if (Soft(constraint)) continue;
+    std::optional<SpreadConstraint> read = ParseSpread(constraint, name_space, labels);
+    if (read.has_value()) {
+      out.spread.push_back(*std::move(read));
+    } else {
       *invalid =
           "spec.topologySpreadConstraints.labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist";
     }
-    AddLabelKeys(StringsAt(constraint, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
-    if (selector.is_object()) {
-      read.selector.namespaces = {std::string(name_space)};
-    } else {
-      read.selector = PodSelector();  // none: it means nobody
+  }
+  return out;
+}
+
+Preferences ParsePreferences(const Json& spec, absl::string_view name_space, const Labels& labels) {
+  // One more pod in a domain weighs as much against it as a term of the highest weight.
+  constexpr int32_t kSpreadWeight = -100;
+  Preferences out;
+  const Json& affinity = Child(spec, "affinity");
+  const Json& nodes = Child(Child(affinity, "nodeAffinity"), "preferredDuringSchedulingIgnoredDuringExecution");
+  if (nodes.is_array()) {
+    for (const Json& each : nodes) {
+      const Json& term = Child(each, "preference");
+      PreferredNode read;
+      read.weight = WeightOf(each);
+      if (ParseRequirements(Child(term, "matchExpressions"), &read.term.expressions) &&
+          ParseRequirements(Child(term, "matchFields"), &read.term.fields)) {
+        out.nodes.push_back(std::move(read));
+      }
     }
-    out.spread.push_back(std::move(read));
+  }
+  ParsePreferredTerms(Child(affinity, "podAffinity"), 1, name_space, labels, &out.neighbours);
+  ParsePreferredTerms(Child(affinity, "podAntiAffinity"), -1, name_space, labels, &out.neighbours);
+  const Json& constraints = Child(spec, "topologySpreadConstraints");
+  if (!constraints.is_array()) return out;
+  for (const Json& constraint : constraints) {
+    if (!Soft(constraint)) continue;
+    std::optional<SpreadConstraint> read = ParseSpread(constraint, name_space, labels);
+    if (read.has_value()) out.neighbours.push_back({{read->topology_key, read->selector}, kSpreadWeight});
   }
   return out;
 }

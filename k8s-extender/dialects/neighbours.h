@@ -1,4 +1,5 @@
-// What a v1.Pod asks of the pods around it (SPEC P-3): required inter-pod (anti-)affinity and hard topology spread.
+// What a v1.Pod asks of the pods around it (SPEC P-3): inter-pod (anti-)affinity and topology spread, required and
+// preferred, and the nodes that it prefers.
 #ifndef MUSTER_K8S_EXTENDER_DIALECTS_NEIGHBOURS_H_
 #define MUSTER_K8S_EXTENDER_DIALECTS_NEIGHBOURS_H_
 
@@ -7,7 +8,7 @@
 
 #include "absl/strings/string_view.h"
 #include "service/support/json.h"
-#include "state/model/neighbours.h"
+#include "state/model/preferences.h"
 
 namespace muster {
 
@@ -19,6 +20,10 @@ namespace muster {
 // cannot be read: the field, in `invalid`.
 [[nodiscard]] NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
                                              std::string* invalid);
+
+// What is preferred only. Terms that cannot be read, or for which namespaces' labels would have to be known, are left
+// out.
+[[nodiscard]] Preferences ParsePreferences(const Json& spec, absl::string_view name_space, const Labels& labels);
 
 }  // namespace muster
 

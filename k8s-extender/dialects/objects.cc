@@ -245,6 +245,7 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   const Labels labels = StringMapAt(metadata, "labels");
   out.labels = PackLabels(labels);
   out.shape.neighbours = ParseNeighbours(spec, out.name_space, labels, &out.invalid);
+  out.shape.preferences = ParsePreferences(spec, out.name_space, labels);
   ParseTolerations(spec, &out);
   ParseHostPorts(Child(spec, "containers"), &out);
   ParseStatus(Child(pod, "status"), &out);

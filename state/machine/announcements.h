@@ -112,7 +112,7 @@ class Announcements {
   void RulesChanged(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
   void TakeUpCommitments(Step* step);
-  void Learn(const NeighbourRules& rules, Step* step);
+  void Learn(const PodTemplate& shape, Step* step);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.
   [[nodiscard]] ClassId AcquireClass(PodDescription* facts);
 

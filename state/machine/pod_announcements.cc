@@ -59,9 +59,14 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
     r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
+  if (!facts.gang.in_gang() && !facts.shape.preferences.empty()) {
+    PodDescription of_no_gang = facts;
+    of_no_gang.shape.preferences = Preferences();
+    return PutPod(of_no_gang, submitted, step);
+  }
   const Pod* known = r_.gangs->FindPod(facts.uid);
   if (known == nullptr) {
-    Learn(facts.shape.neighbours, step);
+    Learn(facts.shape, step);
     AddPod(facts, submitted, step);
     return absl::OkStatus();
   }
@@ -71,18 +76,18 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
                                                    known->facts.name, ", announced again as ", facts.name_space, "/",
                                                    facts.name, "; a UID belongs to one pod"));
   }
-  Learn(facts.shape.neighbours, step);
+  Learn(facts.shape, step);
   ChangePod(*known, FillIn(known->facts, facts), step);
   return absl::OkStatus();
 }
 
 // What somebody says of pods around it may tell others apart that were alike: those are taken anew.
-void Announcements::Learn(const NeighbourRules& rules, Step* step) {
-  if (rules.empty() || !r_.cluster->Learn(rules)) return;
+void Announcements::Learn(const PodTemplate& shape, Step* step) {
+  if ((shape.neighbours.empty() && shape.preferences.neighbours.empty()) || !r_.cluster->Learn(shape)) return;
   for (PodId id = 0; id < r_.gangs->pod_limit(); ++id) {
     const Pod* pod = r_.gangs->PodAt(id);
     if (pod == nullptr || pod->cls == kNoClass) continue;
-    const std::string kin = r_.cluster->neighbours().KinOf(pod->facts.name_space, pod->facts.labels);
+    const Kin kin = r_.cluster->KinOf(pod->facts.name_space, pod->facts.labels);
     if (kin == r_.cluster->pod_class(pod->cls).kin) continue;
     r_.barrier->End(*pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was changed")}, step);
     r_.claims->FreeSlot(*pod);
@@ -94,7 +99,7 @@ void Announcements::Learn(const NeighbourRules& rules, Step* step) {
 ClassId Announcements::AcquireClass(PodDescription* facts) {
   if (!facts->invalid.empty()) return kNoClass;
   const absl::StatusOr<ClassId> cls =
-      r_.cluster->AcquireClass(facts->shape, r_.cluster->neighbours().KinOf(facts->name_space, facts->labels));
+      r_.cluster->AcquireClass(facts->shape, r_.cluster->KinOf(facts->name_space, facts->labels));
   if (cls.ok()) return *cls;
   facts->invalid = std::string(cls.status().message());
   return kNoClass;
@@ -154,8 +159,8 @@ void Announcements::LeaveGang(const Pod& pod) {
 void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) {
   Change change(pod.facts, facts);
   // Most labels tell nobody anything.
-  const std::string kin = r_.cluster->neighbours().KinOf(facts.name_space, facts.labels);
-  change.shape = change.shape || (pod.cls != kNoClass && kin != r_.cluster->pod_class(pod.cls).kin);
+  const Kin kin = r_.cluster->KinOf(facts.name_space, facts.labels);
+  change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));
   const bool was_gated = pod.facts.our_gate;
   if (change.shape || change.gang || change.priority || change.subgroup) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);

@@ -39,7 +39,7 @@ std::string PodTemplate::Key() const {
     absl::StrAppend(&out, static_cast<int>(port.protocol), "/", port.port, ";");
     AppendText(port.ip, &out);
   }
-  absl::StrAppend(&out, KeyOf(neighbours));
+  absl::StrAppend(&out, KeyOf(neighbours), KeyOf(preferences));
   return out;
 }
 

@@ -10,10 +10,11 @@
 #include "state/model/constraints.h"
 #include "state/model/gang.h"
 #include "state/model/neighbours.h"
+#include "state/model/preferences.h"
 
 namespace muster {
 
-// Everything about a pod that decides where it fits. Pods with equal templates are one class.
+// Everything about a pod that decides where it goes. Pods with equal templates are one class.
 struct PodTemplate {
   ResourceList requests;  // the pod's effective requests; one "pods" is added when it is interned
   Labels node_selector;
@@ -22,6 +23,7 @@ struct PodTemplate {
   std::vector<Toleration> tolerations;
   std::vector<HostPort> host_ports;
   NeighbourRules neighbours;
+  Preferences preferences;  // of a gang's member; others' are kube-scheduler's to look at
 
   // Equal exactly for equal templates.
   [[nodiscard]] std::string Key() const;

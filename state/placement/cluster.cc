@@ -51,6 +51,7 @@ absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
   Refresh(&node);
   CountFree(node, 1);
   neighbours_.NoteNode(id);
+  preferred_.NoteNode(id);
   Log(id, /*constraints=*/true, /*gained=*/true);
   return true;
 }
@@ -69,6 +70,7 @@ void Cluster::RemoveNode(absl::string_view name) {
   node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
   Refresh(&node);
   neighbours_.NoteNode(id);
+  preferred_.NoteNode(id);
   Log(id, /*constraints=*/true, /*gained=*/false);
   ForgetIfUnused(id);
 }
@@ -127,9 +129,10 @@ void Cluster::CountFree(const Node& node, int64_t times) {
   total_allocatable_.AddTimes(node.allocatable, times);
 }
 
-absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, absl::string_view kin) {
+absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, const Kin& kin) {
   std::string key = shape.Key();
-  if (!kin.empty()) absl::StrAppend(&key, "k", kin);
+  if (!kin.required.empty()) AppendText(kin.required, &key.append("k"));
+  if (!kin.preferred.empty()) AppendText(kin.preferred, &key.append("q"));
   const auto found = class_ids_.find(key);
   if (found != class_ids_.end()) {
     ++classes_[static_cast<size_t>(found->second)]->pods;
@@ -150,6 +153,7 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, absl::st
   PodTemplate alike = shape;
   alike.host_ports.clear();
   alike.neighbours = NeighbourRules();
+  alike.preferences = Preferences();
   for (auto& [name, amount] : alike.requests) amount = std::min<int64_t>(amount, 1);
   cls->family = alike.Key();
   cls->shape = shape;
@@ -157,9 +161,11 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, absl::st
   cls->request = cls->named;
   cls->request.Set(kPods, 1);
   cls->pods = 1;
-  cls->kin = std::string(kin);
-  cls->has_neighbours = !kin.empty() || !shape.neighbours.empty();
-  if (cls->has_neighbours) neighbours_.AddClass(id, shape.neighbours, kin);
+  cls->kin = kin;
+  cls->has_neighbours = !kin.required.empty() || !shape.neighbours.empty();
+  if (cls->has_neighbours) neighbours_.AddClass(id, shape.neighbours, kin.required);
+  cls->has_preferred = !kin.preferred.empty() || !shape.preferences.neighbours.empty();
+  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape.preferences), kin.preferred);
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
   return id;
@@ -172,6 +178,7 @@ void Cluster::ReleaseClass(ClassId id) {
   exclusions_ -= static_cast<int64_t>(cls.excluded.size());
   for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
   if (cls.has_neighbours) neighbours_.RemoveClass(id);
+  if (cls.has_preferred) preferred_.RemoveClass(id);
   names_.Release(cls.named);
   class_ids_.erase(cls.key);
   classes_[static_cast<size_t>(id)].reset();
@@ -253,6 +260,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   }
   // Who waits for a neighbour may have it now; what is only promised is nobody's neighbour yet but its own gang's.
   const bool opens = c.has_neighbours && neighbours_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
+  if (c.has_preferred) preferred_.Charge(id, cls, times);
   Log(id, /*constraints=*/false, /*gained=*/opens);
 }
 
@@ -270,6 +278,7 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
     if (held->used + held->reserved == 0) node.ports.erase(held);
   }
   if (c.has_neighbours) neighbours_.Charge(id, cls, -times);
+  if (c.has_preferred) preferred_.Charge(id, cls, -times);
   // K-6: a learned refusal stands until the node changes. Whoever ran there and left is a change; a promise that is
   // given back is none - kube-scheduler never saw it.
   const bool changed = gained && kind == ChargeKind::kUsed && ForgetRefusals(id);
@@ -316,6 +325,14 @@ void Cluster::Hash(StateHasher* hasher) const {
   for (const auto& cls : classes_) {
     if (cls != nullptr) classes.emplace(cls->key, cls.get());
   }
+  const auto add_charged = [&](const Neighbours& counted, ClassId cls) {
+    absl::btree_map<absl::string_view, int64_t> there;
+    for (const auto& [id, pods] : counted.ChargedOf(cls)) there.emplace(node(id).facts.name, pods);
+    for (const auto& [name, pods] : there) {
+      hasher->Add(name);
+      hasher->Add(pods);
+    }
+  };
   for (const auto& [key, cls] : classes) {
     hasher->Add(key);
     hasher->Add(cls->pods);
@@ -325,15 +342,37 @@ void Cluster::Hash(StateHasher* hasher) const {
       hasher->Add(name);
       hasher->AddTime(until);
     }
-    if (!cls->has_neighbours) continue;
-    absl::btree_map<absl::string_view, int64_t> there;
-    for (const auto& [id, pods] : neighbours_.ChargedOf(class_ids_.at(key))) there.emplace(node(id).facts.name, pods);
-    for (const auto& [name, pods] : there) {
-      hasher->Add(name);
-      hasher->Add(pods);
-    }
+    if (cls->has_neighbours) add_charged(neighbours_, class_ids_.at(key));
+    if (cls->has_preferred) add_charged(preferred_, class_ids_.at(key));
   }
   neighbours_.HashLearned(hasher);
+  preferred_.HashLearned(hasher);
+}
+
+// --- preferences ---
+
+int64_t Cluster::Liked(NodeId id, ClassId cls) const {
+  int64_t sum = 0;
+  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape.preferences.neighbours;
+  for (size_t i = 0; i < terms.size(); ++i) sum += terms[i].weight * preferred_.Near(id, cls, i);
+  return sum;
+}
+
+int64_t Cluster::LikedAlways(NodeId id, ClassId cls) const {
+  int64_t sum = 0;
+  const NodeDescription& facts = node(id).facts;
+  for (const PreferredNode& each : pod_class(cls).shape.preferences.nodes) {
+    if (Matches(each.term, facts.name, facts.labels)) sum += each.weight;
+  }
+  return sum;
+}
+
+bool Cluster::LikesItsOwn(ClassId cls, int32_t sign) const {
+  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape.preferences.neighbours;
+  for (size_t i = 0; i < terms.size(); ++i) {
+    if (terms[i].weight * sign > 0 && preferred_.MeansItself(cls, i)) return true;
+  }
+  return false;
 }
 
 }  // namespace muster

@@ -80,13 +80,22 @@ struct Node {
   }
 };
 
+// What may tell a pod apart from others of its template: Neighbours::KinOf, of what is required and of what is
+// preferred.
+struct Kin {
+  std::string required;
+  std::string preferred;
+  friend bool operator==(const Kin&, const Kin&) = default;
+};
+
 struct PodClass {
   std::string key;
   std::string family;  // equal for classes of the same constraints that ask for the same resources, however much of
                        // them; host ports and neighbours aside
   PodTemplate shape;
-  std::string kin;                            // Neighbours::KinOf
-  bool has_neighbours = false;                // it is known to Neighbours
+  Kin kin;
+  bool has_neighbours = false;                // it is known to what is required of neighbours
+  bool has_preferred = false;                 // it is known to what is counted for preferences
   ResourceVector named;                       // what is asked by name, as names() has it
   ResourceVector request;                     // with one "pods"
   int32_t pods = 0;                           // pods and slots of this class; at 0 it is forgotten
@@ -101,7 +110,7 @@ struct ClusterChange {
 
 class Cluster {
  public:
-  Cluster() : neighbours_(this) {}
+  Cluster() : neighbours_(this), preferred_(this, /*preferred=*/true) {}
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
@@ -130,7 +139,7 @@ class Cluster {
   // --- classes ---
   // The class of `shape` and `kin`, with one pod counted; ReleaseClass takes it back. InvalidArgument when a request is
   // out of range. REQUIRES: what the shape says of its neighbours is learned.
-  absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape, absl::string_view kin = "");
+  absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape, const Kin& kin = {});
   void ReleaseClass(ClassId id);
   // Keeps the class known for `times` more users (a reserved slot outlives its pods).
   void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }
@@ -187,7 +196,21 @@ class Cluster {
   [[nodiscard]] const ResourceNames& names() const { return names_; }
   [[nodiscard]] const Neighbours& neighbours() const { return neighbours_; }
   // As Neighbours::Learn.
-  bool Learn(const NeighbourRules& rules) { return neighbours_.Learn(rules); }
+  bool Learn(const PodTemplate& shape) {
+    const bool required = neighbours_.Learn(shape.neighbours);
+    return preferred_.Learn(Counted(shape.preferences)) || required;
+  }
+  // `labels`: as PackLabels has them.
+  [[nodiscard]] Kin KinOf(absl::string_view name_space, absl::string_view labels) const {
+    return {neighbours_.KinOf(name_space, labels), preferred_.KinOf(name_space, labels)};
+  }
+
+  // --- preferences ---
+  // How much pods of the class would like to be on the node: for the pods that are near it now, and for its labels.
+  [[nodiscard]] int64_t Liked(NodeId node, ClassId cls) const;
+  [[nodiscard]] int64_t LikedAlways(NodeId node, ClassId cls) const;
+  // Whether a pod of it makes a place be liked more by others of it (`sign` 1), or less (-1).
+  [[nodiscard]] bool LikesItsOwn(ClassId cls, int32_t sign) const;
 
   // Adds nodes, charges and learned refusals, by name, in order of names.
   void Hash(StateHasher* hasher) const;
@@ -197,9 +220,13 @@ class Cluster {
     return std::tuple(&Cluster::names_, &Cluster::nodes_, &Cluster::unused_nodes_, &Cluster::node_ids_,
                       &Cluster::order_, &Cluster::present_nodes_, &Cluster::stale_nodes_, &Cluster::total_free_,
                       &Cluster::total_allocatable_, &Cluster::classes_, &Cluster::unused_classes_, &Cluster::class_ids_,
-                      &Cluster::log_, &Cluster::log_start_, &Cluster::exclusions_, &Cluster::neighbours_);
+                      &Cluster::log_, &Cluster::log_start_, &Cluster::exclusions_, &Cluster::neighbours_,
+                      &Cluster::preferred_);
   }
-  void AfterRestore() { neighbours_.Rebuild(); }
+  void AfterRestore() {
+    neighbours_.Rebuild();
+    preferred_.Rebuild();
+  }
 
  private:
   void Log(NodeId node, bool constraints, bool gained);
@@ -229,6 +256,7 @@ class Cluster {
   int64_t log_start_ = 0;
   int64_t exclusions_ = 0;
   Neighbours neighbours_;
+  Neighbours preferred_;
 };
 
 }  // namespace muster

@@ -291,6 +291,14 @@ bool Neighbours::Charge(NodeId node, ClassId cls, int32_t times) {
          std::any_of(known.meant_by.begin(), known.meant_by.end(), [&](TermId id) { return TermAt(id).openers > 0; });
 }
 
+int64_t Neighbours::Near(NodeId node, ClassId cls, size_t term) const {
+  const Term& of = TermAt(Of(cls).anti[term]);
+  const DomainId domain = DomainOf(node, of);
+  return domain == kNowhere ? 0 : CountIn(of.pods, domain);
+}
+
+bool Neighbours::MeansItself(ClassId cls, size_t term) const { return TermAt(Of(cls).anti[term]).means.contains(cls); }
+
 void Neighbours::Rebuild() {
   known_.clear();
   terms_.clear();
@@ -301,8 +309,13 @@ void Neighbours::Rebuild() {
   classes_by_pair_.clear();
   labels_.clear();
   for (ClassId cls = 0; cls < cluster_->class_limit(); ++cls) {
-    if (!cluster_->has_class(cls) || !cluster_->pod_class(cls).has_neighbours) continue;
-    AddClass(cls, cluster_->pod_class(cls).shape.neighbours, cluster_->pod_class(cls).kin);
+    if (!cluster_->has_class(cls)) continue;
+    const PodClass& known = cluster_->pod_class(cls);
+    if (preferred_ && known.has_preferred) {
+      AddClass(cls, Counted(known.shape.preferences), known.kin.preferred);
+    } else if (!preferred_ && known.has_neighbours) {
+      AddClass(cls, known.shape.neighbours, known.kin.required);
+    }
   }
   // What is meant was counted as terms came; who wants none was not.
   for (const auto& [cls, nodes] : charged_) {

@@ -32,7 +32,8 @@ using ClassId = int32_t;
 
 class Neighbours {
  public:
-  explicit Neighbours(const Cluster* cluster) : cluster_(cluster) {}
+  // What is required of neighbours, or, `preferred`, what is counted for preferences: Counted() of those.
+  explicit Neighbours(const Cluster* cluster, bool preferred = false) : cluster_(cluster), preferred_(preferred) {}
   Neighbours(const Neighbours&) = delete;
   Neighbours& operator=(const Neighbours&) = delete;
 
@@ -82,6 +83,11 @@ class Neighbours {
   [[nodiscard]] bool Tangled(ClassId cls) const;
   // The label of which all pods of the class must be in one domain, while no pod elsewhere is meant; empty: none.
   [[nodiscard]] std::string TogetherIn(ClassId cls) const;
+
+  // How many pods that the class's anti-affinity term `term` means are in the node's domain.
+  [[nodiscard]] int64_t Near(NodeId node, ClassId cls, size_t term) const;
+  // Whether it means pods of the class itself.
+  [[nodiscard]] bool MeansItself(ClassId cls, size_t term) const;
 
   // What of this a recording keeps; the rest follows from it and from the cluster.
   static constexpr auto Recorded() {
@@ -152,6 +158,7 @@ class Neighbours {
   [[nodiscard]] int32_t SpreadRoom(NodeId node, ClassId cls, int32_t limit) const;
 
   const Cluster* const cluster_;
+  const bool preferred_;
   absl::btree_set<std::string> keys_;                                   // that some selector named
   bool everyone_ = false;                                               // some selector means pods without any label
   absl::btree_map<ClassId, absl::btree_map<NodeId, int64_t>> charged_;  // by class that is known here

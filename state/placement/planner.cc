@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "state/placement/hints.h"
 #include "state/placement/one_by_one.h"
+#include "state/placement/preferred_run.h"
 #include "state/placement/second_try.h"
 
 namespace muster {
@@ -15,7 +16,10 @@ namespace muster {
 // A pod makes its node score higher, so the best node stays the best until it is full: filling nodes in order is the
 // same as asking anew for every pod.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                 const Region& region) {
+                 const Region& region, Choice choice) {
+  if (choice == Choice::kPreferred && !cluster.pod_class(cls).shape.preferences.empty()) {
+    return PlacePreferred(cls, wanted, index, cluster, statement, region);
+  }
   int32_t placed = 0;
   // But where each pod may make room for the next, those that were full may not be any more.
   const bool grows = cluster.pod_class(cls).has_neighbours && cluster.neighbours().Grows(cls);
@@ -74,6 +78,41 @@ bool Proves(absl::Span<const Demand> demands, const Region& region, const Cluste
   });
 }
 
+// One demand after the other, greedily.
+GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
+                           Statement* statement, const Region& region, Choice choice) {
+  const Statement::Checkpoint start = statement->Mark();
+  GroupPlacement out;
+  out.tries = 1;
+  for (size_t i = 0; i < demands.size(); ++i) {
+    statement->BeginPart(demands[i].part);
+    PlacementResult result =
+        PlaceGang(demands[i].candidates, demands[i].needed, index, cluster, statement, region, choice);
+    if (result.placed) {
+      out.parts.push_back({statement->Mark(), result.lowest_priority});
+      continue;
+    }
+    out.failed_demand = i;
+    out.placed_pods = result.placed_pods;
+    out.lacking = result.lacking;
+    out.explanation = std::move(result.explanation);
+    break;
+  }
+  out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);
+  if (out.placed) return out;
+  if (out.parts.size() == demands.size()) out.explanation = "where there is room they are in each other's way";
+  statement->Rollback(start);
+  out.parts.clear();
+  return out;
+}
+
+bool AnyPrefers(absl::Span<const Demand> demands, const Cluster& cluster) {
+  return absl::c_any_of(demands, [&](const Demand& demand) {
+    return absl::c_any_of(demand.candidates,
+                          [&](const Candidates& run) { return !cluster.pod_class(run.cls).shape.preferences.empty(); });
+  });
+}
+
 }  // namespace
 
 PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed,
@@ -85,9 +124,9 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
 }
 
 PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
-                          const Cluster& cluster, Statement* statement, const Region& region) {
+                          const Cluster& cluster, Statement* statement, const Region& region, Choice choice) {
   const auto place_run = [&](ClassId cls, int32_t wanted) {
-    return PlaceRun(cls, wanted, index, cluster, statement, region);
+    return PlaceRun(cls, wanted, index, cluster, statement, region, choice);
   };
   const Statement::Checkpoint start = statement->Mark();
   PlacementResult result = PlaceRuns(candidates, needed, place_run);
@@ -110,27 +149,10 @@ bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, co
 
 GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
                              const Cluster& cluster, Statement* statement, const Region& region) {
-  const Statement::Checkpoint start = statement->Mark();
-  GroupPlacement out;
-  out.tries = 1;
-  for (size_t i = 0; i < demands.size(); ++i) {
-    statement->BeginPart(demands[i].part);
-    PlacementResult result = PlaceGang(demands[i].candidates, demands[i].needed, index, cluster, statement, region);
-    if (result.placed) {
-      out.parts.push_back({statement->Mark(), result.lowest_priority});
-      continue;
-    }
-    out.failed_demand = i;
-    out.placed_pods = result.placed_pods;
-    out.lacking = result.lacking;
-    out.explanation = std::move(result.explanation);
-    break;
-  }
-  out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);
+  GroupPlacement out = PlaceInTurn(demands, index, cluster, statement, region, Choice::kPreferred);
   if (out.placed) return out;
-  if (out.parts.size() == demands.size()) out.explanation = "where there is room they are in each other's way";
-  statement->Rollback(start);
-  out.parts.clear();
+  if (AnyPrefers(demands, cluster)) out = PlaceInTurn(demands, index, cluster, statement, region, Choice::kTightest);
+  if (out.placed) return out;
   SecondTry(demands, max_tries, index, cluster, statement, region).Run(&out);
   if (out.placed || Proves(demands, region, cluster)) return out;
   if (max_tries > 1 && OneByOne(demands, index, cluster, statement, region).Run(&out)) {

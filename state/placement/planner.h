@@ -32,11 +32,15 @@ struct PlacementResult {
   std::string explanation;      // not placed, anywhere: why no node takes one more pod of it (ExplainNoRoom)
 };
 
+// Whether pods go where they would rather be (Preferences), or where there is least left.
+enum class Choice : uint8_t { kPreferred, kTightest };
+
 // Reserves room for `needed` pods out of `candidates` on `statement`, best node for each pod in turn. A candidate
 // without room may be stood in for by a later one of the same priority, never of a lower one: a driver comes before its
 // executors. Not placed: `statement` is as it was.
 [[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed, ClassIndex* index,
-                                        const Cluster& cluster, Statement* statement, const Region& region = {});
+                                        const Cluster& cluster, Statement* statement, const Region& region = {},
+                                        Choice choice = Choice::kPreferred);
 // The same, where `place_run` reserves room for up to so many pods of a class and returns how many.
 [[nodiscard]] PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t needed,
                                         absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Statement* statement);
@@ -72,9 +76,10 @@ struct GroupPlacement {
 inline constexpr int32_t kDefaultTries = 64;
 
 // Reserves room for all of `demands` together (D-10), or for none. The first try places one demand after the other as
-// PlaceGang does. When that fails and `max_tries` allows, other tries follow: scarce classes first whoever asks for
-// them, other candidates of equal priority, other nodes (P-6: "within the planner's budget"). One try is the work of
-// one greedy pass; all later ones together are bounded by a constant besides. Not placed: `statement` is as it was.
+// PlaceGang does, and once more without looking at preferences. When that fails and `max_tries` allows, other tries
+// follow: scarce classes first whoever asks for them, other candidates of equal priority, other nodes (P-6: "within the
+// planner's budget"). One try is the work of one greedy pass; all later ones together are bounded by a constant
+// besides. Not placed: `statement` is as it was.
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
                                            const Cluster& cluster, Statement* statement, const Region& region = {});
 
@@ -84,7 +89,7 @@ inline constexpr int32_t kDefaultTries = 64;
 
 // Reserves up to `wanted` pods of `cls`, each on its best node of the region; returns how many.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
-                 const Region& region = {});
+                 const Region& region = {}, Choice choice = Choice::kPreferred);
 
 }  // namespace muster
 

@@ -172,7 +172,8 @@ bool SecondTry::PlaceInOrder(const std::vector<size_t>& order) {
     int32_t* const left = item.choice == kMandatory ? nullptr : &open[static_cast<size_t>(item.choice)];
     const int32_t wanted = left == nullptr ? item.pods : std::min(item.pods, *left);
     const size_t begin = statement_->Mark();
-    const int32_t placed = wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_, region_);
+    const int32_t placed =
+        wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_, region_, Choice::kTightest);
     for (size_t i = begin; i < statement_->Mark(); ++i) {
       const Statement::Operation& operation = statement_->operations()[i];
       places_.push_back({operation.node, order[at], operation.pods});

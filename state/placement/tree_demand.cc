@@ -38,6 +38,13 @@ std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
   return leaves;
 }
 
+bool AnyPrefers(const TreeDemand& demand, const Cluster& cluster) {
+  return absl::c_any_of(LeavesOf(demand), [&](const TreeDemand* leaf) {
+    return absl::c_any_of(leaf->candidates,
+                          [&](const Candidates& run) { return !cluster.pod_class(run.cls).shape.preferences.empty(); });
+  });
+}
+
 bool RequiresDomain(const TreeDemand& demand) {
   return !demand.topology.required.empty() ||
          std::any_of(demand.children.begin(), demand.children.end(), RequiresDomain);

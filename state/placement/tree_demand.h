@@ -34,6 +34,8 @@ struct TreeDemand {
 [[nodiscard]] bool DomainsDecide(const TreeDemand& demand);
 // It, or something below it, requires a domain.
 [[nodiscard]] bool RequiresDomain(const TreeDemand& demand);
+// Some of its pods would rather be on one node than on another.
+[[nodiscard]] bool AnyPrefers(const TreeDemand& demand, const Cluster& cluster);
 // The fewest pods with which it has what it needs.
 [[nodiscard]] int64_t LeastPods(const TreeDemand& demand);
 

@@ -201,7 +201,7 @@ bool TreePlanner::PlacePacked(const TreeDemand& demand, const std::vector<std::s
 
 int32_t TreePlanner::PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
                              const std::vector<NodeId>* around) {
-  if (keys.empty()) return PlaceRun(cls, wanted, index_, cluster_, statement_, region);
+  if (keys.empty()) return PlaceRun(cls, wanted, index_, cluster_, statement_, region, choice_);
   struct Open {
     int64_t room;
     DomainId domain;
@@ -290,7 +290,7 @@ int32_t TreePlanner::SpreadRun(ClassId cls, int32_t wanted, const std::string& k
   int32_t placed = 0;
   for (const auto& [domain, none] : gets) {
     placed += PlaceRun(cls, given[static_cast<size_t>(domain)], index_, cluster_, statement_,
-                       region.Inside(&level.domain_of, domain));
+                       region.Inside(&level.domain_of, domain), choice_);
   }
   return placed;
 }

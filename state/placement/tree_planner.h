@@ -32,8 +32,14 @@ struct TreePlacement {
 
 class TreePlanner {
  public:
-  TreePlanner(int32_t max_tries, ClassIndex* index, Topology* topology, const Cluster& cluster, Statement* statement)
-      : max_tries_(max_tries), index_(index), topology_(topology), cluster_(cluster), statement_(statement) {}
+  TreePlanner(int32_t max_tries, ClassIndex* index, Topology* topology, const Cluster& cluster, Statement* statement,
+              Choice choice = Choice::kPreferred)
+      : max_tries_(max_tries),
+        index_(index),
+        topology_(topology),
+        cluster_(cluster),
+        statement_(statement),
+        choice_(choice) {}
 
   // All that `root` needs, or nothing: then the statement is as it was. Called once.
   [[nodiscard]] TreePlacement Place(const TreeDemand& root);
@@ -72,6 +78,7 @@ class TreePlanner {
   Topology* const topology_;
   const Cluster& cluster_;
   Statement* const statement_;
+  const Choice choice_;
   TreePlacement out_;
   bool some_placed_ = false;                      // something was placed, and taken back for want of the rest
   absl::flat_hash_map<int32_t, int32_t> lowest_;  // by part

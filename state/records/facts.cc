@@ -99,15 +99,29 @@ void Put(const NeighbourRules& from, kept::Template* to) {
   }
 }
 
+void Put(const NodeSelectorTerm& from, kept::Template::Term* to) {
+  Put(from.expressions, to->mutable_expressions());
+  Put(from.fields, to->mutable_fields());
+}
+
+void Put(const Preferences& from, kept::Template* to) {
+  for (const PreferredNode& each : from.nodes) {
+    kept::Template::PreferredNode& out = *to->add_preferred_nodes();
+    Put(each.term, out.mutable_term());
+    out.set_weight(each.weight);
+  }
+  for (const PreferredNeighbour& each : from.neighbours) {
+    kept::Template::PreferredNeighbour& out = *to->add_preferred_neighbours();
+    Put(each.term, out.mutable_term());
+    out.set_weight(each.weight);
+  }
+}
+
 void Put(const PodTemplate& from, kept::Template* to) {
   for (const auto& [name, amount] : from.requests) (*to->mutable_requests())[name] = amount;
   for (const auto& [key, value] : from.node_selector) (*to->mutable_node_selector())[key] = value;
   to->set_has_affinity(from.has_affinity);
-  for (const NodeSelectorTerm& term : from.affinity) {
-    kept::Template::Term& out = *to->add_affinity();
-    Put(term.expressions, out.mutable_expressions());
-    Put(term.fields, out.mutable_fields());
-  }
+  for (const NodeSelectorTerm& term : from.affinity) Put(term, to->add_affinity());
   for (const Toleration& toleration : from.tolerations) {
     kept::Template::Toleration& out = *to->add_tolerations();
     out.set_key(toleration.key);
@@ -122,6 +136,7 @@ void Put(const PodTemplate& from, kept::Template* to) {
     out.set_ip(port.ip);
   }
   Put(from.neighbours, to);
+  Put(from.preferences, to);
 }
 
 // --- in ---
@@ -153,12 +168,21 @@ PodSelector Get(const kept::Template::PodSelector& from) {
   return {from.all_namespaces(), {from.namespaces().begin(), from.namespaces().end()}, Get(from.requirements())};
 }
 
+NeighbourTerm Get(const kept::Template::NeighbourTerm& from) { return {from.topology_key(), Get(from.selector())}; }
+
+NodeSelectorTerm Get(const kept::Template::Term& from) { return {Get(from.expressions()), Get(from.fields())}; }
+
+Preferences GetPreferences(const kept::Template& from) {
+  Preferences to;
+  for (const auto& each : from.preferred_nodes()) to.nodes.push_back({Get(each.term()), each.weight()});
+  for (const auto& each : from.preferred_neighbours()) to.neighbours.push_back({Get(each.term()), each.weight()});
+  return to;
+}
+
 NeighbourRules GetNeighbours(const kept::Template& from) {
   NeighbourRules to;
-  for (const auto& term : from.pod_affinity()) to.affinity.push_back({term.topology_key(), Get(term.selector())});
-  for (const auto& term : from.pod_anti_affinity()) {
-    to.anti_affinity.push_back({term.topology_key(), Get(term.selector())});
-  }
+  for (const auto& term : from.pod_affinity()) to.affinity.push_back(Get(term));
+  for (const auto& term : from.pod_anti_affinity()) to.anti_affinity.push_back(Get(term));
   for (const auto& each : from.spread()) {
     to.spread.push_back({each.topology_key(), each.max_skew(), each.min_domains(), Get(each.selector())});
   }
@@ -170,7 +194,7 @@ PodTemplate Get(const kept::Template& from) {
   to.requests = AmountsOf(from.requests());
   to.node_selector = Labels(from.node_selector().begin(), from.node_selector().end());
   to.has_affinity = from.has_affinity();
-  for (const auto& term : from.affinity()) to.affinity.push_back({Get(term.expressions()), Get(term.fields())});
+  for (const auto& term : from.affinity()) to.affinity.push_back(Get(term));
   for (const auto& in : from.tolerations()) {
     Toleration toleration{in.key(), in.exists(), in.value(), {}};
     if (in.has_effect()) toleration.effect = As<TaintEffect>(in.effect());
@@ -178,6 +202,7 @@ PodTemplate Get(const kept::Template& from) {
   }
   for (const auto& in : from.host_ports()) to.host_ports.push_back({As<Protocol>(in.protocol()), in.port(), in.ip()});
   to.neighbours = GetNeighbours(from);
+  to.preferences = GetPreferences(from);
   return to;
 }
 

@@ -222,7 +222,11 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Stateme
   }
   root.needed = static_cast<int32_t>(root.children.size());
   if (gangs.size() == 1) root = TreeDemand(std::move(root.children.front()));
-  TreePlacement placement = TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement).Place(root);
+  const auto place = [&](Choice choice) {
+    return TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement, choice).Place(root);
+  };
+  TreePlacement placement = place(Choice::kPreferred);
+  if (!placement.placed && AnyPrefers(root, *r_.cluster)) placement = place(Choice::kTightest);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}};
   if (!placement.placed) return out;
   if (!NeighboursAgree(*statement, 0, *r_.cluster)) {

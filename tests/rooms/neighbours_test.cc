@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
+#include <limits>
 #include <random>
 #include <set>
 
@@ -40,7 +41,7 @@ class Both {
   }
   // As Announcements does: whoever is told apart now has another class.
   ClassId ClassOf(const TwinPod& pod) {
-    if (cluster.Learn(pod.shape.neighbours)) {
+    if (cluster.Learn(pod.shape)) {
       for (size_t i = 0; i < twin.pods.size(); ++i) {
         const NodeId node = cluster.FindNode(twin.pods[i].node);
         const ClassId now = Acquire(twin.pods[i]);
@@ -70,6 +71,8 @@ class Both {
     const ClassId cls = ClassOf(pod);
     const bool fits = cluster.Room(cluster.FindNode(node), cls, 1) > 0;
     EXPECT_EQ(fits, twin.Fits(pod, node)) << pod.shape.Key() << " on " << node;
+    const NodeId at = cluster.FindNode(node);
+    EXPECT_EQ(cluster.Liked(at, cls) + cluster.LikedAlways(at, cls), twin.Liked(pod, node)) << pod.shape.Key();
     const bool asked = cluster.pod_class(cls).has_neighbours;
     EXPECT_EQ(asked ? cluster.neighbours().Obstacle(cluster.FindNode(node), cls).empty() : true, fits);
     cluster.ReleaseClass(cls);
@@ -91,7 +94,7 @@ class Both {
 
  private:
   ClassId Acquire(const TwinPod& pod) {
-    return *cluster.AcquireClass(pod.shape, cluster.neighbours().KinOf(pod.name_space, PackLabels(pod.labels)));
+    return *cluster.AcquireClass(pod.shape, cluster.KinOf(pod.name_space, PackLabels(pod.labels)));
   }
 };
 
@@ -201,6 +204,15 @@ std::string RandomLabel(Dice* dice) {
   return kLabels[dice->Below(3)];
 }
 
+void Prefer(Dice* dice, Preferences* out) {
+  for (int i = dice->Below(3); i > 0; --i) {
+    out->neighbours.push_back({{RandomLabel(dice), RandomSelector(dice)}, dice->Below(7) - 3});
+  }
+  if (!dice->OneIn(3)) return;
+  out->nodes.push_back({{{{"zone", SelectorOperator::kIn, {"a"}}}, {}}, 1 + dice->Below(5)});
+  if (dice->OneIn(2)) out->nodes.push_back({{{{"rack", SelectorOperator::kExists, {}}}, {}}, 2});
+}
+
 TwinPod RandomPod(Dice* dice) {
   TwinPod pod = Pod({}, {}, dice->OneIn(5) ? "x" : "default");
   for (const char* key : {"app", "tier", "job"}) {
@@ -248,7 +260,8 @@ TEST(Neighbours, SayWhatTheTwinSays) {
       } else if (what == 7 && dice.OneIn(4)) {
         both.Remove(node);
       }
-      const TwinPod asked = RandomPod(&dice);
+      TwinPod asked = RandomPod(&dice);
+      if (dice.OneIn(3)) Prefer(&dice, &asked.shape.preferences);
       for (const auto& [name, of] : both.twin.nodes) {
         ++(both.Fits(asked, name) ? fits : refused);
       }
@@ -258,6 +271,57 @@ TEST(Neighbours, SayWhatTheTwinSays) {
   }
   EXPECT_GT(fits, 5'000);
   EXPECT_GT(refused, 5'000);
+}
+
+// --- preferences ---
+
+// Each pod of a run goes where it is liked most as it comes, of the nodes that will do; as many are placed as without.
+TEST(Preferences, EachPodGoesWhereItIsLikedMost) {
+  int64_t chosen = 0;
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    Dice dice(seed);
+    Both both;
+    for (int i = 0; i < 6; ++i) both.Put(absl::StrCat("n", i), RandomNodeLabels(&dice), 1 + dice.Below(4));
+    for (int i = dice.Below(6); i > 0; --i) {
+      const std::string node = absl::StrCat("n", dice.Below(6));
+      TwinPod other = RandomPod(&dice);
+      other.shape.neighbours = NeighbourRules();
+      if (both.cluster.Room(both.cluster.FindNode(node), both.ClassOf(other), 1) > 0) both.Place(other, node);
+    }
+    TwinPod pod = RandomPod(&dice);
+    pod.shape.neighbours = NeighbourRules();
+    Prefer(&dice, &pod.shape.preferences);
+    const ClassId cls = both.ClassOf(pod);
+    const int32_t wanted = 1 + dice.Below(8);
+    int64_t room = 0;
+    for (const auto& [name, node] : both.twin.nodes) {
+      const NodeId at = both.cluster.FindNode(name);
+      if (both.cluster.FindObstacle(at, cls) == Obstacle::kNone) room += both.cluster.Room(at, cls, wanted);
+    }
+    ClassIndex index(&both.cluster);
+    Statement statement(&both.cluster);
+    const int32_t placed = PlaceRun(cls, wanted, &index, both.cluster, &statement);
+    EXPECT_EQ(placed, std::min<int64_t>(wanted, room));
+    const std::vector<Statement::Operation> operations = statement.operations();
+    statement.Rollback(0);
+    for (const Statement::Operation& each : operations) {
+      for (int32_t i = 0; i < each.pods; ++i) {
+        int64_t most = std::numeric_limits<int64_t>::min();
+        for (const auto& [name, node] : both.twin.nodes) {
+          const NodeId at = both.cluster.FindNode(name);
+          const bool may = both.cluster.FindObstacle(at, cls) == Obstacle::kNone && both.cluster.Room(at, cls, 1) > 0;
+          if (may) most = std::max(most, both.twin.Liked(pod, name));
+        }
+        const std::string& node = both.cluster.node(each.node).facts.name;
+        EXPECT_EQ(both.twin.Liked(pod, node), most) << node << " for " << pod.shape.Key();
+        chosen += both.twin.Liked(pod, node) != 0 ? 1 : 0;
+        both.Place(pod, node);
+      }
+    }
+    if (testing::Test::HasFailure()) return;
+  }
+  EXPECT_GT(chosen, 500);
 }
 
 // --- gangs ---
@@ -345,8 +409,10 @@ TEST(Neighbours, GangsBesideAnExhaustiveSearch) {
     std::vector<int> counts;
     Demand demand;
     const int how_many = 1 + dice.Below(2);
+    Dice tastes(seed + 1'000'000);
     for (int i = 0; i < how_many; ++i) {
       kinds.push_back(RandomPod(&dice));
+      if (tastes.OneIn(2)) Prefer(&tastes, &kinds.back().shape.preferences);
       counts.push_back(1 + dice.Below(3));
     }
     for (const TwinPod& kind : kinds) static_cast<void>(both.ClassOf(kind));  // all that is named is learned first

@@ -48,6 +48,19 @@ class NeighboursTwin {
     return true;
   }
 
+  // How much such a pod would like to be there.
+  [[nodiscard]] int64_t Liked(const TwinPod& pod, const std::string& node) const {
+    int64_t sum = 0;
+    const NodeDescription& at = nodes.at(node);
+    for (const PreferredNode& each : pod.shape.preferences.nodes) {
+      if (Matches(each.term, at.name, at.labels)) sum += each.weight;
+    }
+    for (const PreferredNeighbour& each : pod.shape.preferences.neighbours) {
+      sum += each.weight * CountNear(node, each.term.topology_key, {each.term.selector});
+    }
+    return sum;
+  }
+
   // Nobody there is in anybody's way: what every one of the pods asks for holds, now that all are there.
   [[nodiscard]] bool AllHold(const std::string& on = "") const {
     return std::all_of(pods.begin(), pods.end(),

@@ -26,6 +26,7 @@ PodTemplate Full() {
   shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
   const PodSelector web = {false, {"d", "e"}, {{"app", SelectorOperator::kIn, {"web"}}}};
   shape.neighbours = {{{"zone", web}}, {{"rack", web}}, {{"row", 1, 2, web}}};
+  shape.preferences = {{{{{{"gen", SelectorOperator::kIn, {"7", "8"}}}, {}}, 10}}, {{{"zone", web}, -5}}};
   return shape;
 }
 
@@ -99,6 +100,15 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
       [](PodTemplate* p) { p->neighbours.spread[0].max_skew = 2; },
       [](PodTemplate* p) { p->neighbours.spread[0].min_domains = 1; },
       [](PodTemplate* p) { p->neighbours.spread[0].selector.namespaces.clear(); },
+      [](PodTemplate* p) { p->preferences = Preferences(); },
+      [](PodTemplate* p) { p->preferences.nodes.clear(); },
+      [](PodTemplate* p) { p->preferences.neighbours.clear(); },
+      [](PodTemplate* p) { p->preferences.nodes[0].weight = 11; },
+      [](PodTemplate* p) { p->preferences.nodes[0].term.expressions[0].values = {"7"}; },
+      [](PodTemplate* p) { std::swap(p->preferences.nodes[0].term.expressions, p->preferences.nodes[0].term.fields); },
+      [](PodTemplate* p) { p->preferences.neighbours[0].weight = 5; },
+      [](PodTemplate* p) { p->preferences.neighbours[0].term.topology_key = "rack"; },
+      [](PodTemplate* p) { p->preferences.neighbours[0].term.selector.namespaces = {"d"}; },
   };
   std::map<std::string, size_t> keys = {{Full().Key(), changes.size()}};
   for (size_t i = 0; i < changes.size(); ++i) {

@@ -236,6 +236,7 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   const PodSelector some = {true, {"d", "e"}, {{"app", SelectorOperator::kNotIn, {"web", "db"}}}};
   const PodSelector others = {false, {"d"}, {{"tier", SelectorOperator::kDoesNotExist, {}}}};
   pod.shape.neighbours = {{{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some}}};
+  pod.shape.preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
   pod.labels = PackLabels({{"app", "web"}, {"tier", ""}});
   pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true,
               "sg", FullDeclaration(), {ReasonCode::kConflict, "two"}, {"i"}};

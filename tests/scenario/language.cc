@@ -177,6 +177,19 @@ std::string ScenarioLanguage::Pod(const Words& words) {
     if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;
     if (absl::StartsWith(key, "label:")) meta["labels"][Prefixed("label:", key)] = value;
     if (absl::StartsWith(key, "sel:")) spec["nodeSelector"][Prefixed("sel:", key)] = value;
+    if (key == "rather") {  // rather=K=V:WEIGHT, a preferred node label
+      const std::vector<std::string> parts = absl::StrSplit(value, ':');
+      const auto [label, wanted] = Split(parts[0]);
+      spec["affinity"]["nodeAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"].push_back(
+          {{"weight", std::stoi(parts.at(1))},
+           {"preference", {{"matchExpressions", {{{"key", label}, {"operator", "In"}, {"values", {wanted}}}}}}}});
+    }
+    if (key == "rather-near" || key == "rather-apart") {  // rather-near=K=V@LABEL:WEIGHT
+      const std::vector<std::string> parts = absl::StrSplit(value, ':');
+      Json& terms = spec["affinity"][key == "rather-near" ? "podAffinity" : "podAntiAffinity"];
+      terms["preferredDuringSchedulingIgnoredDuringExecution"].push_back(
+          {{"weight", std::stoi(parts.at(1))}, {"podAffinityTerm", TermJson(parts[0])}});
+    }
     if (key == "near" || key == "apart") {
       Json& terms = spec["affinity"][key == "near" ? "podAffinity" : "podAntiAffinity"];
       terms["requiredDuringSchedulingIgnoredDuringExecution"].push_back(TermJson(value));

@@ -10,7 +10,8 @@
 //            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]
 //            [stuck=TEXT] [port=N: host port] [sel:K=V: node selector] [in:K=V: required node affinity]
 //            [tolerate:K=V:Effect] [near=KEY[=VALUE][@LABEL]: required pod affinity] [apart=...: anti-affinity]
-//            [even=KEY=VALUE@LABEL[:SKEW]: hard topology spread]
+//            [even=KEY=VALUE@LABEL[:SKEW]: hard topology spread] [rather=K=V:WEIGHT: preferred node affinity]
+//            [rather-near=KEY=VALUE[@LABEL]:WEIGHT] [rather-apart=...: preferred pod (anti-)affinity]
 //   remove-pod NAME
 //   prefilter POD | filter POD [NODE...] | permit POD NODE
 //   postfilter POD TEXT | unreserve POD timeout|rejected|bind-fail | postbind POD NODE

@@ -56,6 +56,44 @@ TEST(NeighbourDialects, Namespaces) {
   EXPECT_TRUE(by_label.shape.neighbours.empty()) << "namespaces' labels are not read: it is left to kube-scheduler";
 }
 
+// P-3: what is preferred keeps nobody off, and what of it cannot be read is left out.
+TEST(NeighbourDialects, Preferences) {
+  const PodDescription pod = PodOf(R"({"affinity":{
+      "nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
+          {"weight":30,"preference":{"matchExpressions":[{"key":"gpu","operator":"Exists"}]}},
+          {"weight":900,"preference":{"matchFields":[{"key":"metadata.name","operator":"In","values":["n"]}]}},
+          {"weight":1,"preference":{"matchExpressions":[{"key":"gpu","operator":"Near"}]}}]},
+      "podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
+          {"weight":5,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"db"}}}},
+          {"weight":5,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{},
+              "namespaceSelector":{"matchLabels":{"team":"x"}}}}]},
+      "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
+          {"weight":7,"podAffinityTerm":{"topologyKey":"rack","matchLabelKeys":["job"],"labelSelector":{}}}]}},
+      "topologySpreadConstraints":[
+          {"topologyKey":"row","maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"web"}}},
+          {"topologyKey":"hall","maxSkew":1,"whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"web"}}}]})");
+  EXPECT_EQ(pod.invalid, "");
+  const Preferences& read = pod.shape.preferences;
+  ASSERT_EQ(read.nodes.size(), 2U);
+  EXPECT_EQ(read.nodes[0].weight, 30);
+  EXPECT_TRUE(Matches(read.nodes[0].term, "m", {{"gpu", ""}}));
+  EXPECT_FALSE(Matches(read.nodes[0].term, "m", {}));
+  EXPECT_EQ(read.nodes[1].weight, 100) << "the API has 1 to 100";
+  EXPECT_TRUE(Matches(read.nodes[1].term, "n", {}));
+  ASSERT_EQ(read.neighbours.size(), 3U);
+  EXPECT_EQ(read.neighbours[0].weight, 5);
+  EXPECT_TRUE(Means(read.neighbours[0].term, "ns", {{"app", "db"}}));
+  EXPECT_EQ(read.neighbours[1].weight, -7);
+  EXPECT_EQ(read.neighbours[1].term.topology_key, "rack");
+  EXPECT_TRUE(Means(read.neighbours[1].term, "ns", {{"job", "a"}}));
+  EXPECT_FALSE(Means(read.neighbours[1].term, "ns", {{"job", "b"}}));
+  EXPECT_EQ(read.neighbours[2].weight, -100) << "soft spread: fewer of them in its domain";
+  EXPECT_EQ(read.neighbours[2].term.topology_key, "row");
+  ASSERT_EQ(pod.shape.neighbours.spread.size(), 1U);
+  EXPECT_EQ(pod.shape.neighbours.spread[0].topology_key, "hall");
+  EXPECT_TRUE(pod.shape.neighbours.affinity.empty());
+}
+
 // JobSet's exclusive placement: with the same job, apart from all others.
 TEST(NeighbourDialects, KeysOfThePodsOwnLabels) {
   const NeighbourTerm same = Apart(R"({"topologyKey":"pool","labelSelector":{},"matchLabelKeys":["job","missing"]})");
