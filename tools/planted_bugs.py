@@ -756,7 +756,7 @@ BUGS = {
         "state/machine/pod_announcements.cc", "    if (kin == r_.cluster->pod_class(pod->cls).kin) continue;\n", "    continue;\n"),
     "a-label-that-changes-is-no-change": (
         "state/machine/pod_announcements.cc",
-        "change.shape = change.shape || (pod.cls != kNoClass && kin != r_.cluster->pod_class(pod.cls).kin);", "static_cast<void>(kin);"),
+        "change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));", "static_cast<void>(kin);"),
     "places-stand-whoever-comes-near": (
         "state/starts/claims.cc", "  if (felt_elsewhere) ReverifyNeighbours(step);\n", "  static_cast<void>(felt_elsewhere);\n"),
     "waits-for-its-own-nodes-only": (
@@ -771,7 +771,7 @@ BUGS = {
     "together-where-the-first-fits": (
         "state/starts/planning.cc", "    if (topology.required.empty()) topology.required = TogetherIn(*gangs[i]);\n", "    static_cast<void>(topology);\n"),
     "no-selector-means-everybody": (
-        "k8s-extender/dialects/neighbours.cc", "    if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody\n", ""),
+        "k8s-extender/dialects/neighbours.cc", "  if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody\n", ""),
     # --- pipelining (P-8) ---
     "kept-room-is-free": (
         "state/placement/cluster.h", " - reserved.Get(id) - kept.Get(id);", " - reserved.Get(id);"),
@@ -808,7 +808,7 @@ BUGS = {
     "preferences-make-wait": (
         "state/placement/planner.cc", "  if (AnyPrefers(demands, cluster)) out =", "  if (demands.empty()) out ="),
     "preferences-are-lost": (
-        "state/records/facts.cc", "  Put(from.preferences, to);\n", ""),
+        "state/records/template.cc", "  Put(from.preferences, to);\n", ""),
     # --- owners, the webhook, queue objects (D-7, K-8, Q-1) ---
     "anybodys-job": (
         "k8s-extender/dialects/owners.cc", "    const bool same = known != nullptr && version.substr(0, version.find('/')) == known->group;\n",
