@@ -150,7 +150,7 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   const std::string& blocked_by = r_.backlog->blocked_by(gang.id);
   const int32_t lane = r_.queues->Of(gang) + 1;
   if (queued != nullptr && *queued == key && r_.backlog->lane(gang.id) == lane &&
-      (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang))) {
+      (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang, now_ms))) {
     return;
   }
   r_.backlog->Remove(gang.id);

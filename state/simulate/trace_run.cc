@@ -207,7 +207,13 @@ class TraceRun {
     ++started_;
     running_.emplace(job.end_ms, index);
     Push(job.end_ms, Kind::kEnd, index);
-    if (job.due_ms > 0 && now_ms_ > job.due_ms) {
+    if (job.due_ms == 0) return;
+    // Others that were passed over as long may have to wait for this one.
+    for (const auto& [key, other] : waiting_) {
+      JobResult& waits = result_.jobs[other];
+      if (waits.due_ms > 0 && other != index) waits.due_ms = std::max(waits.due_ms, job.end_ms);
+    }
+    if (now_ms_ > job.due_ms) {
       Break(absl::StrCat("job ", jobs_[index].name, " was passed over for the starvation limit and started ",
                          (now_ms_ - job.due_ms) / 1000, " s after it was due"));
     }

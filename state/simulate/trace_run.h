@@ -41,7 +41,8 @@ struct JobResult {
   int32_t gpus = 0;
   int64_t passed_since_ms = 0;  // when another was started before it first; 0: never
   // it was passed over for the starvation limit, and should have started by then: the limit, and the longest that
-  // a job ran on which ran at that moment; 0: it was not.
+  // a job ran on which ran at that moment, or that started since and had been passed over as long itself; 0: it was
+  // not.
   int64_t due_ms = 0;
 };
 

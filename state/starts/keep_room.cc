@@ -23,7 +23,7 @@ bool Planning::KeepSome(const Gang& gang, const Group& gangs, const Pipeline::Li
     NameKeptRoom(gang, reason);
     return true;
   }
-  return HoldRoom(gang, gangs, now_ms, reason);
+  return HoldRoom(gang, gangs, lifted, now_ms, reason);
 }
 
 bool Planning::Keepable(const Group& gangs) const {
@@ -69,7 +69,8 @@ int64_t Planning::OverBy(const Group& gangs, int64_t now_ms) {
   return over_ms;
 }
 
-bool Planning::HoldRoom(const Gang& gang, const Group& gangs, int64_t now_ms, Reason* reason) {
+bool Planning::HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t now_ms,
+                        Reason* reason) {
   const bool starved = r_.heads->Starved(gang, now_ms);
   if (Queues::Said(*reason)) {
     if (!starved || reason->code == ReasonCode::kQueueRejected) return false;
@@ -87,7 +88,7 @@ bool Planning::HoldRoom(const Gang& gang, const Group& gangs, int64_t now_ms, Re
   }
   const bool keepable = Keepable(gangs);
   int64_t starts_ms = kNever;
-  std::vector<Statement::Operation> places = RoomOnceOver(gangs, timed, now_ms, &starts_ms);
+  std::vector<Statement::Operation> places = RoomOnceOver(gangs, timed, KeptBefore(gang, lifted), now_ms, &starts_ms);
   if (timed) {
     r_.heads->NoteTried(gang, now_ms);
   } else {
@@ -101,10 +102,21 @@ bool Planning::HoldRoom(const Gang& gang, const Group& gangs, int64_t now_ms, Re
   return true;
 }
 
-std::vector<Statement::Operation> Planning::RoomOnceOver(const Group& gangs, bool timed, int64_t now_ms,
+// What is kept for gangs that this one does not go before.
+std::vector<RunningRoom::Kept> Planning::KeptBefore(const Gang& gang, const Pipeline::Lifted& lifted) const {
+  std::vector<RunningRoom::Kept> kept;
+  for (const GangId id : r_.pipeline->KeptGangs()) {
+    if (id == gang.id || absl::c_linear_search(lifted.others, id)) continue;
+    kept.push_back({&r_.gangs->gang(id), r_.pipeline->KeptFor(r_.gangs->gang(id))});
+  }
+  return kept;
+}
+
+std::vector<Statement::Operation> Planning::RoomOnceOver(const Group& gangs, bool timed,
+                                                         absl::Span<const RunningRoom::Kept> kept, int64_t now_ms,
                                                          int64_t* starts_ms) {
   constexpr size_t kFirstPart = 64;
-  RunningRoom running(*r_.gangs, *r_.plans, *r_.ledger, r_.cluster, now_ms);
+  RunningRoom running(*r_.gangs, *r_.plans, *r_.ledger, kept, r_.cluster, now_ms);
   const std::vector<const Pod*> nominated = r_.nominations->Borrow();
   std::vector<Statement::Operation> places;
   const auto fits = [&](size_t over) {

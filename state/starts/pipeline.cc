@@ -134,6 +134,10 @@ void Pipeline::Drop(const Gang& gang) {
   Erase(gang.id);
 }
 
+bool Pipeline::AnyTimed() const {
+  return absl::c_any_of(kept_, [](const auto& each) { return each.second.starts_ms != kNever; });
+}
+
 int64_t Pipeline::Deadline(const Gang& gang) const {
   const auto at = kept_.find(gang.id);
   return at == kept_.end() ? kNever : at->second.until_ms;
@@ -217,24 +221,38 @@ bool Pipeline::Stands(NodeId id) const {
   const Node& node = cluster_->node(id);
   if (node.kept_pods == 0) return true;
   const auto held = Held().find(id);
+  // Of two for whom room is kept where others run, one may wait for the other: each must fit by itself.
+  const bool awaited_fit = absl::c_all_of(
+      kept_, [&](const auto& each) { return !each.second.holds || Fits(KeptOn(id, each.second), node); });
   const ResourceSum awaited = KeptOn(id, /*holds=*/true);
   const ResourceSum kept = KeptOn(id, /*holds=*/false);
   const bool pipelined = absl::c_all_of(kept.entries(), [&](const ResourceSum::Entry& entry) {
     const WideSum back = held == Held().end() ? 0 : held->second.Get(entry.id);
     return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + back >= 0;
   });
-  return pipelined && absl::c_all_of(awaited.entries(), [&](const ResourceSum::Entry& entry) {
-           return entry.amount <= node.allocatable.Get(entry.id);
-         });
+  return pipelined && awaited_fit;
+}
+
+bool Pipeline::Fits(const ResourceSum& amounts, const Node& node) {
+  return absl::c_all_of(amounts.entries(), [&](const ResourceSum::Entry& entry) {
+    return entry.amount <= node.allocatable.Get(entry.id);
+  });
+}
+
+ResourceSum Pipeline::KeptOn(NodeId node, const Kept& kept) const {
+  ResourceSum sum;
+  for (const Statement::Operation& place : kept.places) {
+    if (place.node == node) sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
+  }
+  return sum;
 }
 
 ResourceSum Pipeline::KeptOn(NodeId node, bool holds) const {
   ResourceSum sum;
   for (const auto& [id, kept] : kept_) {
     if (kept.holds != holds) continue;
-    for (const Statement::Operation& place : kept.places) {
-      if (place.node == node) sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
-    }
+    const ResourceSum of_one = KeptOn(node, kept);
+    for (const ResourceSum::Entry& entry : of_one.entries()) sum.Add(entry.id, entry.amount);
   }
   return sum;
 }

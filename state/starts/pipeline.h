@@ -56,6 +56,8 @@ class Pipeline {
   // --- gangs for which room is kept ---
   [[nodiscard]] bool KeepsFor(const Gang& gang) const { return kept_.contains(gang.id); }
   [[nodiscard]] bool AnyKept() const { return !kept_.empty(); }
+  // Some of it may be used by who is over in time.
+  [[nodiscard]] bool AnyTimed() const;
   // Keeps it. REQUIRES: nothing is kept for the gang, and it fits into what is free and what is lent.
   void Keep(const Gang& gang, absl::Span<const Statement::Operation> places, int64_t now_ms);
   // The same, where others run, until they end: at `starts_ms`, or, kNever, nobody knows when.
@@ -134,6 +136,9 @@ class Pipeline {
   [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Kept& kept) const;
   // What is kept on the node of that kind.
   [[nodiscard]] ResourceSum KeptOn(NodeId node, bool holds) const;
+  [[nodiscard]] ResourceSum KeptOn(NodeId node, const Kept& kept) const;
+  // The node has as much.
+  [[nodiscard]] static bool Fits(const ResourceSum& amounts, const Node& node);
   // Charges what is kept, or takes it off; `gained`: it is free for others from now on.
   void Charge(const Kept& kept);
   void Discharge(const Kept& kept, bool gained);

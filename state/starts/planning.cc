@@ -84,16 +84,23 @@ std::string Planning::Needs(const Gang& gang) const {
   return out;
 }
 
-std::string Planning::GroupNeeds(const Gang& gang) const {
-  if (gang.rules.group.empty() && !r_.pipeline->KeepsFor(gang)) return Needs(gang);
+std::string Planning::GroupNeeds(const Gang& gang, int64_t now_ms) const {
+  if (gang.rules.group.empty() && !r_.pipeline->AnyKept()) return Needs(gang);
   std::string out = absl::StrJoin(gang.rules.group, ",");
-  for (const Gang* each : r_.eligibility->Unplaced(gang)) absl::StrAppend(&out, "+", Needs(*each));
+  const Group gangs = r_.eligibility->Unplaced(gang);
+  for (const Gang* each : gangs) absl::StrAppend(&out, "+", Needs(*each));
+  if (!r_.pipeline->AnyKept()) return out;
+  // Who may take what is kept, and for how long, is not the same for all that ask for as much (Q-6).
+  absl::StrAppend(&out, "#", static_cast<int>(RankOf(gang, now_ms)));
+  if (r_.pipeline->AnyTimed() && OverBy(gangs, now_ms) != kNever) {
+    absl::StrAppend(&out, ",", OverBy(gangs, now_ms) - now_ms);
+  }
   if (r_.pipeline->KeepsFor(gang)) absl::StrAppend(&out, "~", gang.key);
   return out;
 }
 
 bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
-  std::string needs = GroupNeeds(gang);
+  std::string needs = GroupNeeds(gang, step->now_ms());
   if (const WaitFor* asleep = r_.backlog->Asleep(needs); asleep != nullptr) {
     // P-9: an identical gang failed and nothing changed since that could help.
     Block(gang, needs, *asleep, r_.backlog->WhyAsleep(needs));
@@ -113,7 +120,7 @@ bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
   const bool kept = KeepSome(gang, gangs, lifted, lending, step->now_ms(), &reason);
   r_.pipeline->Return(gang, lifted, /*placed=*/false, kept);
   if (kept) r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind
-  if (kept || !lifted.own.empty()) needs = GroupNeeds(gang);
+  if (kept || !lifted.own.empty()) needs = GroupNeeds(gang, step->now_ms());
   WaitFor wait_for = WaitsFor(gang, reason);
   Block(gang, std::move(needs), std::move(wait_for), std::move(reason));
   r_.gangs->Touch(gang);

@@ -17,6 +17,7 @@
 #include "state/starts/claims.h"
 #include "state/starts/heads.h"
 #include "state/starts/queues.h"
+#include "state/starts/running_room.h"
 
 namespace muster {
 
@@ -83,7 +84,7 @@ class Planning {
   // What the gang asks of the cluster, as text: equal for gangs that need the same.
   [[nodiscard]] std::string Needs(const Gang& gang) const;
   // The needs of the gang, or of all of its group. A group is like no other: what it waits for names its gangs.
-  [[nodiscard]] std::string GroupNeeds(const Gang& gang) const;
+  [[nodiscard]] std::string GroupNeeds(const Gang& gang, int64_t now_ms) const;
 
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() {
@@ -108,10 +109,13 @@ class Planning {
   // None can be kept for gangs whose pods have host ports or neighbours.
   [[nodiscard]] bool Keepable(const Group& gangs) const;
   // keeps room for a head where others run, if it is time to.
-  [[nodiscard]] bool HoldRoom(const Gang& gang, const Group& gangs, int64_t now_ms, Reason* reason);
+  [[nodiscard]] bool HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t now_ms,
+                              Reason* reason);
+  [[nodiscard]] std::vector<RunningRoom::Kept> KeptBefore(const Gang& gang, const Pipeline::Lifted& lifted) const;
   // Where the gangs fit once as few as possible of those that run are over; empty: nowhere. `timed`: of those of which
   // it is known when. `starts_ms`: when they are over, as far as it is known.
-  [[nodiscard]] std::vector<Statement::Operation> RoomOnceOver(const Group& gangs, bool timed, int64_t now_ms,
+  [[nodiscard]] std::vector<Statement::Operation> RoomOnceOver(const Group& gangs, bool timed,
+                                                               absl::Span<const RunningRoom::Kept> kept, int64_t now_ms,
                                                                int64_t* starts_ms);
   void NameHeldRoom(const Gang& gang, Reason* reason) const;
   // Before whom the gang may take room that is kept.

@@ -1,6 +1,7 @@
 #include "state/starts/running_room.h"
 
 #include <algorithm>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -8,7 +9,8 @@
 
 namespace muster {
 
-RunningRoom::RunningRoom(const Gangs& gangs, const Plans& plans, const Ledger& ledger, Cluster* cluster, int64_t now_ms)
+RunningRoom::RunningRoom(const Gangs& gangs, const Plans& plans, const Ledger& ledger, absl::Span<const Kept> kept,
+                         Cluster* cluster, int64_t now_ms)
     : cluster_(cluster), now_ms_(now_ms) {
   absl::flat_hash_map<GangId, size_t> of_gang;
   const auto piece_of = [&](const Gang& gang) -> Piece& {
@@ -35,6 +37,12 @@ RunningRoom::RunningRoom(const Gangs& gangs, const Plans& plans, const Ledger& l
       const Gang& gang = gangs.gang(promise.claim);
       if (plans.Of(gang) == nullptr) continue;  // its room is only kept
       Add(node, promise.cls, ChargeKind::kReserved, promise.pods, &piece_of(gang));
+    }
+  }
+  for (const Kept& each : kept) {
+    pieces_.push_back({kNever, std::numeric_limits<int64_t>::max(), &each.gang->key, {}});
+    for (const Statement::Operation& place : each.places) {
+      Add(place.node, place.cls, ChargeKind::kKept, place.pods, &pieces_.back());
     }
   }
   std::sort(pieces_.begin(), pieces_.end(), [](const Piece& a, const Piece& b) {

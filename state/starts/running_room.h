@@ -1,9 +1,9 @@
 // What runs, and what is promised to plans, in the order in which it is expected to be over: taken off the cluster
 // piece by piece to see when there would be room for somebody (SPEC Q-6), and put back.
 //
-// Pieces are gangs and lone pods. Those that said how long they run come first, by when they are over - one that should
-// be over already, at once -, then those that did not, the oldest first. Pods that stay as long as their node does are
-// no piece. Not thread-safe.
+// Pieces are gangs, lone pods, and what is kept for gangs that go first, which comes last. Those that said how long
+// they run come first, by when they are over - one that should be over already, at once -, then those that did not, the
+// oldest first. Pods that stay as long as their node does are no piece. Not thread-safe.
 #ifndef MUSTER_STATE_STARTS_RUNNING_ROOM_H_
 #define MUSTER_STATE_STARTS_RUNNING_ROOM_H_
 
@@ -11,16 +11,24 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/types/span.h"
 #include "state/gangs/gangs.h"
 #include "state/placement/cluster.h"
 #include "state/placement/ledger.h"
+#include "state/placement/statement.h"
 #include "state/starts/plans.h"
 
 namespace muster {
 
 class RunningRoom {
  public:
-  RunningRoom(const Gangs& gangs, const Plans& plans, const Ledger& ledger, Cluster* cluster, int64_t now_ms);
+  // What is kept for a gang that goes first.
+  struct Kept {
+    const Gang* gang;
+    absl::Span<const Statement::Operation> places;
+  };
+  RunningRoom(const Gangs& gangs, const Plans& plans, const Ledger& ledger, absl::Span<const Kept> kept,
+              Cluster* cluster, int64_t now_ms);
   RunningRoom(const RunningRoom&) = delete;
   RunningRoom& operator=(const RunningRoom&) = delete;
   ~RunningRoom() { Lend(0); }

@@ -119,6 +119,49 @@ TEST(SimulateTest, RulesHoldOnRandomWorkloads) {
   EXPECT_GT(starved, 20);
 }
 
+// Teams that share: who is passed over may be of a queue that is beyond its share, and wait for another such.
+TEST(SimulateTest, RulesHoldAmongQueues) {
+  int64_t starved = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Conditions given = Nodes(4, HeadPolicy::kBackfill, kHour);
+    for (int i = 0; i < 3; ++i) {
+      QueueSpec queue;
+      queue.name = absl::StrCat("team-", i);
+      queue.over_quota_weight = {{"nvidia.com/gpu", 1 + i}};
+      given.rules.queues.push_back(std::move(queue));
+    }
+    std::vector<Job> jobs = MakeTrace({.jobs = 300, .load = 1.5, .seed = seed, .gpus = 32, .largest = 32});
+    for (size_t i = 0; i < jobs.size(); ++i) jobs[i].queue = absl::StrCat("team-", i * 7 % 3);
+    for (const bool durations : {false, true}) {
+      given.durations = durations;
+      starved += simulate::FiguresOf(Simulate(given, jobs), 32).starved;
+    }
+  }
+  EXPECT_GT(starved, 100);
+}
+
+// Two want the whole cluster. The second waits for the first, and nobody else goes before it.
+TEST(SimulateTest, OfTwoThatWerePassedOverOneWaitsForTheOther) {
+  constexpr int64_t kSecond = 1000;
+  Conditions given = Nodes(2, HeadPolicy::kBackfill, kHour);
+  for (const char* name : {"t0", "t1"}) {
+    QueueSpec queue;
+    queue.name = name;
+    queue.over_quota_weight = {{"nvidia.com/gpu", 1}};
+    given.rules.queues.push_back(std::move(queue));
+  }
+  const Result result = Simulate(given, {{"small", 2000 * kSecond, 2000 * kSecond, 1, "t0", 0},
+                                         {"first", 2000 * kSecond, 1000 * kSecond, 16, "t1", 0},
+                                         {"long", 2000 * kSecond, 24'000 * kSecond, 1, "t0", 0},
+                                         {"second", 3000 * kSecond, 2000 * kSecond, 16, "t0", 0},
+                                         {"half", 9000 * kSecond, 4000 * kSecond, 8, "t0", 0},
+                                         {"brief", 9000 * kSecond, 1000 * kSecond, 1, "t0", 0},
+                                         {"late", 14'000 * kSecond, 2210 * kSecond, 1, "t1", 0}});
+  EXPECT_EQ(result.jobs[1].start_ms, 26'000 * kSecond) << "when the long one is over";
+  EXPECT_EQ(result.jobs[3].start_ms, 27'000 * kSecond) << "when the first is";
+  EXPECT_EQ(result.jobs[6].start_ms, 29'000 * kSecond);
+}
+
 // Nodes that differ, and pods that do not fill them.
 TEST(SimulateTest, RulesHoldOnUnequalNodes) {
   int64_t starved = 0;
