@@ -7,6 +7,7 @@
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -134,6 +135,41 @@ absl::Status SetNamespace(const std::string& name_space, bool strict, std::strin
   return absl::OkStatus();
 }
 
+namespace {
+
+// Names a gang, in one dialect or another.
+bool NamesGang(const Json& metadata) {
+  static constexpr const char* kKeys[] = {"gang.scheduling.koordinator.sh/name",
+                                          "pod-group.scheduling.sigs.k8s.io",
+                                          "pod-group.scheduling.sigs.k8s.io/name",
+                                          "scheduling.x-k8s.io/pod-group",
+                                          "pod-group-name",
+                                          "scheduling.k8s.io/group-name"};
+  for (const char* map : {"annotations", "labels"}) {
+    const Json keys = metadata.value(map, Json::object());
+    for (const char* key : kKeys) {
+      if (keys.is_object() && keys.contains(key)) return true;
+    }
+  }
+  return false;
+}
+
+// As grouping by owner has it (gangs.byOwner): all pods of the Job are one gang, and Muster's own keys count on the
+// Job.
+void GroupByJob(const Json& job, const std::string& name, int64_t pods, Json* pod) {
+  for (const char* map : {"annotations", "labels"}) {
+    const Json keys = job.value(map, Json::object());
+    if (!keys.is_object()) continue;
+    for (const auto& [key, value] : keys.items()) {
+      if (key.rfind("muster.dev/", 0) == 0 && !pod->value(map, Json::object()).contains(key)) (*pod)[map][key] = value;
+    }
+  }
+  (*pod)["annotations"]["gang.scheduling.koordinator.sh/name"] = absl::StrCat("job-", name);
+  (*pod)["annotations"]["gang.scheduling.koordinator.sh/min-available"] = absl::StrCat(pods);
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
   constexpr int64_t kMostPods = 100'000;
   const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
@@ -159,10 +195,12 @@ absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
   pod["kind"] = "Pod";
   if (!pod["metadata"].is_object()) pod["metadata"] = Json::object();
   if (metadata.contains("namespace")) pod["metadata"]["namespace"] = metadata["namespace"];
-  const Json name = metadata.value("name", Json("job"));
+  const Json said = metadata.value("name", Json("job"));
+  const std::string name = said.is_string() ? said.get<std::string>() : said.dump();
+  if (!NamesGang(pod["metadata"])) GroupByJob(metadata, name, pods, &pod["metadata"]);
   std::vector<std::string> out;
   for (int64_t i = 0; i < pods; ++i) {
-    pod["metadata"]["name"] = absl::StrCat(name.is_string() ? name.get<std::string>() : name.dump(), "-", i);
+    pod["metadata"]["name"] = absl::StrCat(name, "-", i);
     out.push_back(pod.dump());
   }
   return out;
@@ -205,11 +243,15 @@ absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest) {
     } else if (key == "overQuotaWeight") {
       if (!value.is_object()) return wrong(field, value, "weights by resource");
       for (const auto& [resource, weight] : value.items()) {
-        if (!weight.is_number_integer()) return wrong(absl::StrCat(field, ".", resource), weight, "a whole number");
+        if (!weight.is_number_integer() || weight > std::numeric_limits<int64_t>::max()) {
+          return wrong(absl::StrCat(field, ".", resource), weight, "a whole number");
+        }
         (*out.mutable_over_quota_weight())[resource] = weight.get<int64_t>();
       }
     } else if (key == "priority" || key == "maxApplications") {
-      if (!value.is_number_integer()) return wrong(field, value, "a whole number");
+      const bool fits = value.is_number_integer() && value >= std::numeric_limits<int32_t>::min() &&
+                        value <= std::numeric_limits<int32_t>::max();
+      if (!fits) return wrong(field, value, "a whole number of 32 bits");
       key == "priority" ? out.set_priority(value.get<int32_t>()) : out.set_max_applications(value.get<int32_t>());
     } else {
       return wrong(field, value, "parent, quota, limit, overQuotaWeight, priority, maxApplications or sort");

@@ -29,7 +29,9 @@ constexpr size_t kMostNodes = 100'000;
 constexpr size_t kLargestTrace = size_t{1} << 30;  // bytes
 
 int Fail(const absl::Status& status) {
-  std::cerr << "musterctl: " << Printable(std::string(status.message())) << "\n";
+  for (const absl::string_view line : absl::StrSplit(status.message(), '\n')) {
+    std::cerr << "musterctl: " << Printable(std::string(line)) << "\n";
+  }
   return 1;
 }
 
@@ -85,9 +87,10 @@ SimulateCommand::SimulateCommand(CLI::App* cli) {
       "  musterctl simulate jobs.csv --nodes 32 --gpus-per-node 8 --svg use.svg\n"
       "  musterctl simulate jobs.csv --nodes 16x8,24x4 --gpus-per-pod 4\n"
       "  musterctl simulate --jobs 5000 --load 1.1 --policy backfill --durations");
-  simulate_->add_option("trace", file_,
-                        "CSV with the columns job_id, submission_time, duration (seconds) and num_gpu, and perhaps "
-                        "queue and priority; without it a workload is made up");
+  CLI::Option* trace =
+      simulate_->add_option("trace", file_,
+                            "CSV with the columns job_id, submission_time, duration (seconds) and num_gpu, and perhaps "
+                            "queue and priority; without it a workload is made up");
   simulate_
       ->add_option(
           "--nodes", nodes_,
@@ -112,15 +115,20 @@ SimulateCommand::SimulateCommand(CLI::App* cli) {
   simulate_->add_option("--svg", svg_, "file for a picture: GPUs used and jobs waiting over time");
   simulate_->add_option("--jobs", made_up_.jobs, "made up: how many")
       ->check(CLI::Range(1, 10'000'000))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(trace);
   simulate_->add_option("--load", made_up_.load, "made up: the part of the GPUs that they need on average")
       ->check(CLI::Range(0.01, 10.0))
-      ->capture_default_str();
+      ->capture_default_str()
+      ->excludes(trace);
   simulate_->add_option("--largest", made_up_.largest, "made up: GPUs of the largest jobs")
       ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  simulate_->add_option("--seed", made_up_.seed, "made up: the same seed gives the same jobs")->capture_default_str();
-  simulate_->add_option("--save", save_, "made up: file for the jobs, as a trace");
+      ->capture_default_str()
+      ->excludes(trace);
+  simulate_->add_option("--seed", made_up_.seed, "made up: the same seed gives the same jobs")
+      ->capture_default_str()
+      ->excludes(trace);
+  simulate_->add_option("--save", save_, "made up: file for the jobs, as a trace")->excludes(trace);
 }
 
 absl::Status SimulateCommand::ReadNodes() {
@@ -170,9 +178,11 @@ absl::StatusOr<simulate::Conditions> SimulateCommand::ConditionsFor(const std::s
   simulate::Conditions given{node_gpus_, pod_gpus_, {}, durations_};
   given.rules.head = policy == "hold" ? HeadPolicy::kHold : HeadPolicy::kBackfill;
   absl::Duration limit;
-  if (limit_ != "never" && (!absl::ParseDuration(limit_, &limit) || limit < absl::Milliseconds(1))) {
+  if (limit_ != "never" &&
+      (!absl::ParseDuration(limit_, &limit) || limit < absl::Milliseconds(1) || limit > absl::Hours(24 * 365))) {
     return absl::InvalidArgumentError(
-        absl::StrCat("--starvation-limit: \"", limit_, "\" is not a duration above zero like 30m or 2h, or never"));
+        absl::StrCat("--starvation-limit: \"", limit_,
+                     "\" is not a duration above zero like 30m or 2h, of at most a year, or never"));
   }
   if (limit_ != "never") given.rules.starvation_limit_ms = absl::ToInt64Milliseconds(limit);
   if (policy != "fair") return given;

@@ -42,7 +42,7 @@ class SimulateCommand {
   std::vector<int32_t> node_gpus_;  // what the three come to
   int64_t all_gpus_ = 0;
   std::vector<std::string> policies_;
-  std::string limit_ = "1h";
+  std::string limit_ = "30m";
   bool durations_ = false;
   int32_t teams_ = 4;
   std::string output_ = "table";

@@ -112,6 +112,7 @@ absl::StatusOr<std::vector<simulate::Job>> ParseTrace(const std::string& csv) {
     ++number;
     line = absl::StripAsciiWhitespace(line);
     if (number == 1) {
+      absl::ConsumePrefix(&line, "\xEF\xBB\xBF");  // spreadsheets begin with a byte order mark
       if (absl::Status header = reader.ReadHeader(line); !header.ok()) return header;
     } else if (!line.empty()) {
       reader.ReadLine(number, line);

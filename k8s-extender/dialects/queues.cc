@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "state/base/quantity.h"
 
 namespace muster {
 namespace {
@@ -33,13 +34,18 @@ class QueueParser {
     } else if (key == "quota" || key == "limit") {
       absl::StatusOr<ResourceList> amounts = ParseResourceMap(value, path);
       if (!amounts.ok()) return problems_.emplace_back(amounts.status().message()), void();
+      for (const auto& [resource, amount] : value.items()) {
+        const std::string text = amount.is_string() ? amount.get<std::string>() : amount.dump();
+        const absl::StatusOr<int64_t> exact = ParseExactAmount(resource, text);
+        if (!exact.ok()) problems_.push_back(absl::StrCat(path, ".", resource, ": ", exact.status().message()));
+      }
       (key == "quota" ? queue->quota : queue->limit) = *std::move(amounts);
     } else if (key == "overQuotaWeight") {
       ReadWeights(path, value, queue);
     } else if (key == "priority") {
-      ReadNumber(path, value, INT32_MIN, "a whole number", &queue->priority);
+      ReadNumber(path, value, INT32_MIN, "a whole number of 32 bits", &queue->priority);
     } else if (key == "maxApplications") {
-      ReadNumber(path, value, 0, "a whole number, or 0 for any number", &queue->max_applications);
+      ReadNumber(path, value, 0, "a whole number of 32 bits, or 0 for any number", &queue->max_applications);
     } else if (key == "sort") {
       const std::optional<QueueSort> sort = ParseQueueSort(value.is_string() ? value.get<std::string>() : "");
       sort.has_value() ? void(queue->sort = *sort) : Expected(path, value, "fifo (or stateaware, the same) or fair");

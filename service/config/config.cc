@@ -57,7 +57,7 @@ auto ReadDuration(Set set) {
     absl::Duration duration;
     if (!absl::ParseDuration(Text(node), &duration) || duration < absl::Milliseconds(1) ||
         duration > absl::Hours(24 * 365)) {
-      return "a duration above zero like 30s or 10m";
+      return "a duration above zero like 30s or 10m, of at most a year";
     }
     set(config) = absl::ToInt64Milliseconds(duration);
     return "";

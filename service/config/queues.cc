@@ -33,10 +33,11 @@ class QueueReader {
     } else if (key == "overQuotaWeight") {
       ReadWeights(value, &queue->over_quota_weight);
     } else if (key == "priority") {
-      if (!absl::SimpleAtoi(Scalar(value), &queue->priority)) Expected(key, Scalar(value), "a whole number");
+      if (!absl::SimpleAtoi(Scalar(value), &queue->priority)) Expected(key, Scalar(value), "a whole number of 32 bits");
     } else if (key == "maxApplications") {
       const bool reads = absl::SimpleAtoi(Scalar(value), &queue->max_applications);
-      if (!reads || queue->max_applications < 0) Expected(key, Scalar(value), "a whole number, or 0 for any number");
+      if (!reads || queue->max_applications < 0)
+        Expected(key, Scalar(value), "a whole number of 32 bits, or 0 for any number");
     } else if (key == "sort") {
       const std::optional<QueueSort> sort = ParseQueueSort(Scalar(value));
       if (!sort.has_value()) return Expected(key, Scalar(value), "fifo (or stateaware, the same) or fair");
@@ -49,8 +50,7 @@ class QueueReader {
     if (!value.IsMap()) return Expected(key, Scalar(value), "amounts by resource, like {nvidia.com/gpu: 8}");
     for (const auto& entry : value) {
       const std::string resource = Scalar(entry.first);
-      const QuantityUnit unit = resource == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole;
-      const absl::StatusOr<int64_t> amount = ParseQuantity(Scalar(entry.second), unit);
+      const absl::StatusOr<int64_t> amount = ParseExactAmount(resource, Scalar(entry.second));
       if (amount.ok()) {
         (*list)[resource] = *amount;
       } else {

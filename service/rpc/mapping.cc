@@ -25,8 +25,13 @@ std::string Ago(int64_t then_ms, int64_t now_ms) {
 
 // "gang default/a nvidia.com/gpu: 16 (2 pods, created 40m ago)"
 std::string Describe(const HolderView& holder, const std::string& resource, int64_t now_ms) {
-  std::string out = absl::StrCat(holder.gang.empty() ? "pods of no gang" : absl::StrCat("gang ", holder.gang), " ",
-                                 FormatResources({{resource, Nearest(holder.amount)}}), " (");
+  std::string out = holder.gang.empty() ? "pods of no gang" : absl::StrCat("gang ", holder.gang);
+  if (holder.amount > 0) absl::StrAppend(&out, " ", FormatResources({{resource, Nearest(holder.amount)}}));
+  absl::StrAppend(&out, " (");
+  if (holder.awaited > 0) {
+    absl::StrAppend(&out, "comes first: room for ", holder.awaited, " is kept for it until others are over",
+                    holder.pods > 0 || holder.promised > 0 ? ", " : "");
+  }
   if (holder.pods > 0) absl::StrAppend(&out, holder.pods, holder.pods == 1 ? " pod" : " pods");
   if (holder.promised > 0) {
     absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised);
@@ -213,8 +218,9 @@ std::string ExplainText(const GangView& view, int64_t now_ms) {
           " ago, and no scheduler has asked for one of them since: see that the one they name runs and asks "
           "Muster.");
     }
-    absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
-                    WriteDuration(view.wait_left_ms), " are left.");
+    if (view.wait_left_ms > 0)
+      absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
+                      WriteDuration(view.wait_left_ms), " are left.");
   }
   if (!view.holders.holders.empty()) {
     absl::StrAppend(&out, "\nThe room on nodes that it may use is held by ", Describe(view.holders, now_ms), ".");

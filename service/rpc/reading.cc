@@ -439,6 +439,13 @@ QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violati
   QueueSpec out;
   out.name = queue.name();
   out.parent = queue.parent();
+  for (const auto& [field, amounts] : {std::pair{"quota", &queue.quota()}, {"limit", &queue.limit()}}) {
+    for (const auto& [resource, text] : *amounts) {
+      const absl::StatusOr<int64_t> exact = ParseExactAmount(resource, text);
+      const bool rounded = !exact.ok() && ParseQuantity(text, QuantityUnit::kWhole).ok();
+      if (rounded) violations->Add(At(At(path, field), resource), std::string(exact.status().message()));
+    }
+  }
   if (!IsQueueName(out.name)) {
     violations->Add(At(path, "name"), absl::StrCat(Quoted(out.name), "; expected ", kQueueNames));
   }

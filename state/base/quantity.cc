@@ -144,6 +144,19 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit)
   return *value;
 }
 
+absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text) {
+  constexpr int64_t kMilli = 1'000;
+  if (resource.empty()) return absl::InvalidArgumentError("has no name of a resource; expected one like cpu");
+  if (resource == "cpu") return ParseQuantity(text, QuantityUnit::kMilli);
+  const absl::StatusOr<int64_t> whole = ParseQuantity(text, QuantityUnit::kWhole);
+  const absl::StatusOr<int64_t> milli = ParseQuantity(text, QuantityUnit::kMilli);
+  // What is too large in milli has no fraction that matters.
+  if (whole.ok() && milli.ok() && *milli % kMilli != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(text, " is no whole number"));
+  }
+  return whole;
+}
+
 std::string FormatQuantity(absl::string_view resource_name, int64_t value) {
   if (resource_name == "cpu") {
     return value % 1000 == 0 ? absl::StrCat(value / 1000) : absl::StrCat(value, "m");

@@ -23,6 +23,9 @@ enum class QuantityUnit {
 // names the text and what was expected.
 [[nodiscard]] absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit);
 
+// The same of an amount that nobody may round, by resource: CPU in milli, of all others whole ones.
+[[nodiscard]] absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text);
+
 // A value of resource `name` as a person reads it: "1500m" or "2" for CPU, "4Gi" for bytes, "8" for the rest.
 [[nodiscard]] std::string FormatQuantity(absl::string_view resource_name, int64_t value);
 

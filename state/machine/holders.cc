@@ -87,6 +87,10 @@ bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, Hol
         if (amount == 0 || promise.claim == gang.id) continue;
         const Gang& to = r_.gangs->gang(promise.claim);
         HolderView& of = HolderOf(&to, &read->holders);
+        if (r_.pipeline->Holds(to)) {
+          of.awaited += promise.pods;
+          continue;
+        }
         of.promised += promise.pods;
         if (const Plan* plan = r_.plans->Of(to); plan != nullptr) of.promised_ms = plan->created_ms;
         of.amount += WideSum{amount} * promise.pods;
@@ -107,8 +111,9 @@ bool Reader::ViewHolders(const Gang& gang, int32_t limit, HoldersRead* read, Hol
   if (read->next < r_.gangs->pod_limit()) return false;
   out->resource = read->resource;
   for (auto& [key, view] : read->holders) out->holders.push_back(std::move(view));
-  std::stable_sort(out->holders.begin(), out->holders.end(),
-                   [](const HolderView& a, const HolderView& b) { return a.amount > b.amount; });
+  std::stable_sort(out->holders.begin(), out->holders.end(), [](const HolderView& a, const HolderView& b) {
+    return std::pair(a.awaited > 0, a.amount) > std::pair(b.awaited > 0, b.amount);
+  });
   return true;
 }
 

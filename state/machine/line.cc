@@ -27,6 +27,9 @@ bool Reader::ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* 
   if (gang != nullptr && asked == nullptr) return true;
   const QueueTree& tree = r_.queues->tree();
   const auto counts = [&](GangId id) {
+    // Who can never run is in nobody's way.
+    if (id != (asked == nullptr ? -1 : asked->id) && r_.backlog->why(id).code == ReasonCode::kQueueRejected)
+      return false;
     QueueId at = r_.backlog->lane(id) - 1;  // as they are queued: in its queue's lane, those of no queue in the first
     if (asked != nullptr) return at + 1 == r_.backlog->lane(asked->id);
     while (at != queue && at != kNoQueue) at = tree.at(at).parent;
@@ -55,8 +58,7 @@ bool Reader::ViewLine(const Gang* gang, QueueId queue, int32_t limit, LineRead* 
   for (const auto& [key, id] : read->first) {
     const Gang* each = r_.gangs->GangAt(id);
     if (each == nullptr) continue;
-    out->first.push_back({each->name_space, each->name, queue_of(id),
-                          r_.backlog->waits_for(id) == nullptr ? Reason() : r_.reasons->Named(*each, each->reason)});
+    out->first.push_back({each->name_space, each->name, queue_of(id), r_.reasons->Named(*each, each->reason)});
   }
   return true;
 }

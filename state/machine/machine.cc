@@ -78,7 +78,7 @@ Machine::Machine(const MachineSettings& s)
            &repair_, &bindings_, &planning_, &pipeline_, &heads_, &queues_, &reasons_, &gang_deadlines_},
           s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
-               &bindings_, &queues_, &reasons_, &backlog_}),
+               &bindings_, &queues_, &reasons_, &backlog_, &pipeline_}),
       keeps_queues_(s.keeps_queues) {
   queues_.Set(s.queues);
 }

@@ -34,6 +34,7 @@ struct ReaderRooms {
   const Queues* queues;
   const WaitReasons* reasons;
   const Backlog* backlog;
+  const Pipeline* pipeline;
 };
 
 // How far the reading of a line came (Reader::ViewLine).

@@ -136,7 +136,7 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   if (r_.repair->FinishBy(gang) != kNever && !r_.eligibility->KeyOf(gang).half_bound) r_.repair->EndFinish(gang);
   const bool runs = r_.plans->Of(gang) != nullptr || gang.active() > 0 || gang.count(MemberState::kLeaving) > 0 ||
                     gang.count(MemberState::kWaiting) > 0;
-  r_.queues->Follow(gang, runs, wants);
+  r_.queues->Follow(gang, runs, wants, r_.backlog->why(gang.id).code == ReasonCode::kQueueRejected);
   if (!wants) {
     r_.pipeline->Drop(gang);
     r_.heads->Leave(gang);

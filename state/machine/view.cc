@@ -121,7 +121,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.created_ms = gang.created_ms;
   view.reason = r_.reasons->Named(gang, gang.reason);
   view.reason_since_ms = gang.reason_since_ms;
-  view.wait_left_ms = r_.clock->LeftMs(gang, now_ms);
+  view.wait_left_ms = gang.submitted ? 0 : r_.clock->LeftMs(gang, now_ms);  // it has its time to be confirmed (S-1)
   if (plan != nullptr) {
     view.planned = plan->size();
     view.held = plan->held;

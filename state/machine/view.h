@@ -50,13 +50,14 @@ struct HolderView {
   std::string gang;              // "namespace/name"; empty: pods of no gang
   int32_t pods = 0;              // there, or on their way
   int32_t promised = 0;          // places kept for members that are still to come
-  WideSum amount = 0;            // of HoldersView::resource, by all of these
+  int32_t awaited = 0;           // places kept for it where others run, who are waited for
+  WideSum amount = 0;            // of HoldersView::resource, by all of these; what is awaited is what others have
   int64_t created_ms = kNever;   // the gang; kNever: no gang
   int64_t promised_ms = kNever;  // since when a plan keeps them; kNever: none does (P-8)
 };
 struct HoldersView {
   std::string resource;             // what there is least of, for what the gang asks; empty: nobody holds anything
-  std::vector<HolderView> holders;  // the largest first
+  std::vector<HolderView> holders;  // those for whom others are waited for, then the largest
 };
 
 // A gang that waits for its turn.
@@ -64,7 +65,7 @@ struct InLineView {
   std::string name_space;
   std::string name;
   std::string queue;
-  Reason reason;  // why it was not started when it was tried last; none: it was not tried yet
+  Reason reason;  // why it waits
 };
 // Those that wait for their turn in one queue; those that start together stand in one place.
 struct LineView {

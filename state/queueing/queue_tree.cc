@@ -69,7 +69,11 @@ QueueTree::Home QueueTree::HomeOf(absl::string_view name) const {
 std::string QueueTree::WarningOf(absl::string_view name) const {
   if (name.empty() || name == kDefaultQueue) return "";
   if (!any()) return absl::StrCat("queue ", name, " is not acted on: no queues are declared (queues.tree)");
-  if (HomeOf(name).queue == Find(name)) return "";
+  const QueueId home = HomeOf(name).queue;
+  if (home != kNoQueue && home == Find(name)) return "";
+  if (home == kNoQueue) {
+    return absl::StrCat("there is no queue ", name, " that takes gangs; what the gang has counts in none");
+  }
   return absl::StrCat("there is no queue ", name, " that takes gangs; it is in queue ", kDefaultQueue);
 }
 

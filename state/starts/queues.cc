@@ -36,7 +36,7 @@ void Queues::Set(QueueRules rules) {
 
 QueueId Queues::Of(const Gang& gang) const { return tree_->any() ? tree_->HomeOf(gang.rules.queue).queue : kNoQueue; }
 
-void Queues::Follow(const Gang& gang, bool runs, bool waits) {
+void Queues::Follow(const Gang& gang, bool runs, bool waits, bool never) {
   const QueueId home = Of(gang);
   const Ledger::Payer payer{home, home != kNoQueue && !gang.rules.preemptible};
   if (!(ledger_->ClaimPayerOf(gang.id) == payer)) {
@@ -47,7 +47,7 @@ void Queues::Follow(const Gang& gang, bool runs, bool waits) {
   }
   SetRunning(gang, runs ? home : kNoQueue);
   ResourceSum amounts;
-  if (waits && home != kNoQueue) {
+  if (waits && !never && home != kNoQueue) {
     for (const Gang* each : eligibility_->Unplaced(gang)) {
       const ResourceSum request = Request(*each);
       for (const auto& [resource, amount] : request.entries()) amounts.Add(resource, amount);

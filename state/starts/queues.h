@@ -35,8 +35,9 @@ class Queues {
   // kNoQueue: there are no queues, or the gang can be in none.
   [[nodiscard]] QueueId Of(const Gang& gang) const;
   // The gang, or who is in it, changed. `runs`: some of it has a place, or is promised one. `waits`: it, or it for its
-  // group, waits to be planned.
-  void Follow(const Gang& gang, bool runs, bool waits);
+  // group, waits to be planned. `never`: its queues can never let it in, so that it asks for nothing that others may
+  // have.
+  void Follow(const Gang& gang, bool runs, bool waits, bool never);
   void Join(const Pod& pod) { ledger_->SetPayer(pod.id, ledger_->ClaimPayerOf(pod.gang->id)); }
   void Leave(const Pod& pod) { ledger_->SetPayer(pod.id, {}); }
   // It was let in this moment: it counts before it is followed.

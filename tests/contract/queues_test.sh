@@ -27,6 +27,11 @@ printf 'queues: {tree: [{name: a, parent: nowhere}, {name: a}]}\n' >"$work/wrong
 if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config takes a parent that does not exist"; fi
 has "$out" "its parent nowhere does not exist"
 has "$out" "is declared twice"
+printf 'queues: {tree: [{name: a, limit: {nvidia.com/gpu: 1500m, "": 3}, priority: 99999999999}]}\n' >"$work/wrong.yaml"
+if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config rounds a limit"; fi
+has "$out" "queues.tree[0].limit.nvidia.com/gpu: 1500m is no whole number"
+has "$out" "queues.tree[0].limit.: has no name of a resource"
+has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 32 bits'
 
 # 2. What the guide shows, with a musterd that runs it.
 sed -n '/^```yaml$/,/^```$/p' "$docs" | grep -v '```' >"$work/musterd.yaml"
@@ -119,11 +124,29 @@ for wrong in "nowhere:cpu=1|queue nowhere, which might use more, is not declared
   if out=$("$musterctl" plan second --more "${wrong%%|*}" 2>&1); then fail "--more ${wrong%%|*} is taken"; fi
   has "$out" "${wrong##*|}"
 done
+#    A Job that names no gang is one of all its pods; what it says to Muster counts.
+cat >"$work/job.yaml" <<YAML
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {muster.dev/queue: language}}
+spec: {parallelism: 3, template: {spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: 10}}}]}}}
+YAML
+if out=$("$musterctl" plan -f "$work/job.yaml"); then fail "30 more fit below 64: $out"; fi
+has "$out" "asks for nvidia.com/gpu: 30, of the limit of queue research"
+sed -i 's/gpu: 10/gpu: 8/' "$work/job.yaml"
+out=$("$musterctl" plan -f "$work/job.yaml") || fail "24 more fit: $out"
+has "$out" "there is room for 3 members"
 if out=$("$musterctl" explain queue nowhere 2>&1); then fail "a queue that does not exist is explained"; fi
 has "$out" "there is no queue nowhere"
 
 # 4. What they refuse, and what is given back.
 has "$(gang third language 70 '')" "more than the limit of queue research"
+#    Who can never run asks for nothing that others may have, and is in nobody's way.
+queues=$("$musterctl" get queues)
+[ "$(row vision)" = 'vision 1 0 nvidia.com/gpu 16 - 24 40 0' ] || fail "a gang that can never run takes of the share of others: $queues"
+"$musterctl" abandon second >/dev/null
+if "$musterctl" explain queue language | grep -q third; then fail "third, which can never run, is first in line"; fi
+has "$(gang second language 40 '')" WAITING
 has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"
 has "$(gang fifth elsewhere 1 '')" "there is no queue elsewhere"
 more=", cpu: 1500m"
@@ -172,6 +195,11 @@ has "$(gang late vision 40 '')" WAITING
 kill -9 "$pid" && wait "$pid" 2>/dev/null || true
 restart
 has "$("$musterctl" explain gang late)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
+for wrong in "priority: 2147483648" "maxApplications: 4294967297" "limit: {nvidia.com/gpu: 1500m}"; do
+  printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: odd}\nspec: {%s}\n' "$wrong" >"$work/wrong.yaml"
+  if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a queue with $wrong is taken: $out"; fi
+  has "$out" "whole number"
+done
 sed 's/gpu: 16/gpu: 160/' "$work/tree.yaml" >"$work/wrong.yaml"
 if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a quota above the limit was taken"; fi
 has "$out" "queue vision: its quota of nvidia.com/gpu: 160 is above the limit of queue research"

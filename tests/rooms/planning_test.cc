@@ -163,7 +163,7 @@ TEST_F(PlanningTest, WhatGangsNeedTellsThemApart) {
   PodDescription wants = Facts("", 1, "", 1);
   wants.gang.declaration.min_resources = ResourceList{{"cpu", 5}};
   EXPECT_NE(needs(wants), alike);
-  EXPECT_EQ(planning_.GroupNeeds(GangAt("a")), planning_.Needs(GangAt("a")));
+  EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
 }
 
 TEST_F(PlanningTest, WhatFailedForARealReasonWakesTheSameWay) {
@@ -198,8 +198,8 @@ TEST_F(PlanningTest, AGroupIsPlannedAsOne) {
   EXPECT_NE(Why("a").text.find("room for 1 of 2 members of gang d/b, which starts with its group"), std::string::npos)
       << Why("a").text;
   EXPECT_EQ(ReservedOn("n"), 0);
-  EXPECT_NE(planning_.GroupNeeds(GangAt("a")), planning_.Needs(GangAt("a")));
-  EXPECT_EQ(planning_.GroupNeeds(GangAt("a")), planning_.GroupNeeds(GangAt("b")));
+  EXPECT_NE(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
+  EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.GroupNeeds(GangAt("b"), /*now_ms=*/0));
   AddNode("m", 1);
   Round();
   ASSERT_TRUE(Planned("a"));

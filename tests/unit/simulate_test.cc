@@ -202,7 +202,8 @@ TEST(SimulateTest, ImpossibleJobsAreRefused) {
 
 TEST(TraceFileTest, ReadsWhatItKnowsAndPassesOverTheRest) {
   const absl::StatusOr<std::vector<Job>> jobs = ParseTrace(
-      "job_id,user,num_gpu,submission_time,duration,queue,priority\r\nB,me,4,20.5,10,red,-1\r\n\r\na,me,1,10,0.25,,"
+      "\xEF\xBB\xBFjob_id,user,num_gpu,submission_time,duration,queue,priority\r\nB,me,4,20.5,10,red,-1\r\n\r\na,me,1,"
+      "10,0.25,,"
       "\r\n");
   ASSERT_TRUE(jobs.ok()) << jobs.status();
   ASSERT_EQ(jobs->size(), 2);
