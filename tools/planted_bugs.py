@@ -884,7 +884,13 @@ BUGS = {
     "any-number-of-gangs": (
         "state/starts/queues.cc", "runs + asked.fresh > may_run", "runs + asked.fresh > may_run + 1000"),
     "a-gang-that-ended-runs-on": (
-        "state/machine/settling.cc", "  r_.queues->Follow(gang, runs, wants);\n", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants);\n"),
+        "state/machine/settling.cc", "  r_.queues->Follow(gang, runs, wants,", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants,"),
+    "who-never-can-asks-all-the-same": (
+        "state/starts/queues.cc", "  if (waits && !never && home", "  if (waits && home"),
+    "alike-is-alike": (
+        "state/starts/planning.cc", "  if (r_.pipeline->AnyTimed() && OverBy", "  if (gangs.empty() && OverBy"),
+    "nothing-is-kept-beside": (
+        "state/starts/keep_room.cc", "    kept.push_back({&r_.gangs->gang(id), r_.pipeline->KeptFor(r_.gangs->gang(id))});\n", ""),
     "who-is-over-the-share-first": (
         "state/starts/queues.cc", "over_a != over_b) return over_b;", "over_a != over_b) return over_a;"),
     "shares-of-yesterday": (
