@@ -148,7 +148,7 @@ absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::strin
   constexpr int64_t kMilli = 1'000;
   if (resource.empty()) return absl::InvalidArgumentError("has no name of a resource; expected one like cpu");
   if (resource == "cpu") return ParseQuantity(text, QuantityUnit::kMilli);
-  const absl::StatusOr<int64_t> whole = ParseQuantity(text, QuantityUnit::kWhole);
+  absl::StatusOr<int64_t> whole = ParseQuantity(text, QuantityUnit::kWhole);
   const absl::StatusOr<int64_t> milli = ParseQuantity(text, QuantityUnit::kMilli);
   // What is too large in milli has no fraction that matters.
   if (whole.ok() && milli.ok() && *milli % kMilli != 0) {
