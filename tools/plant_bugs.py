@@ -30,7 +30,7 @@ OUT = HOME / "out"
 CAUGHT = HOME / "caught.json"  # which test caught which bug last
 # In this order: the quick ones that see most come first.
 TESTS = ["machine_room_test", "starts_room_test", "drivers_room_test", "base_room_test", "model_room_test", "placement_room_test", "backlog_room_test", "gangs_room_test", "records_room_test",
-         "scenario_test", "recording_test", "what_if_test", "path_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test", "rpc_test", "store_test",
+         "scenario_test", "simulate_test", "recording_test", "what_if_test", "path_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test", "rpc_test", "store_test",
          "actuator_test", "security_test"]
 LIMIT_S = 120
 # How the tests run: few steps of the random one, and no case after the first that fails.

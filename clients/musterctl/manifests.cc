@@ -137,8 +137,15 @@ absl::Status SetNamespace(const std::string& name_space, bool strict, std::strin
 
 namespace {
 
-// Names a gang, in one dialect or another.
-bool NamesGang(const Json& metadata) {
+// What stands there; an empty map where nothing does, or something else.
+Json MapAt(const Json& holder, const char* key) {
+  return holder.is_object() && holder.contains(key) && holder[key].is_object() ? holder[key] : Json::object();
+}
+
+// The pod names a gang, in one dialect or another.
+bool NamesGang(const Json& pod) {
+  if (MapAt(pod, "spec").contains("schedulingGroup")) return true;
+  const Json metadata = MapAt(pod, "metadata");
   static constexpr const char* kKeys[] = {"gang.scheduling.koordinator.sh/name",
                                           "pod-group.scheduling.sigs.k8s.io",
                                           "pod-group.scheduling.sigs.k8s.io/name",
@@ -146,9 +153,9 @@ bool NamesGang(const Json& metadata) {
                                           "pod-group-name",
                                           "scheduling.k8s.io/group-name"};
   for (const char* map : {"annotations", "labels"}) {
-    const Json keys = metadata.value(map, Json::object());
+    const Json keys = MapAt(metadata, map);
     for (const char* key : kKeys) {
-      if (keys.is_object() && keys.contains(key)) return true;
+      if (keys.contains(key)) return true;
     }
   }
   return false;
@@ -158,11 +165,12 @@ bool NamesGang(const Json& metadata) {
 // Job.
 void GroupByJob(const Json& job, const std::string& name, int64_t pods, Json* pod) {
   for (const char* map : {"annotations", "labels"}) {
-    const Json keys = job.value(map, Json::object());
-    if (!keys.is_object()) continue;
+    Json own = MapAt(*pod, map);
+    const Json keys = MapAt(job, map);
     for (const auto& [key, value] : keys.items()) {
-      if (key.rfind("muster.dev/", 0) == 0 && !pod->value(map, Json::object()).contains(key)) (*pod)[map][key] = value;
+      if (key.rfind("muster.dev/", 0) == 0 && !own.contains(key)) own[key] = value;
     }
+    (*pod)[map] = std::move(own);
   }
   (*pod)["annotations"]["gang.scheduling.koordinator.sh/name"] = absl::StrCat("job-", name);
   (*pod)["annotations"]["gang.scheduling.koordinator.sh/min-available"] = absl::StrCat(pods);
@@ -189,7 +197,7 @@ absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
     const int64_t number = object.at(at).get<int64_t>();
     pods = at == Json::json_pointer("/spec/parallelism") ? number : std::min(pods, number);
   }
-  const Json metadata = object.value("metadata", Json::object());
+  const Json metadata = MapAt(object, "metadata");
   Json pod = object.at(at_template);
   pod["apiVersion"] = "v1";
   pod["kind"] = "Pod";
@@ -197,7 +205,7 @@ absl::StatusOr<std::vector<std::string>> PodsOf(const std::string& manifest) {
   if (metadata.contains("namespace")) pod["metadata"]["namespace"] = metadata["namespace"];
   const Json said = metadata.value("name", Json("job"));
   const std::string name = said.is_string() ? said.get<std::string>() : said.dump();
-  if (!NamesGang(pod["metadata"])) GroupByJob(metadata, name, pods, &pod["metadata"]);
+  if (!NamesGang(pod)) GroupByJob(metadata, name, pods, &pod["metadata"]);
   std::vector<std::string> out;
   for (int64_t i = 0; i < pods; ++i) {
     pod["metadata"]["name"] = absl::StrCat(name, "-", i);
@@ -218,13 +226,26 @@ bool IsQueue(const std::string& manifest) {
   return version.is_string() && version.get<std::string>().rfind("muster.dev/", 0) == 0;
 }
 
+namespace {
+
+// A whole number that the type has.
+template <typename Number>
+bool IsWhole(const Json& value) {
+  using Limits = std::numeric_limits<Number>;
+  // The library compares a number above 2^63 as if it were below 0.
+  if (value.is_number_unsigned()) return value.get<uint64_t>() <= static_cast<uint64_t>(Limits::max());
+  return value.is_number_integer() && value.get<int64_t>() >= Limits::min() && value.get<int64_t>() <= Limits::max();
+}
+
+}  // namespace
+
 absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest) {
   const Json object = Json::parse(manifest, nullptr, /*allow_exceptions=*/false);
   v1::QueueSpec out;
   const auto wrong = [](const std::string& field, const Json& value, absl::string_view expected) {
     return absl::InvalidArgumentError(absl::StrCat(field, ": ", value.dump(), "; expected ", expected));
   };
-  const Json name = object.value("metadata", Json::object()).value("name", Json());
+  const Json name = MapAt(object, "metadata").value("name", Json());
   if (!name.is_string()) return wrong("metadata.name", name, "the name of the queue");
   out.set_name(name.get<std::string>());
   const Json spec = object.value("spec", Json::object());
@@ -243,15 +264,13 @@ absl::StatusOr<v1::QueueSpec> QueueOf(const std::string& manifest) {
     } else if (key == "overQuotaWeight") {
       if (!value.is_object()) return wrong(field, value, "weights by resource");
       for (const auto& [resource, weight] : value.items()) {
-        if (!weight.is_number_integer() || weight > std::numeric_limits<int64_t>::max()) {
+        if (!IsWhole<int64_t>(weight)) {
           return wrong(absl::StrCat(field, ".", resource), weight, "a whole number");
         }
         (*out.mutable_over_quota_weight())[resource] = weight.get<int64_t>();
       }
     } else if (key == "priority" || key == "maxApplications") {
-      const bool fits = value.is_number_integer() && value >= std::numeric_limits<int32_t>::min() &&
-                        value <= std::numeric_limits<int32_t>::max();
-      if (!fits) return wrong(field, value, "a whole number of 32 bits");
+      if (!IsWhole<int32_t>(value)) return wrong(field, value, "a whole number of 32 bits");
       key == "priority" ? out.set_priority(value.get<int32_t>()) : out.set_max_applications(value.get<int32_t>());
     } else {
       return wrong(field, value, "parent, quota, limit, overQuotaWeight, priority, maxApplications or sort");

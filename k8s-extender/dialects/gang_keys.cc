@@ -334,7 +334,7 @@ void ReadVolcano(const Json& spec, GangDeclaration* said) {
   }
   const Json& tasks = Child(spec, "minTaskMember");
   if (!tasks.is_object() || tasks.empty() || !said->subgroups.empty()) return;
-  // As Volcano has it, the minimums of tasks count where there is no other way to reach the job's.
+  // Where their sum is the job's minimum, every task's own must be met: they are its subgroups.
   std::vector<SubgroupDeclaration> leaves;
   int64_t sum = 0;
   std::string ignored;

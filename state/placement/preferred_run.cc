@@ -1,10 +1,14 @@
 #include "state/placement/preferred_run.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace muster {
 namespace {
+
+// How often it is asked how much a node is liked, for one run of pods.
+constexpr int64_t kMostFigures = 500'000;
 
 struct Candidate {
   int64_t liked;   // by the pods near it, when it was looked at
@@ -34,7 +38,7 @@ class Ranking {
       std::pop_heap(heap_.begin(), heap_.end());
       Candidate best = heap_.back();
       heap_.pop_back();
-      if (looks_ >= kMostLooks) return best;
+      if (looks_ >= kMostFigures) return best;
       const int64_t before = best.liked;
       Look(&best);
       if (best.liked >= before) return best;
@@ -47,7 +51,7 @@ class Ranking {
   }
   // Figures may have grown.
   void LookAgain() {
-    if (looks_ >= kMostLooks) return;
+    if (looks_ >= kMostFigures) return;
     for (Candidate& each : heap_) Look(&each);
     std::make_heap(heap_.begin(), heap_.end());
   }

@@ -13,8 +13,7 @@ namespace muster {
 
 // As PlaceRun, each pod on a node that its preferences make the most of as it is placed; of equal ones on the one that
 // comes first without them. As many are placed as without preferences, pods of that class alone. What is looked at is
-// bounded: beyond kMostLooks the figures of a while before do.
-inline constexpr int64_t kMostLooks = 500'000;
+// bounded: beyond that the figures of a while before do.
 int32_t PlacePreferred(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                        const Region& region);
 

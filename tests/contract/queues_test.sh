@@ -136,6 +136,9 @@ has "$out" "asks for nvidia.com/gpu: 30, of the limit of queue research"
 sed -i 's/gpu: 10/gpu: 8/' "$work/job.yaml"
 out=$("$musterctl" plan -f "$work/job.yaml") || fail "24 more fit: $out"
 has "$out" "there is room for 3 members"
+sed 's/spec: {containers/spec: {schedulingGroup: {podGroupName: own}, containers/' "$work/job.yaml" >"$work/native.yaml"
+if out=$("$musterctl" plan -f "$work/native.yaml" 2>&1); then fail "a gang that nothing declares is planned: $out"; fi
+if grep -q "names two gangs" <<<"$out"; then fail "a Job that names Kubernetes' own PodGroup is put into another gang: $out"; fi
 if out=$("$musterctl" explain queue nowhere 2>&1); then fail "a queue that does not exist is explained"; fi
 has "$out" "there is no queue nowhere"
 
@@ -193,7 +196,7 @@ has "$(gang late vision 40 '')" WAITING
 kill -9 "$pid" && wait "$pid" 2>/dev/null || true
 restart
 has "$("$musterctl" explain gang late)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
-for wrong in "priority: 2147483648" "maxApplications: 4294967297" "limit: {nvidia.com/gpu: 1500m}"; do
+for wrong in "priority: 2147483648" "priority: 18446744073709551615" "maxApplications: 4294967297" "limit: {nvidia.com/gpu: 1500m}"; do
   printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: odd}\nspec: {%s}\n' "$wrong" >"$work/wrong.yaml"
   if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a queue with $wrong is taken: $out"; fi
   has "$out" "whole number"

@@ -132,6 +132,23 @@ spec:
   ASSERT_EQ(pods->size(), 2U) << "no more run at once than are to complete";
   EXPECT_EQ(DescribeManifest(pods->back()), "Pod ml/train-1");
   EXPECT_TRUE(absl::StrContains(pods->back(), "muster.dev/gang"));
+  EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/name":"job-train")")) << pods->back();
+  EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/min-available":"2")"));
+  // Whoever names a gang, in whatever dialect, is in that; and what is no map is musterd's to complain of.
+  for (const char* names :
+       {R"("metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"g"}})",
+        R"("metadata":{"annotations":{"pod-group-name":"g"}})", R"("spec":{"schedulingGroup":{"podGroupName":"g"}})"}) {
+    const auto own =
+        PodsOf(absl::StrCat(R"({"kind":"Job","metadata":{"name":"j"},"spec":{"template":{)", names, "}}}"));
+    ASSERT_TRUE(own.ok()) << own.status();
+    EXPECT_FALSE(absl::StrContains(own->front(), "koordinator")) << own->front();
+  }
+  for (const char* odd :
+       {R"({"kind":"Job","metadata":7,"spec":{"template":{"metadata":[],"spec":"x"}}})",
+        R"({"kind":"Job","metadata":{"annotations":"x"},"spec":{"template":{"metadata":{"annotations":1}}}})"}) {
+    EXPECT_TRUE(PodsOf(odd).ok()) << odd;
+    EXPECT_FALSE(QueueOf(odd).ok()) << odd;
+  }
   const auto other = PodsOf(R"({"kind":"Pod"})");
   ASSERT_TRUE(other.ok());
   EXPECT_EQ(other->front(), R"({"kind":"Pod"})");
