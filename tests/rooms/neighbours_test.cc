@@ -324,6 +324,25 @@ TEST(Preferences, EachPodGoesWhereItIsLikedMost) {
   EXPECT_GT(chosen, 500);
 }
 
+// What would rather be where another must be goes elsewhere, though one try is all there is.
+TEST(Preferences, MakeNobodyWait) {
+  Both both;
+  both.Put("a", {}, 2);
+  both.Put("b", {{"zone", "z"}}, 4);
+  TwinPod choosy = Pod({});
+  choosy.shape.requests["cpu"] = 2;
+  choosy.shape.preferences.nodes.push_back({{{{"zone", SelectorOperator::kExists, {}}}, {}}, 1});
+  TwinPod large = Pod({});
+  large.shape.requests["cpu"] = 4;
+  Demand demand{{{both.ClassOf(choosy), 0, 1}, {both.ClassOf(large), 0, 1}}, 2};
+  ClassIndex index(&both.cluster);
+  Statement statement(&both.cluster);
+  EXPECT_TRUE(PlaceTogether({&demand, 1}, /*max_tries=*/1, &index, both.cluster, &statement).placed);
+  statement.Rollback(0);
+  EXPECT_EQ(PlaceRun(demand.candidates[0].cls, 1, &index, both.cluster, &statement), 1);
+  EXPECT_EQ(both.cluster.node(statement.operations()[0].node).facts.name, "b") << "alone it is where it likes to be";
+}
+
 // --- gangs ---
 
 // Whether so many of each kind of pod can come, one after the other, each where it may go then, as kube-scheduler
