@@ -733,6 +733,8 @@ BUGS = {
         "state/whatif/what_if.cc", " && !planned_now.contains(gang.key)", ""),
     "the-first-what-if-is-the-last": (
         "service/rpc/what_if_service.cc", "      busy_ = false;\n      finish(ToGrpc(found.status()));", "      finish(ToGrpc(found.status()));"),
+    "soft-taints-do-not-count": (
+        "state/placement/feasibility.cc", "    return taint.effect == TaintEffect::kPreferNoSchedule &&\n", "    return taint.effect == TaintEffect::kNoExecute &&\n"),
     "cpu-pods-strand-gpus": (
         "state/placement/feasibility.cc", " - (strands ? 1000 : 0)", " - (strands ? 0 : 0)"),
     "evicts-where-it-must-not-go": (
@@ -767,7 +769,15 @@ BUGS = {
         "state/placement/planner.cc", "out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);",
         "out.placed = out.parts.size() == demands.size();"),
     "nothing-found-is-proof": (
-        "state/placement/planner.cc", "if (out.placed || Proves(demands, region, cluster)) return out;", "if (out.placed || Proves(demands, region, cluster) || max_tries > 0) return out;"),
+        "state/placement/planner.cc", "(proves && !out.out_of_tries)) return out;", "!out.out_of_tries) return out;"),
+    "leaves-are-placed-one-by-one-only": (
+        "state/placement/tree_planner.cc", "out_.placed = PlaceJointly(root);", "out_.placed = false;"),
+    "joint-tries-that-ran-out-are-proof": (
+        "state/placement/tree_planner.cc", "  out_.out_of_tries = !placed && undecided_;\n", "  out_.out_of_tries = false;\n"),
+    "alike-wherever-they-may-go": (
+        "state/placement/second_try.cc", " && *item.region == region;", ";"),
+    "one-by-one-everywhere": (
+        "state/placement/one_by_one.cc", "if (region.Has(entry.node)) out.push_back", "out.push_back"),
     "together-where-the-first-fits": (
         "state/starts/planning.cc", "    if (topology.required.empty()) topology.required = TogetherIn(*gangs[i]);\n", "    static_cast<void>(topology);\n"),
     "no-selector-means-everybody": (

@@ -141,8 +141,13 @@ void DescribeGang(const v1::Gang& gang) {
       {"Rules:", absl::StrCat(rules.mode(), ", ", rules.match_policy(), ", wait ",
                               absl::FormatDuration(absl::Milliseconds(rules.wait_time_ms())), ", then ",
                               rules.on_timeout(), "; on member failure ", rules.on_member_failure())},
-      {"Queue:", absl::StrCat(rules.queue(), ", priority ", gang.priority(), ", put back ", gang.requeues(), " times")},
+      {"Queue:", absl::StrCat(rules.queue(), rules.preemptible() ? "" : ", within its quota", ", priority ",
+                              gang.priority(), ", put back ", gang.requeues(), " times")},
   };
+  if (rules.duration_ms() > 0) {
+    head.push_back(
+        {"Duration:", absl::StrCat("declared as ", absl::FormatDuration(absl::Milliseconds(rules.duration_ms())))});
+  }
   for (const auto& subgroup : rules.subgroups()) {
     head.push_back({"Subgroup:", Subgroup(subgroup)});
   }

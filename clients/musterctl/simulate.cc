@@ -218,21 +218,24 @@ int SimulateCommand::Run() {
     if (!result.ok()) return Fail(result.status());
     for (const std::string& broken : result->broken) {
       std::cerr << "musterctl: " << policy << ": a rule does not hold: " << Printable(broken) << "\n";
+    }
+    if (result->broken.empty()) {
+      Simulated& run = runs.emplace_back(Simulated{policy, *std::move(result), {}});
+      run.figures = simulate::FiguresOf(run.result, all_gpus_);
+    } else {  // it has no figures; the others have
       status = 2;
     }
-    Simulated& run = runs.emplace_back(Simulated{policy, *std::move(result), {}});
-    if (status == 0) run.figures = simulate::FiguresOf(run.result, all_gpus_);
   }
-  if (status != 0) return status;
+  if (runs.empty()) return status;
   output_ == "json" ? PrintJson(runs, *jobs) : PrintTable(runs, *jobs);
-  if (svg_.empty()) return 0;
+  if (svg_.empty()) return status;
   std::vector<ChartedRun> charted;
   charted.reserve(runs.size());
   for (const Simulated& run : runs) charted.push_back({run.policy, &run.result});
   if (!(std::ofstream(svg_) << Chart(charted, all_gpus_))) {
     return Fail(absl::UnavailableError(absl::StrCat("--svg: cannot write ", svg_)));
   }
-  return 0;
+  return status;
 }
 
 void SimulateCommand::PrintTable(const std::vector<Simulated>& runs, const std::vector<simulate::Job>& jobs) const {

@@ -35,13 +35,31 @@ class Dice {
   uint64_t state_;
 };
 
+// The fields of a line (RFC 4180, section 2): one in quotes may have commas in it, and a quote is written twice. None
+// goes over several lines.
+std::vector<std::string> Fields(absl::string_view line) {
+  std::vector<std::string> fields(1);
+  bool quoted = false;
+  for (size_t i = 0; i < line.size(); ++i) {
+    const bool twice = quoted && line.substr(i, 2) == "\"\"";
+    if (twice || (line[i] != '"' && (quoted || line[i] != ','))) {
+      fields.back().push_back(line[i]);
+      if (twice) ++i;
+    } else if (line[i] == '"') {
+      quoted = !quoted;
+    } else {
+      fields.emplace_back();
+    }
+  }
+  for (std::string& field : fields) absl::StripAsciiWhitespace(&field);
+  return fields;
+}
+
 class Reader {
  public:
   absl::Status ReadHeader(absl::string_view line) {
-    const std::vector<std::string> names = absl::StrSplit(line, ',');
-    for (size_t i = 0; i < names.size(); ++i) {
-      columns_.emplace(absl::AsciiStrToLower(absl::StripAsciiWhitespace(names[i])), i);
-    }
+    const std::vector<std::string> names = Fields(line);
+    for (size_t i = 0; i < names.size(); ++i) columns_.emplace(absl::AsciiStrToLower(names[i]), i);
     for (const char* needed : {"job_id", "submission_time", "duration", "num_gpu"}) {
       if (columns_.count(needed) == 0) {
         return absl::InvalidArgumentError(absl::StrCat("line 1: there is no column ", needed,
@@ -53,7 +71,7 @@ class Reader {
   }
   void ReadLine(size_t number, absl::string_view line) {
     number_ = number;
-    cells_ = absl::StrSplit(line, ',');
+    cells_ = Fields(line);
     simulate::Job job;
     job.name = absl::AsciiStrToLower(Cell("job_id"));
     if (job.name.empty()) Expected("job_id", "a name");
@@ -81,7 +99,7 @@ class Reader {
   [[nodiscard]] std::string Cell(const std::string& column) const {
     const auto at = columns_.find(column);
     if (at == columns_.end() || at->second >= cells_.size()) return "";
-    return std::string(absl::StripAsciiWhitespace(cells_[at->second]));
+    return cells_[at->second];
   }
   int64_t Milliseconds(const std::string& column, double least) {
     double seconds = 0;

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "k8s-extender/dialects/owners.h"
 #include "service/config/queues.h"
+#include "service/config/yaml_keys.h"
 #include "service/support/file.h"
 #include "service/tracing/otlp_exporter.h"
 
@@ -298,20 +299,6 @@ const std::vector<Field>& Fields() {
   return *kFields;
 }
 
-void Walk(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves,
-          std::vector<std::string>* problems) {
-  if (!node.IsMap()) {
-    (*leaves)[path] = node;
-    return;
-  }
-  for (const auto& entry : node) {
-    const std::string key = Text(entry.first);
-    const std::string child = path.empty() ? key : absl::StrCat(path, ".", key);
-    if (leaves->count(child) > 0) problems->push_back(absl::StrCat(child, ": is given twice"));
-    Walk(entry.second, child, leaves, problems);
-  }
-}
-
 bool IsLoopback(const std::string& host) {
   return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
 }
@@ -336,7 +323,8 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
   try {
     const YAML::Node root = YAML::Load(yaml);
     if (!root.IsNull() && !root.IsMap()) return absl::InvalidArgumentError("the file must be a map of settings");
-    if (root.IsMap()) Walk(root, "", &leaves, &problems);
+    FindKeysGivenTwice(root, "", &problems);
+    if (root.IsMap()) FindLeaves(root, "", &leaves);
   } catch (const YAML::Exception& error) {
     return absl::InvalidArgumentError(absl::StrCat("not YAML: ", error.what()));
   }

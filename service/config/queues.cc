@@ -43,7 +43,9 @@ class QueueReader {
       if (!sort.has_value()) return Expected(key, Scalar(value), "fifo (or stateaware, the same) or fair");
       queue->sort = *sort;
     } else {
-      Expected(key, "", "name, parent, quota, limit, overQuotaWeight, priority, maxApplications or sort");
+      problems_->push_back(absl::StrCat(
+          where_, key, ": there is no such field of a queue; expected name, parent, quota, limit, overQuotaWeight, ",
+          "priority, maxApplications or sort"));
     }
   }
   void ReadAmounts(const std::string& key, const YAML::Node& value, ResourceList* list) {
@@ -94,7 +96,7 @@ void ReadQueueTree(const YAML::Node& list, std::vector<QueueSpec>* queues, std::
     if (list[i].IsMap()) {
       queues->push_back(QueueReader(where, problems).Read(list[i]));
     } else {
-      problems->push_back(absl::StrCat(where, " expected a map with a name"));
+      problems->push_back(absl::StrCat("queues.tree[", i, "]: expected a map with a name"));
     }
   }
 }

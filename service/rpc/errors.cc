@@ -30,6 +30,10 @@ grpc::Status Build(grpc::StatusCode code, absl::string_view said,
 
 }  // namespace
 
+std::string At(const std::string& path, absl::string_view field) {
+  return path.empty() ? std::string(field) : absl::StrCat(path, ".", field);
+}
+
 void Violations::Add(absl::string_view field, absl::string_view text) {
   if (full()) return;
   found_.emplace_back(Cut(field, kMaxField), Cut(text, kMaxDescription));

@@ -29,6 +29,9 @@ class Violations {
   size_t bytes_ = 0;
 };
 
+// The name of a field within `path`, "" for the request itself.
+[[nodiscard]] std::string At(const std::string& path, absl::string_view field);
+
 // With ErrorInfo when `reason` (UPPER_SNAKE_CASE) is given, RetryInfo when the call may be tried again soon, and
 // BadRequest when an InvalidArgument begins with a field ("gang.name: ...").
 [[nodiscard]] grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason = "");

@@ -122,6 +122,7 @@ v1::Gang ToMessage(const GangView& view) {
   rules->set_match_policy(std::string(ToString(view.rules.match_policy)));
   rules->set_queue(view.rules.queue);
   rules->set_preemptible(view.rules.preemptible);
+  rules->set_duration_ms(view.rules.duration_ms);
   rules->set_on_timeout(std::string(ToString(view.rules.on_timeout)));
   rules->set_on_member_failure(std::string(ToString(view.rules.on_member_failure)));
   WriteAmounts(view.rules.min_resources, rules->mutable_min_resources());

@@ -12,15 +12,11 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMaxText = 253;
+constexpr size_t kLongestText = 253;
 constexpr int32_t kMaxMembers = 100'000;
 // What a submission's members may take together: each carries its shape and the gang's declaration.
 constexpr size_t kMaxMemberBytes = 64 << 20;
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
-
-std::string At(const std::string& path, absl::string_view field) {
-  return path.empty() ? std::string(field) : absl::StrCat(path, ".", field);
-}
 
 // One of the values that `ToString` knows; an empty text leaves the field unset.
 template <typename Value>
@@ -38,59 +34,6 @@ void ReadEnum(const std::string& text, const std::string& field, std::initialize
   violations->Add(field, absl::StrCat(Quoted(text), "; expected one of ", expected));
 }
 
-void ReadRequirements(const google::protobuf::RepeatedPtrField<v1::SelectorRequirement>& from, const std::string& path,
-                      Violations* violations, std::vector<SelectorRequirement>* out) {
-  for (int i = 0; i < from.size(); ++i) {
-    const std::optional<SelectorOperator> op = ParseSelectorOperator(from[i].operator_());
-    if (!op.has_value()) {
-      violations->Add(
-          absl::StrCat(path, "[", i, "].operator"),
-          absl::StrCat(Quoted(from[i].operator_()), "; expected In, NotIn, Exists, DoesNotExist, Gt or Lt"));
-      continue;
-    }
-    out->push_back({from[i].key(), *op, {from[i].values().begin(), from[i].values().end()}});
-  }
-}
-
-void ReadTolerations(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
-  for (int i = 0; i < shape.tolerations_size(); ++i) {
-    const v1::Toleration& from = shape.tolerations(i);
-    Toleration toleration{from.key(), from.operator_() == "Exists", from.value(), {}};
-    if (!from.operator_().empty() && from.operator_() != "Exists" && from.operator_() != "Equal") {
-      violations->Add(absl::StrCat(path, "[", i, "].operator"),
-                      absl::StrCat(Quoted(from.operator_()), "; expected Exists or Equal"));
-    }
-    if (!from.effect().empty()) {
-      toleration.effect = ParseTaintEffect(from.effect());
-      if (!toleration.effect.has_value()) {
-        violations->Add(absl::StrCat(path, "[", i, "].effect"),
-                        absl::StrCat(Quoted(from.effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
-      }
-    }
-    out->tolerations.push_back(std::move(toleration));
-  }
-}
-
-void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
-  for (int i = 0; i < shape.host_ports_size(); ++i) {
-    const v1::HostPort& from = shape.host_ports(i);
-    if (from.port() < 1 || from.port() > 65535) {
-      violations->Add(absl::StrCat(path, "[", i, "].port"), absl::StrCat(from.port(), "; expected 1 to 65535"));
-    }
-    if (!from.protocol().empty() && from.protocol() != "TCP" && from.protocol() != "UDP" && from.protocol() != "SCTP") {
-      violations->Add(absl::StrCat(path, "[", i, "].protocol"),
-                      absl::StrCat(Quoted(from.protocol()), "; expected TCP, UDP or SCTP"));
-    }
-    HostPort port;
-    port.port = from.port();
-    port.protocol = from.protocol() == "UDP"    ? Protocol::kUdp
-                    : from.protocol() == "SCTP" ? Protocol::kSctp
-                                                : Protocol::kTcp;
-    port.ip = from.host_ip().empty() ? "0.0.0.0" : from.host_ip();
-    out->host_ports.push_back(std::move(port));
-  }
-}
-
 void ReadName(const std::string& name, const std::string& field, Violations* violations) {
   if (IsSubdomain(name)) return;
   violations->Add(
@@ -105,63 +48,11 @@ void ReadNamespace(const std::string& from, const std::string& field, Violations
   ReadName(*out, field, violations);
 }
 
-PodSelector ReadPodSelector(const v1::PodSelector& from, const std::string& path, const std::string& own,
-                            Violations* violations) {
-  PodSelector out;
-  ReadRequirements(from.expressions(), At(path, "expressions"), violations, &out.requirements);
-  for (size_t i = 0; i < out.requirements.size(); ++i) {
-    const SelectorOperator op = out.requirements[i].op;
-    if (op == SelectorOperator::kGt || op == SelectorOperator::kLt) {
-      violations->Add(absl::StrCat(At(path, "expressions"), "[", i, "].operator"),
-                      "compares numbers; of pods, expected In, NotIn, Exists or DoesNotExist");
-    }
-  }
-  out.all_namespaces = from.all_namespaces();
-  out.namespaces.assign(from.namespaces().begin(), from.namespaces().end());
-  if (out.namespaces.empty() && !out.all_namespaces) out.namespaces.push_back(own);
-  std::sort(out.namespaces.begin(), out.namespaces.end());
-  return out;
-}
-
-void ReadTopologyKey(const std::string& key, const std::string& path, Violations* violations) {
-  if (IsLabelKey(key)) return;
-  violations->Add(At(path, "topology_key"), absl::StrCat(Quoted(key), "; expected the key of a label of nodes"));
-}
-
-NeighbourRules ReadNeighbours(const v1::PodShape& shape, const std::string& path, const std::string& own,
-                              Violations* violations) {
-  NeighbourRules out;
-  const auto read = [&](const auto& terms, const char* field, std::vector<NeighbourTerm>* to) {
-    for (int i = 0; i < terms.size(); ++i) {
-      const std::string at = absl::StrCat(At(path, field), "[", i, "]");
-      ReadTopologyKey(terms[i].topology_key(), at, violations);
-      to->push_back(
-          {terms[i].topology_key(), ReadPodSelector(terms[i].selector(), At(at, "selector"), own, violations)});
-    }
-  };
-  read(shape.pod_affinity(), "pod_affinity", &out.affinity);
-  read(shape.pod_anti_affinity(), "pod_anti_affinity", &out.anti_affinity);
-  for (int i = 0; i < shape.topology_spread_size(); ++i) {
-    const v1::TopologySpreadConstraint& from = shape.topology_spread(i);
-    const std::string at = absl::StrCat(At(path, "topology_spread"), "[", i, "]");
-    ReadTopologyKey(from.topology_key(), at, violations);
-    if (from.max_skew() < 1) {
-      violations->Add(At(at, "max_skew"), absl::StrCat(from.max_skew(), "; expected at least 1"));
-    }
-    if (from.min_domains() < 0) {
-      violations->Add(At(at, "min_domains"), absl::StrCat(from.min_domains(), "; expected 0 or more"));
-    }
-    out.spread.push_back({from.topology_key(), from.max_skew(), std::max(1, from.min_domains()),
-                          ReadPodSelector(from.selector(), At(at, "selector"), own, violations)});
-  }
-  return out;
-}
-
 std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
                        Violations* violations) {
   for (const auto& [key, value] : labels) {
     if (!IsLabelKey(key)) violations->Add(path, absl::StrCat(Quoted(key), "; expected the key of a label"));
-    if (value.size() > kMaxText || value.find('\0') != std::string::npos) {
+    if (value.size() > kLongestText || value.find('\0') != std::string::npos) {
       violations->Add(path, absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
     }
   }
@@ -174,7 +65,7 @@ ResourceList ReadAmounts(const google::protobuf::Map<std::string, std::string>& 
                          Violations* violations) {
   ResourceList out;
   for (const auto& [name, text] : amounts) {
-    if (name.empty() || name.size() > kMaxText) {
+    if (name.empty() || name.size() > kLongestText) {
       violations->Add(path, "has an empty or overlong resource name; expected one like cpu or nvidia.com/gpu");
       continue;
     }
@@ -295,25 +186,9 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
   }
 }
 
-void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
-               Violations* violations, PodTemplate* out) {
-  out->requests = ReadAmounts(shape.requests(), At(path, "requests"), violations);
-  out->node_selector = Labels(shape.node_selector().begin(), shape.node_selector().end());
-  out->has_affinity = shape.affinity_size() > 0;
-  for (int i = 0; i < shape.affinity_size(); ++i) {
-    const std::string term = absl::StrCat(At(path, "affinity"), "[", i, "]");
-    NodeSelectorTerm& to = out->affinity.emplace_back();
-    ReadRequirements(shape.affinity(i).expressions(), At(term, "expressions"), violations, &to.expressions);
-    ReadRequirements(shape.affinity(i).fields(), At(term, "fields"), violations, &to.fields);
-  }
-  ReadTolerations(shape, At(path, "tolerations"), violations, out);
-  ReadPorts(shape, At(path, "host_ports"), violations, out);
-  out->neighbours = ReadNeighbours(shape, path, name_space, violations);
-}
-
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space) {
-  if (pod.uid().empty() || pod.uid().size() > kMaxText) {
+  if (pod.uid().empty() || pod.uid().size() > kLongestText) {
     violations->Add(At(path, "uid"),
                     "is empty or longer than 253 bytes; expected an identity that is never used again");
   }

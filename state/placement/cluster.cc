@@ -359,7 +359,9 @@ int64_t Cluster::Liked(NodeId id, ClassId cls) const {
 }
 
 int64_t Cluster::LikedAlways(NodeId id, ClassId cls) const {
-  int64_t sum = 0;
+  // Of 100 at most that a term counts, as kube-scheduler's default weights are: 3 for taints, 2 for affinity.
+  constexpr int64_t kOfATaint = -150;
+  int64_t sum = kOfATaint * SoftTaints(id, cls);
   const NodeDescription& facts = node(id).facts;
   for (const PreferredNode& each : pod_class(cls).shape.preferences.nodes) {
     if (Matches(each.term, facts.name, facts.labels)) sum += each.weight;

@@ -173,7 +173,10 @@ class Cluster {
   }
   // How many would, at most `limit`.
   [[nodiscard]] int32_t RoomWith(NodeId node, ClassId cls, const ResourceSum& regained, int32_t limit) const;
-  // P-4: the mean share, 0 to 1000, of each requested resource that is taken, less 1000 where GPUs would be stranded.
+  // Taints with effect PreferNoSchedule that the class does not tolerate (P-3).
+  [[nodiscard]] int32_t SoftTaints(NodeId node, ClassId cls) const;
+  // P-4: the mean share, 0 to 1000, of each requested resource that is taken, less 1000 where GPUs would be stranded,
+  // less 2000 for each soft taint.
   [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
   // The node may help somebody soon who waits for room.
   void NoteHope(NodeId node) { Log(node, /*constraints=*/false, /*gained=*/true); }

@@ -86,8 +86,17 @@ int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, i
   return static_cast<int32_t>(std::max<WideSum>(times, 0));
 }
 
+int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
+  const std::vector<Toleration>& tolerations = pod_class(cls).shape.tolerations;
+  return static_cast<int32_t>(absl::c_count_if(node(id).facts.taints, [&](const Taint& taint) {
+    return taint.effect == TaintEffect::kPreferNoSchedule &&
+           absl::c_none_of(tolerations, [&](const Toleration& each) { return Tolerates(each, taint); });
+  }));
+}
+
 // Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
-// what others need beside it (docs/performance.md, "How full a cluster gets").
+// what others need beside it (docs/performance.md, "How full a cluster gets"). Where a taint asks it to stay away,
+// later still.
 int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const ResourceVector& request = pod_class(cls).request;
@@ -107,7 +116,8 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
   const bool strands = absl::c_any_of(node.allocatable.entries(), [&](const auto& offered) {
     return offered.id > kPods && node.free.Get(offered.id) > 0 && request.Get(offered.id) == 0;
   });
-  return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0);
+  constexpr int32_t kMostTaints = 100;  // that are told apart
+  return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0) - 2000 * std::min(SoftTaints(id, cls), kMostTaints);
 }
 
 bool Cluster::ReservationsExceed(NodeId id) const {

@@ -43,10 +43,10 @@ bool OneByOne::Run(GroupPlacement* out) {
   return true;
 }
 
-std::vector<NodeId> OneByOne::Choices(ClassId cls) const {
+std::vector<NodeId> OneByOne::Choices(ClassId cls, const Region& region) const {
   std::vector<NodeId> out;
   for (const ClassIndex::Entry& entry : index_->Best(cls)) {
-    if (region_.Has(entry.node)) out.push_back(entry.node);
+    if (region.Has(entry.node)) out.push_back(entry.node);
     if (out.size() == kChoices) break;
   }
   return out;
@@ -61,7 +61,7 @@ bool OneByOne::PlaceNext(size_t demand, size_t left) {
   const std::vector<Candidates>& runs = demands_[demand].candidates;
   for (size_t run = 0; run < runs.size(); ++run) {
     if (left_[demand][run] == 0) continue;
-    for (const NodeId node : Choices(runs[run].cls)) {
+    for (const NodeId node : Choices(runs[run].cls, demands_[demand].region)) {
       const uint64_t placed = Mixed(demand, static_cast<uint64_t>(runs[run].cls), static_cast<uint64_t>(node));
       if (seen_.contains(there_ + placed)) continue;
       if (--steps_ < 0) return false;

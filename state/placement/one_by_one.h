@@ -15,9 +15,8 @@ namespace muster {
 
 class OneByOne {
  public:
-  OneByOne(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster, Statement* statement,
-           const Region& region)
-      : demands_(demands), index_(index), cluster_(cluster), statement_(statement), region_(region) {}
+  OneByOne(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster, Statement* statement)
+      : demands_(demands), index_(index), cluster_(cluster), statement_(statement) {}
 
   // Sets `placed` and `parts`. False: nothing was found within its steps, and the statement is as it was. Only demands
   // that need all of their candidates are looked at, and no more than a few pods.
@@ -26,13 +25,12 @@ class OneByOne {
  private:
   bool PlaceNext(size_t demand, size_t left);
   // The first few nodes that would take one more.
-  [[nodiscard]] std::vector<NodeId> Choices(ClassId cls) const;
+  [[nodiscard]] std::vector<NodeId> Choices(ClassId cls, const Region& region) const;
 
   const absl::Span<const Demand> demands_;
   ClassIndex* const index_;
   const Cluster& cluster_;
   Statement* const statement_;
-  const Region& region_;
   int64_t steps_ = 0;
   std::vector<std::vector<int32_t>> left_;  // by demand and run: pods to be placed
   std::vector<size_t> ends_;                // by demand: of its operations

@@ -60,34 +60,40 @@ PlacementResult PlaceRuns(const std::vector<Candidates>& candidates, int32_t nee
   return result;
 }
 
-// That nothing was found says that there is nothing: no pod of the demands makes room for another, but where there is
-// one class of them, and its pods go into one domain after the other.
-bool Proves(absl::Span<const Demand> demands, const Region& region, const Cluster& cluster) {
+absl::flat_hash_set<ClassId> WithNeighbours(absl::Span<const Demand> demands, const Cluster& cluster) {
   absl::flat_hash_set<ClassId> classes;
   for (const Demand& demand : demands) {
     for (const Candidates& run : demand.candidates) {
       if (cluster.pod_class(run.cls).has_neighbours) classes.insert(run.cls);
     }
   }
+  return classes;
+}
+
+// That nothing was found says that there is nothing: no pod of the demands makes room for another, but where there is
+// one class of them, and its pods go into one domain after the other. `classes`: those with neighbours.
+bool Proves(absl::Span<const Demand> demands, const absl::flat_hash_set<ClassId>& classes, const Cluster& cluster) {
   if (classes.empty()) return true;
   const bool alone = demands.size() == 1 && demands.front().candidates.size() == 1;
   const Neighbours& neighbours = cluster.neighbours();
   return absl::c_all_of(classes, [&](ClassId cls) {
-    if (alone) return !neighbours.Tangled(cls) && (!region.everywhere() || neighbours.TogetherIn(cls).empty());
+    if (alone) {
+      return !neighbours.Tangled(cls) && (!demands.front().region.everywhere() || neighbours.TogetherIn(cls).empty());
+    }
     return absl::c_none_of(classes, [&](ClassId placed) { return neighbours.Opens(placed, cls); });
   });
 }
 
 // One demand after the other, greedily.
 GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
-                           Statement* statement, const Region& region, Choice choice) {
+                           Statement* statement, Choice choice) {
   const Statement::Checkpoint start = statement->Mark();
   GroupPlacement out;
   out.tries = 1;
   for (size_t i = 0; i < demands.size(); ++i) {
     statement->BeginPart(demands[i].part);
     PlacementResult result =
-        PlaceGang(demands[i].candidates, demands[i].needed, index, cluster, statement, region, choice);
+        PlaceGang(demands[i].candidates, demands[i].needed, index, cluster, statement, demands[i].region, choice);
     if (result.placed) {
       out.parts.push_back({statement->Mark(), result.lowest_priority});
       continue;
@@ -148,18 +154,22 @@ bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, co
 }
 
 GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
-                             const Cluster& cluster, Statement* statement, const Region& region) {
-  GroupPlacement out = PlaceInTurn(demands, index, cluster, statement, region, Choice::kPreferred);
+                             const Cluster& cluster, Statement* statement) {
+  GroupPlacement out = PlaceInTurn(demands, index, cluster, statement, Choice::kPreferred);
   if (out.placed) return out;
-  if (AnyPrefers(demands, cluster)) out = PlaceInTurn(demands, index, cluster, statement, region, Choice::kTightest);
+  if (AnyPrefers(demands, cluster)) out = PlaceInTurn(demands, index, cluster, statement, Choice::kTightest);
   if (out.placed) return out;
-  SecondTry(demands, max_tries, index, cluster, statement, region).Run(&out);
-  if (out.placed || Proves(demands, region, cluster)) return out;
-  if (max_tries > 1 && OneByOne(demands, index, cluster, statement, region).Run(&out)) {
+  SecondTry(demands, max_tries, index, cluster, statement).Run(&out);
+  if (out.placed) return out;
+  const absl::flat_hash_set<ClassId> apart = WithNeighbours(demands, cluster);
+  const bool proves = Proves(demands, apart, cluster);
+  if (apart.empty() || (proves && !out.out_of_tries)) return out;
+  // The second try knows what pods on one node have against each other, no more.
+  if (max_tries > 1 && OneByOne(demands, index, cluster, statement).Run(&out)) {
     out.out_of_tries = false;
     return out;
   }
-  out.kept_apart = true;
+  out.kept_apart = !proves;
   out.out_of_tries = true;
   return out;
 }

@@ -50,6 +50,7 @@ struct Demand {
   std::vector<Candidates> candidates;
   int32_t needed = 0;
   int32_t part = 0;  // what the statement calls it
+  Region region;     // where its pods may go
 };
 
 struct GroupPlacement {
@@ -81,7 +82,7 @@ inline constexpr int32_t kDefaultTries = 64;
 // planner's budget"). One try is the work of one greedy pass; all later ones together are bounded by a constant
 // besides. Not placed: `statement` is as it was.
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
-                                           const Cluster& cluster, Statement* statement, const Region& region = {});
+                                           const Cluster& cluster, Statement* statement);
 
 // Whether what was allocated since may be there together, as far as neighbours go: each had nothing against those
 // before it, but one that came later may be too many for it (P-3, topology spread).

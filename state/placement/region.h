@@ -19,6 +19,8 @@ inline constexpr DomainId kNoDomain = -1;
 class Region {
  public:
   [[nodiscard]] bool everywhere() const { return bounds_.empty(); }
+  // Bounded alike.
+  friend bool operator==(const Region& a, const Region& b) { return a.bounds_ == b.bounds_; }
   [[nodiscard]] bool Has(NodeId node) const {
     return std::all_of(bounds_.begin(), bounds_.end(), [node](const Bound& bound) {
       const DomainId domain = (*bound.domain_of)[static_cast<size_t>(node)];
@@ -38,6 +40,9 @@ class Region {
   struct Bound {
     const std::vector<DomainId>* domain_of;
     DomainId domain;  // kNoDomain: any
+    friend bool operator==(const Bound& a, const Bound& b) {
+      return a.domain_of == b.domain_of && a.domain == b.domain;
+    }
   };
   absl::InlinedVector<Bound, 2> bounds_;
 };

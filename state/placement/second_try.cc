@@ -82,14 +82,14 @@ bool SecondTry::ReadDemand(const Demand& demand, Parts* parts) {
     const bool alike = std::all_of(level, end, [&](const Candidates& run) { return run.cls == level->cls; });
     parts->lowest_priority = level->priority;
     if (alike) {
-      const size_t item = ItemOf(level->cls, kMandatory);
+      const size_t item = ItemOf(level->cls, kMandatory, demand.region);
       items_[item].pods += wanted;
       parts->mandatory.push_back({item, wanted});
     } else {
       const int32_t choice = wanted == pods ? kMandatory : static_cast<int32_t>(needed_.size());
       if (choice != kMandatory) needed_.push_back(wanted);
       for (auto run = level; run != end; ++run) {
-        const size_t item = ItemOf(run->cls, choice);
+        const size_t item = ItemOf(run->cls, choice, demand.region);
         items_[item].pods += run->pods;
         if (choice == kMandatory) {
           parts->mandatory.push_back({item, run->pods});
@@ -104,11 +104,12 @@ bool SecondTry::ReadDemand(const Demand& demand, Parts* parts) {
   return before >= demand.needed;
 }
 
-size_t SecondTry::ItemOf(ClassId cls, int32_t choice) {
-  const auto found = std::find_if(items_.begin(), items_.end(),
-                                  [&](const Item& item) { return item.cls == cls && item.choice == choice; });
+size_t SecondTry::ItemOf(ClassId cls, int32_t choice, const Region& region) {
+  const auto found = std::find_if(items_.begin(), items_.end(), [&](const Item& item) {
+    return item.cls == cls && item.choice == choice && *item.region == region;
+  });
   if (found != items_.end()) return static_cast<size_t>(found - items_.begin());
-  items_.push_back(Item{.cls = cls, .choice = choice});
+  items_.push_back(Item{.cls = cls, .choice = choice, .region = &region});
   return items_.size() - 1;
 }
 
@@ -120,7 +121,7 @@ bool SecondTry::MeasureRoom() {
     const int64_t plenty = int64_t{item.pods} * kPlenty;
     for (const ClassIndex::Entry& entry : index_->Best(item.cls)) {
       if (item.room >= plenty) break;
-      if (!region_.Has(entry.node)) continue;
+      if (!item.region->Has(entry.node)) continue;
       item.room += cluster_.Room(entry.node, item.cls, std::numeric_limits<int32_t>::max());
     }
     if (item.choice == kMandatory && item.room < item.pods) return false;
@@ -137,7 +138,7 @@ void SecondTry::ListNodes() {
   lists_.assign(items_.size(), std::vector<uint8_t>(static_cast<size_t>(cluster_.node_limit()), 0));
   for (size_t i = 0; i < items_.size(); ++i) {
     for (const ClassIndex::Entry& entry : index_->Best(items_[i].cls)) {
-      if (!region_.Has(entry.node)) continue;
+      if (!items_[i].region->Has(entry.node)) continue;
       listed_[i].push_back(entry.node);
       lists_[i][static_cast<size_t>(entry.node)] = 1;
     }
@@ -173,7 +174,7 @@ bool SecondTry::PlaceInOrder(const std::vector<size_t>& order) {
     const int32_t wanted = left == nullptr ? item.pods : std::min(item.pods, *left);
     const size_t begin = statement_->Mark();
     const int32_t placed =
-        wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_, region_, Choice::kTightest);
+        wanted == 0 ? 0 : PlaceRun(item.cls, wanted, index_, cluster_, statement_, *item.region, Choice::kTightest);
     for (size_t i = begin; i < statement_->Mark(); ++i) {
       const Statement::Operation& operation = statement_->operations()[i];
       places_.push_back({operation.node, order[at], operation.pods});

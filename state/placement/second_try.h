@@ -20,13 +20,8 @@ namespace muster {
 class SecondTry {
  public:
   SecondTry(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index, const Cluster& cluster,
-            Statement* statement, const Region& region)
-      : demands_(demands),
-        max_tries_(max_tries),
-        index_(index),
-        cluster_(cluster),
-        statement_(statement),
-        region_(region) {}
+            Statement* statement)
+      : demands_(demands), max_tries_(max_tries), index_(index), cluster_(cluster), statement_(statement) {}
 
   // Sets `placed`, `parts`, `tries` and `out_of_tries`; the rest of `out` is what the greedy pass found.
   // REQUIRES: the greedy pass failed and was rolled back; called once.
@@ -38,7 +33,8 @@ class SecondTry {
     ClassId cls = kNoClass;
     int32_t pods = 0;
     int32_t choice = kMandatory;
-    int64_t room = 0;  // if nothing else of the demands were placed, up to plenty
+    const Region* region = nullptr;  // where they may go
+    int64_t room = 0;                // if nothing else of the demands were placed, up to plenty
   };
   struct Share {
     size_t item = 0;
@@ -65,7 +61,7 @@ class SecondTry {
   // Which pods must be placed and which may. False: there are fewer candidates than needed.
   bool ReadDemands();
   bool ReadDemand(const Demand& demand, Parts* parts);
-  size_t ItemOf(ClassId cls, int32_t choice);
+  size_t ItemOf(ClassId cls, int32_t choice, const Region& region);
   // Adds up the room there is for each class. False: less than is needed of some class, or for some choice.
   bool MeasureRoom();
   void ListNodes();
@@ -95,7 +91,6 @@ class SecondTry {
   ClassIndex* const index_;
   const Cluster& cluster_;
   Statement* const statement_;
-  const Region& region_;
 
   std::vector<Item> items_;
   std::vector<int32_t> needed_;  // by choice

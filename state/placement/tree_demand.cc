@@ -45,6 +45,18 @@ bool AnyPrefers(const TreeDemand& demand, const Cluster& cluster) {
   });
 }
 
+std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand) {
+  std::vector<const TreeDemand*> children;
+  for (const TreeDemand& child : demand.children) children.push_back(&child);
+  const bool all = demand.needed == static_cast<int32_t>(children.size());
+  std::stable_sort(children.begin(), children.end(), [all](const TreeDemand* a, const TreeDemand* b) {
+    const bool bound = RequiresDomain(*a);
+    if (bound != RequiresDomain(*b)) return bound;
+    return all && LeastPods(*a) > LeastPods(*b);
+  });
+  return children;
+}
+
 bool RequiresDomain(const TreeDemand& demand) {
   return !demand.topology.required.empty() ||
          std::any_of(demand.children.begin(), demand.children.end(), RequiresDomain);

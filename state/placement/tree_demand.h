@@ -29,6 +29,9 @@ struct TreeDemand {
 [[nodiscard]] bool Flat(const TreeDemand& demand);
 // Its leaves, in order.
 [[nodiscard]] std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand);
+// Its children, as they are to be placed: those first that may not go everywhere; of those that must all be placed the
+// largest, since what is left over serves the small ones.
+[[nodiscard]] std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand);
 // Where every choice of domains for its children was tried and nothing was found, there is nothing: its candidates are
 // of one class, and its children, without children of their own, require domains of one label or none.
 [[nodiscard]] bool DomainsDecide(const TreeDemand& demand);

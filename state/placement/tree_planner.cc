@@ -11,6 +11,8 @@ namespace muster {
 namespace {
 
 constexpr size_t kNamedDomains = 4;  // in an explanation
+// How often a node is listed for a leaf while leaves are placed jointly: some 20 ms.
+constexpr int64_t kMostLooks = 2'000'000;
 
 }  // namespace
 
@@ -21,7 +23,8 @@ TreePlacement TreePlanner::Place(const TreeDemand& root) {
     statement_->Rollback(start);
     // Of pods that are all alike it does not matter who is on which node of a domain.
     out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root));
-    return out_;
+    if (out_.out_of_tries && !Flat(root)) out_.placed = PlaceJointly(root);
+    if (!out_.placed) return out_;
   }
   out_.explanation.clear();
   out_.out_of_tries = false;
@@ -81,7 +84,7 @@ std::vector<DomainId> TreePlanner::Holding(const TreeDemand& demand, const std::
   return out;
 }
 
-bool TreePlanner::PlaceRequired(const TreeDemand& demand, const Region& region, Next next) {
+std::vector<DomainId> TreePlanner::Choices(const TreeDemand& demand, const Region& region) {
   const std::string& key = demand.topology.required;
   std::vector<DomainId> domains = Holding(demand, key, region);
   if (demand.home != kNoNode) {
@@ -89,7 +92,12 @@ bool TreePlanner::PlaceRequired(const TreeDemand& demand, const Region& region, 
     domains.erase(std::remove_if(domains.begin(), domains.end(), [home](DomainId domain) { return domain != home; }),
                   domains.end());
   }
-  for (const DomainId domain : domains) {
+  return domains;
+}
+
+bool TreePlanner::PlaceRequired(const TreeDemand& demand, const Region& region, Next next) {
+  const std::string& key = demand.topology.required;
+  for (const DomainId domain : Choices(demand, region)) {
     if (PlacePreferred(demand, region.Inside(&topology_->At(key).domain_of, domain), next)) return true;
     if (out_.out_of_tries) break;
   }
@@ -116,17 +124,7 @@ bool TreePlanner::PlacePreferred(const TreeDemand& demand, const Region& region,
 bool TreePlanner::PlaceInside(const TreeDemand& demand, const Region& region, Next next) {
   if (IsLeaf(demand) && !demand.topology.spread.empty()) return PlaceSpread(demand, region, next);
   if (Flat(demand)) return PlaceFlat(demand, region, next);
-  std::vector<const TreeDemand*> children;
-  for (const TreeDemand& child : demand.children) children.push_back(&child);
-  // Those first that may not go everywhere; of those that must all be placed the largest: what is left over serves the
-  // small ones.
-  const bool all = demand.needed == static_cast<int32_t>(children.size());
-  std::stable_sort(children.begin(), children.end(), [all](const TreeDemand* a, const TreeDemand* b) {
-    const bool bound = RequiresDomain(*a);
-    if (bound != RequiresDomain(*b)) return bound;
-    return all && LeastPods(*a) > LeastPods(*b);
-  });
-  return PlaceChildren(children, 0, demand.needed, region, next);
+  return PlaceChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
 }
 
 bool TreePlanner::PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
@@ -137,6 +135,58 @@ bool TreePlanner::PlaceChildren(const std::vector<const TreeDemand*>& children, 
   return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);
 }
 
+bool TreePlanner::PlaceJointly(const TreeDemand& root) {
+  joint_tries_ = max_tries_;
+  joint_looks_ = kMostLooks;
+  undecided_ = false;
+  const bool placed = Choose(root, {}, [this] { return PlaceChosen(); });
+  out_.out_of_tries = !placed && undecided_;
+  return placed;
+}
+
+bool TreePlanner::Choose(const TreeDemand& demand, const Region& region, Next next) {
+  if (demand.needed <= 0) return next();
+  if (demand.topology.required.empty()) return ChooseInside(demand, region, next);
+  const std::vector<DomainId>& domain_of = topology_->At(demand.topology.required).domain_of;
+  for (const DomainId domain : Choices(demand, region)) {
+    if (ChooseInside(demand, region.Inside(&domain_of, domain), next)) return true;
+    if (joint_tries_ <= 0) break;
+  }
+  return false;
+}
+
+bool TreePlanner::ChooseInside(const TreeDemand& demand, const Region& region, Next next) {
+  if (!IsLeaf(demand)) return ChooseChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
+  chosen_.push_back({demand.candidates, demand.needed, demand.part, region});
+  const bool placed = next();
+  chosen_.pop_back();
+  return placed;
+}
+
+bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
+                                 const Region& region, Next next) {
+  if (needed == 0) return next();
+  if (children.size() - from < static_cast<size_t>(needed) || joint_tries_ <= 0) return false;
+  const auto others = [&] { return ChooseChildren(children, from + 1, needed - 1, region, next); };
+  return Choose(*children[from], region, others) || ChooseChildren(children, from + 1, needed, region, next);
+}
+
+bool TreePlanner::PlaceChosen() {
+  joint_looks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
+  if (joint_looks_ < 0) joint_tries_ = 0;
+  if (joint_tries_ <= 0) {
+    undecided_ = true;
+    return false;
+  }
+  const GroupPlacement placement = PlaceTogether(chosen_, joint_tries_, index_, cluster_, statement_);
+  joint_tries_ -= placement.tries;
+  out_.tries += placement.tries;
+  undecided_ = undecided_ || placement.out_of_tries;
+  if (!placement.placed) return false;
+  for (size_t i = 0; i < chosen_.size(); ++i) lowest_[chosen_[i].part] = placement.parts[i].lowest_priority;
+  return true;
+}
+
 bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next next) {
   if (out_.tries >= max_tries_) {
     out_.out_of_tries = true;
@@ -145,10 +195,9 @@ bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next
   const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
   std::vector<Demand> demands;
   demands.reserve(leaves.size());
-  for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part});
+  for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
   const Statement::Checkpoint start = statement_->Mark();
-  const GroupPlacement placement =
-      PlaceTogether(demands, max_tries_ - out_.tries, index_, cluster_, statement_, region);
+  const GroupPlacement placement = PlaceTogether(demands, max_tries_ - out_.tries, index_, cluster_, statement_);
   out_.tries += placement.tries;
   if (!placement.placed) {
     some_placed_ = some_placed_ || placement.out_of_tries;

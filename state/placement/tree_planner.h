@@ -3,7 +3,9 @@
 // What asks for nothing of the kind is placed by the planner as ever; this room decides which parts of a tree are
 // placed, and into which domain, and has the planner place them there. Domains are tried tightest first: the one with
 // the least room of those that hold what is asked for, then by name. Where a later part finds no place, an earlier one
-// is moved to its next domain, within the budget of tries.
+// is moved to its next domain, within the budget of tries. Where that finds nothing, and it is not proven that there is
+// nothing, each choice of domains and parts is placed as a whole, within as many tries again: who goes onto which node
+// of a domain may decide what is left for another part.
 #ifndef MUSTER_STATE_PLACEMENT_TREE_PLANNER_H_
 #define MUSTER_STATE_PLACEMENT_TREE_PLANNER_H_
 
@@ -53,6 +55,14 @@ class TreePlanner {
   bool PlacePreferred(const TreeDemand& demand, const Region& region, Next next);
   bool PlaceInside(const TreeDemand& demand, const Region& region, Next next);
   bool PlaceFlat(const TreeDemand& demand, const Region& region, Next next);
+  // As Place, with every choice of domains and parts placed as a whole. Sets `out_.out_of_tries`.
+  bool PlaceJointly(const TreeDemand& root);
+  // Each of these adds to `chosen_` what the demand needs, and where, in every way there is, until `next` places it.
+  bool Choose(const TreeDemand& demand, const Region& region, Next next);
+  bool ChooseInside(const TreeDemand& demand, const Region& region, Next next);
+  bool ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
+                      Next next);
+  bool PlaceChosen();
   bool PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
                      Next next);
   // Into as few domains of `keys` as it takes, the widest first.
@@ -64,6 +74,8 @@ class TreePlanner {
   int32_t PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
                   const std::vector<NodeId>* around);
   int32_t SpreadRun(ClassId cls, int32_t wanted, const std::string& key, const Region& region, size_t begin);
+  // The domains that it requires one of, of those in the region, tightest first; where it has a member, that one's.
+  std::vector<DomainId> Choices(const TreeDemand& demand, const Region& region);
   // Domains of the label within the region that may hold the demand, tightest first.
   std::vector<DomainId> Holding(const TreeDemand& demand, const std::string& key, const Region& region);
   // Domains that have a node in the region.
@@ -82,6 +94,10 @@ class TreePlanner {
   TreePlacement out_;
   bool some_placed_ = false;                      // something was placed, and taken back for want of the rest
   absl::flat_hash_map<int32_t, int32_t> lowest_;  // by part
+  std::vector<Demand> chosen_;                    // leaves, with where they are to go
+  int32_t joint_tries_ = 0;                       // left
+  int64_t joint_looks_ = 0;                       // left
+  bool undecided_ = false;                        // of some choice it is not proven that it does not fit
 };
 
 }  // namespace muster

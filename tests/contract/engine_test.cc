@@ -130,6 +130,8 @@ TEST(Engine, NoEffectHasTheNumberOfAnother) {
       ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(name, "", 0)}).ok());
       ASSERT_TRUE(engine.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
       ASSERT_TRUE(engine.Announce(RemovePod{"u-" + name}).ok());
+      if (i % 500 != 0) continue;
+      ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());  // its mailbox has an end
     }
     ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
     EXPECT_GT(sink.next, first);

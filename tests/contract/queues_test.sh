@@ -22,7 +22,7 @@ YAML
 if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config finds nothing wrong"; fi
 for line in 'queues.unknown: "never" is not wait, default or reject' 'queues.tree[0].quotas: ' 'queues.tree[1].quota.cpu: "x" is not a quantity' \
   'queues.tree[1].limit: "3"; expected amounts by resource' 'queues.tree[2].sort: "none"; expected fifo' 'queues.tree[2].overQuotaWeight.cpu: "-1"' \
-  'queues.tree[2].maxApplications: "-1"' 'queues.tree[3]. expected a map'; do has "$out" "$line"; done
+  'queues.tree[2].maxApplications: "-1"' 'queues.tree[3]: expected a map'; do has "$out" "$line"; done
 printf 'queues: {tree: [{name: a, parent: nowhere}, {name: a}]}\n' >"$work/wrong.yaml"
 if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config takes a parent that does not exist"; fi
 has "$out" "its parent nowhere does not exist"

@@ -2,7 +2,10 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "proto/google/rpc/error_details.pb.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
@@ -248,6 +251,74 @@ TEST_F(Rpc, SubmittedMembersAreKeptApart) {
   for (const char* field : {"members[0].shape.pod_anti_affinity[0].topology_key",
                             "members[0].shape.pod_anti_affinity[0].selector.expressions[0]",
                             "members[0].shape.topology_spread[0].max_skew", "members[0].labels"}) {
+    EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
+  }
+}
+
+// SPEC P-3 over gRPC: what members would rather have decides among nodes that will do, and keeps nobody waiting.
+TEST_F(Rpc, PreferencesOfSubmittedMembersChooseAmongNodesThatWillDo) {
+  for (const char* name : {"p1", "p2", "p3"}) {
+    NodeDescription node;
+    node.name = name;
+    node.labels = {{"room", name}};
+    node.allocatable = {{"cpu", 2'000}, {"example.com/seat", 4}, {"pods", 10}};
+    ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  }
+  v1::SubmitGangRequest submit;
+  submit.mutable_gang()->set_min_member(2);
+  v1::MemberSet* set = submit.add_members();
+  set->set_count(2);
+  (*set->mutable_labels())["job"] = "guests";
+  (*set->mutable_shape()->mutable_requests())["example.com/seat"] = "1";
+  // Where its two members go; one text for both: they prefer the same.
+  const auto nodes_of = [&](const std::string& name) -> std::string {
+    submit.set_request_id(name);
+    submit.mutable_gang()->set_name(name);
+    const auto planned = client_->SubmitGang(submit);
+    if (!planned.ok()) return std::string(planned.status().message());
+    std::set<std::string> nodes;
+    for (const auto& placement : planned->placements()) nodes.insert(placement.node());
+    return absl::StrJoin(nodes, " ");
+  };
+  v1::PreferredNodeTerm* room = set->mutable_shape()->add_preferred_nodes();
+  room->set_weight(50);
+  v1::SelectorRequirement* in = room->mutable_term()->add_expressions();
+  in->set_key("room");
+  in->set_operator_("In");
+  in->add_values("p3");
+  EXPECT_EQ(nodes_of("third"), "p3");
+  in->set_values(0, "p2");
+  EXPECT_EQ(nodes_of("second"), "p2");
+
+  set->mutable_shape()->clear_preferred_nodes();
+  v1::PreferredPodAffinityTerm* guests = set->mutable_shape()->add_preferred_pods();
+  guests->set_weight(-10);
+  guests->mutable_term()->set_topology_key("kubernetes.io/hostname");
+  v1::SelectorRequirement* is = guests->mutable_term()->mutable_selector()->add_expressions();
+  is->set_key("job");
+  is->set_operator_("In");
+  is->add_values("guests");
+  set->set_count(1);
+  submit.mutable_gang()->set_min_member(1);
+  EXPECT_EQ(nodes_of("away"), "p1");
+  guests->set_weight(10);
+  set->set_count(2);
+  submit.mutable_gang()->set_min_member(2);
+  EXPECT_EQ(nodes_of("near").find("p1"), std::string::npos);  // one guest is there, two are on the others
+  set->set_count(3);
+  submit.mutable_gang()->set_min_member(3);
+  // The others have two seats left, and none: nobody waits for a preference.
+  EXPECT_EQ(nodes_of("wherever").find("p1 "), 0);
+
+  guests->set_weight(0);
+  guests->mutable_term()->set_topology_key("no key");
+  set->mutable_shape()->add_preferred_nodes()->set_weight(101);
+  submit.set_request_id("wrong");
+  submit.mutable_gang()->set_name("wrong");
+  const absl::Status wrong = client_->SubmitGang(submit).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  for (const char* field : {"members[0].shape.preferred_nodes[0].weight", "members[0].shape.preferred_pods[0].weight",
+                            "members[0].shape.preferred_pods[0].term.topology_key"}) {
     EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
   }
 }

@@ -1,11 +1,14 @@
 package e2e
 
 import (
+	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // ofJob labels a pod, and is what its neighbours go by.
@@ -45,6 +48,29 @@ func evenlyOver(job, label string) podOption {
 	return func(pod *corev1.Pod) {
 		pod.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{
 			{MaxSkew: 1, TopologyKey: label, WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: meansJob(job)}}
+	}
+}
+
+// rather makes a pod prefer a rack, and, less, nodes where none of its job's are.
+func rather(rack, job string) podOption {
+	return func(pod *corev1.Pod) {
+		podAffinity(pod).NodeAffinity = &corev1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{
+			{Weight: 50, Preference: corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "rack", Operator: corev1.NodeSelectorOpIn, Values: []string{rack}}}}}}}
+		podAffinity(pod).PodAntiAffinity = &corev1.PodAntiAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+			{Weight: 20, PodAffinityTerm: corev1.PodAffinityTerm{LabelSelector: meansJob(job), TopologyKey: "kubernetes.io/hostname"}}}}
+	}
+}
+
+// taintSoftly asks pods to stay away from the first nodes, and keeps none off.
+func (w *world) taintSoftly(count int) {
+	w.t.Helper()
+	for i := range count {
+		_, err := w.client.CoreV1().Nodes().Patch(context.Background(), fmt.Sprintf("node-%04d", i), types.MergePatchType,
+			[]byte(`{"spec":{"taints":[{"key":"old","effect":"PreferNoSchedule"}]}}`), metav1.PatchOptions{})
+		if err != nil {
+			w.t.Fatal(err)
+		}
 	}
 }
 
@@ -94,6 +120,25 @@ func TestNeighbours(t *testing.T) {
 			w.waitBound("train", 6, 20*time.Second)
 			if racks := w.racks("train"); racks["a"] != 3 || racks["b"] != 3 {
 				t.Errorf("6 members that want to be spread evenly are in racks %v", racks)
+			}
+		})
+		t.Run("rather, "+name, func(t *testing.T) {
+			w := newWorld(t, shared)
+			w.rack("a", 0, 1, "8")
+			w.rack("b", 1, 2, "2")
+			w.rack("c", 3, 1, "2")
+			w.taintSoftly(1)
+			w.pods("train", 2, "1", with(gang("train", 2), ofJob("train"), rather("b", "train"))...)
+			w.waitBound("train", 2, 20*time.Second)
+			w.mustBeIn("train", "b", 2)
+			if first, second := w.list("train")[0].Spec.NodeName, w.list("train")[1].Spec.NodeName; first == second {
+				t.Errorf("2 members that would rather be apart are both on %s", first)
+			}
+			// Four are free where no taint is, two of them in the rack that they prefer; the last goes to the node with the taint.
+			w.pods("more", 5, "1", with(gang("more", 5), ofJob("more"), rather("b", "more"))...)
+			w.waitBound("more", 5, 20*time.Second)
+			if racks := w.racks("more"); racks["b"] != 2 || racks["c"] != 2 || racks["a"] != 1 {
+				t.Errorf("5 members of which 2 fit where they would rather be are in racks %v", racks)
 			}
 		})
 	}

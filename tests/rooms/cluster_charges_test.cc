@@ -183,6 +183,23 @@ TEST_F(Charges, ANodeCarriesWhatItPromised) {
   EXPECT_FALSE(cluster_.Carries(a_, five));
 }
 
+// P-4, P-3: after every node without such a taint, those last that have more of them.
+TEST_F(Charges, ASoftTaintComesAfterAllElse) {
+  NodeDescription node = NodeWith("b", {{"cpu", 4}, {"nvidia.com/gpu", 4}, {"pods", 10}});
+  node.taints = {{"spot", "", TaintEffect::kPreferNoSchedule},
+                 {"old", "", TaintEffect::kPreferNoSchedule},
+                 {"team", "", TaintEffect::kNoSchedule}};
+  const NodeId b = Put(node);
+  PodTemplate pod = Wants({{"cpu", 1}});
+  EXPECT_EQ(cluster_.BinpackScore(b, Acquire(pod)), -1'000 - 4'000);
+  pod.tolerations = {{"spot", /*exists=*/true, "", std::nullopt}};
+  EXPECT_EQ(cluster_.BinpackScore(b, Acquire(pod)), -1'000 - 2'000);
+  pod.tolerations.push_back({"old", /*exists=*/true, "", TaintEffect::kNoSchedule});
+  EXPECT_EQ(cluster_.SoftTaints(b, Acquire(pod)), 1) << "the toleration is for another effect";
+  pod.tolerations.push_back({"old", /*exists=*/true, "", TaintEffect::kPreferNoSchedule});
+  EXPECT_EQ(cluster_.SoftTaints(b, Acquire(pod)), 0);
+}
+
 // Of a resource that is reserved no more than there is may be promised; what pods use beyond it is the world's affair.
 TEST_F(Charges, ReservationsExceedWhatIsLeft) {
   const ClassId five = Acquire(5);

@@ -6,6 +6,7 @@
 
 #include <cstdio>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 
@@ -346,10 +347,15 @@ TEST(Preferences, MakeNobodyWait) {
 // --- gangs ---
 
 // Whether so many of each kind of pod can come, one after the other, each where it may go then, as kube-scheduler
-// places them.
-bool ExhaustiveSearch(NeighboursTwin* twin, const std::vector<TwinPod>& kinds, const std::vector<int>& left,
-                      const std::map<std::string, int64_t>& free, std::set<std::string>* seen) {
-  if (std::all_of(left.begin(), left.end(), [](int pods) { return pods == 0; })) return true;
+// places them, and none of them is in another's way in the end: who comes first is not ours to say. `twin` has `before`
+// pods of others.
+bool ExhaustiveSearch(NeighboursTwin* twin, size_t before, const std::vector<TwinPod>& kinds,
+                      const std::vector<int>& left, const std::map<std::string, int64_t>& free,
+                      std::set<std::string>* seen) {
+  if (std::all_of(left.begin(), left.end(), [](int pods) { return pods == 0; })) {
+    return std::all_of(twin->pods.begin() + static_cast<std::ptrdiff_t>(before), twin->pods.end(),
+                       [&](const TwinPod& pod) { return twin->Holds(pod); });
+  }
   std::vector<std::string> there;  // whoever comes in another order is there all the same
   for (const TwinPod& pod : twin->pods)
     there.push_back(absl::StrCat(pod.node, " ", KeyOf(pod.shape.neighbours), PackLabels(pod.labels)));
@@ -366,7 +372,7 @@ bool ExhaustiveSearch(NeighboursTwin* twin, const std::vector<TwinPod>& kinds, c
       --then_free[name];
       twin->pods.push_back(kinds[kind]);
       twin->pods.back().node = name;
-      const bool found = ExhaustiveSearch(twin, kinds, then_left, then_free, seen);
+      const bool found = ExhaustiveSearch(twin, before, kinds, then_left, then_free, seen);
       twin->pods.pop_back();
       if (found) return true;
     }
@@ -397,14 +403,20 @@ GroupPlacement PlaceAsPlanningDoes(const Demand& demand, Cluster* cluster, State
   return out;
 }
 
+class NeighbourGangs : public testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(Neighbours, NeighbourGangs, testing::Bool(),
+                         [](const auto& tight) { return tight.param ? "WithATenthToSpare" : "WithRoomToSpare"; });
+
 // What is placed holds; what is said to be impossible is; and of what fits, nearly all is placed.
-TEST(Neighbours, GangsBesideAnExhaustiveSearch) {
+TEST_P(NeighbourGangs, BesideAnExhaustiveSearch) {
+  const bool tight = GetParam();
+  const int seeds = tight ? 3'000 : 1'500;
   int fit = 0;
   int placed = 0;
   int disproved = 0;
-  for (uint64_t seed = 1; seed <= 1'500; ++seed) {
+  for (int seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
-    Dice dice(seed);
+    Dice dice(static_cast<uint64_t>(seed));
     Both both;
     std::map<std::string, int64_t> free;
     for (int i = 0; i < 4; ++i) {
@@ -428,7 +440,7 @@ TEST(Neighbours, GangsBesideAnExhaustiveSearch) {
     std::vector<int> counts;
     Demand demand;
     const int how_many = 1 + dice.Below(2);
-    Dice tastes(seed + 1'000'000);
+    Dice tastes(static_cast<uint64_t>(seed) + 1'000'000);
     for (int i = 0; i < how_many; ++i) {
       kinds.push_back(RandomPod(&dice));
       if (tastes.OneIn(2)) Prefer(&tastes, &kinds.back().shape.preferences);
@@ -440,9 +452,20 @@ TEST(Neighbours, GangsBesideAnExhaustiveSearch) {
       demand.needed += counts[i];
     }
     if (kinds.size() == 2 && demand.candidates[0].cls == demand.candidates[1].cls) continue;
+    // Room is taken away until at most a tenth of what is asked for is left over.
+    const auto to_spare = [&] {
+      return std::accumulate(free.begin(), free.end(), int64_t{0},
+                             [](int64_t sum, const auto& each) { return sum + each.second; });
+    };
+    while (tight && to_spare() * 10 > int64_t{demand.needed} * 11) {
+      const std::string node = absl::StrCat("n", dice.Below(4));
+      if (free[node] == 0) continue;
+      --free[node];
+      both.Place(Pod({}, {}, "elsewhere"), node);
+    }
     NeighboursTwin search = both.twin;
     std::set<std::string> seen;
-    const bool fits = ExhaustiveSearch(&search, kinds, counts, free, &seen);
+    const bool fits = ExhaustiveSearch(&search, search.pods.size(), kinds, counts, free, &seen);
     Statement statement(&both.cluster);
     const GroupPlacement result = PlaceAsPlanningDoes(demand, &both.cluster, &statement);
     fit += fits ? 1 : 0;
@@ -464,8 +487,9 @@ TEST(Neighbours, GangsBesideAnExhaustiveSearch) {
     }
     if (testing::Test::HasFailure()) return;
   }
-  std::printf("FIGURE neighbours: %d of 1500 gangs fit, %d placed, %d said to be impossible\n", fit, placed, disproved);
-  EXPECT_GT(fit, 400);
+  std::printf("FIGURE neighbours%s: %d of %d gangs fit, %d placed, %d said to be impossible\n",
+              tight ? ", a tenth to spare" : "", fit, seeds, placed, disproved);
+  EXPECT_GT(fit, tight ? 200 : 400);
   EXPECT_GE(placed * 100, fit * 99);
 }
 

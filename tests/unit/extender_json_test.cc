@@ -97,6 +97,20 @@ TEST(Config, EveryProblemAtOnce) {
   }
 }
 
+// YAML's parser takes one of the two, and the other is lost without a word.
+TEST(Config, AKeyGivenTwiceIsNamedWhereverItIs) {
+  const absl::StatusOr<Config> config = ParseConfig(
+      "gangs: {waitTime: 1s, waitTime: 2s}\nqueues:\n  tree:\n  - {name: a}\n"
+      "  - {name: b, limit: {nvidia.com/gpu: 8, cpu: 1, nvidia.com/gpu: 80}}\n  - {name: c, name: d, limt: {}}\n");
+  ASSERT_FALSE(config.ok());
+  for (const char* part :
+       {"gangs.waitTime: is given twice", "queues.tree[1].limit.nvidia.com/gpu: is given twice",
+        "queues.tree[2].name: is given twice", "queues.tree[2].limt: there is no such field of a queue"}) {
+    EXPECT_NE(config.status().message().find(part), absl::string_view::npos) << part << " in\n"
+                                                                             << config.status().message();
+  }
+}
+
 TEST(Config, DocumentedDefaultsAreTheDefaults) {
   const absl::StatusOr<Config> config = ParseConfig(DocumentedDefaults());
   ASSERT_TRUE(config.ok()) << config.status();

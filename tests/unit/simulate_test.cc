@@ -217,6 +217,18 @@ TEST(TraceFileTest, ReadsWhatItKnowsAndPassesOverTheRest) {
   EXPECT_EQ((*jobs)[1].priority, -1);
 }
 
+TEST(TraceFileTest, FieldsInQuotesMayHaveCommas) {  // RFC 4180
+  const absl::StatusOr<std::vector<Job>> jobs = ParseTrace(
+      "\"job_id\",\"submission_time\",duration,num_gpu,comment,queue\n"
+      "\"a\",\"0\",10,\"2\",\"retry, the \"\"second\"\"\",red\nb,1,10,1,\"\",\n");
+  ASSERT_TRUE(jobs.ok()) << jobs.status();
+  ASSERT_EQ(jobs->size(), 2);
+  EXPECT_EQ((*jobs)[0].name, "a");
+  EXPECT_EQ((*jobs)[0].gpus, 2);
+  EXPECT_EQ((*jobs)[0].queue, "red");
+  EXPECT_EQ((*jobs)[1].queue, "");
+}
+
 TEST(TraceFileTest, EveryProblemIsNamed) {
   EXPECT_THAT(std::string(ParseTrace("id,duration\n").status().message()), HasSubstr("no column job_id"));
   EXPECT_THAT(std::string(ParseTrace("job_id,submission_time,duration,num_gpu\n").status().message()),

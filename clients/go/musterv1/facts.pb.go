@@ -178,8 +178,12 @@ type PodShape struct {
 	// Required inter-pod anti-affinity: for each term, no pod that is meant is there; and no pod comes there later that is meant.
 	PodAntiAffinity []*PodAffinityTerm          `protobuf:"bytes,7,rep,name=pod_anti_affinity,json=podAntiAffinity,proto3" json:"pod_anti_affinity,omitempty"`
 	TopologySpread  []*TopologySpreadConstraint `protobuf:"bytes,8,rep,name=topology_spread,json=topologySpread,proto3" json:"topology_spread,omitempty"`
-	unknownFields   protoimpl.UnknownFields
-	sizeCache       protoimpl.SizeCache
+	// Preferences choose among nodes that will do, and keep none away (SPEC P-3).
+	PreferredNodes []*PreferredNodeTerm `protobuf:"bytes,9,rep,name=preferred_nodes,json=preferredNodes,proto3" json:"preferred_nodes,omitempty"`
+	// What prefers to be spread prefers to be away from its own like (a negative weight).
+	PreferredPods []*PreferredPodAffinityTerm `protobuf:"bytes,10,rep,name=preferred_pods,json=preferredPods,proto3" json:"preferred_pods,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *PodShape) Reset() {
@@ -264,6 +268,20 @@ func (x *PodShape) GetPodAntiAffinity() []*PodAffinityTerm {
 func (x *PodShape) GetTopologySpread() []*TopologySpreadConstraint {
 	if x != nil {
 		return x.TopologySpread
+	}
+	return nil
+}
+
+func (x *PodShape) GetPreferredNodes() []*PreferredNodeTerm {
+	if x != nil {
+		return x.PreferredNodes
+	}
+	return nil
+}
+
+func (x *PodShape) GetPreferredPods() []*PreferredPodAffinityTerm {
+	if x != nil {
+		return x.PreferredPods
 	}
 	return nil
 }
@@ -499,6 +517,112 @@ func (x *PodAffinityTerm) GetTopologyKey() string {
 	return ""
 }
 
+type PreferredNodeTerm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Term  *NodeSelectorTerm      `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
+	// 1 to 100: what a node that matches counts more.
+	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreferredNodeTerm) Reset() {
+	*x = PreferredNodeTerm{}
+	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreferredNodeTerm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreferredNodeTerm) ProtoMessage() {}
+
+func (x *PreferredNodeTerm) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreferredNodeTerm.ProtoReflect.Descriptor instead.
+func (*PreferredNodeTerm) Descriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *PreferredNodeTerm) GetTerm() *NodeSelectorTerm {
+	if x != nil {
+		return x.Term
+	}
+	return nil
+}
+
+func (x *PreferredNodeTerm) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
+type PreferredPodAffinityTerm struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Term  *PodAffinityTerm       `protobuf:"bytes,1,opt,name=term,proto3" json:"term,omitempty"`
+	// What each pod that is meant in a node's domain counts for the node: 1 to 100, or, against it, -1 to -100.
+	Weight        int32 `protobuf:"varint,2,opt,name=weight,proto3" json:"weight,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PreferredPodAffinityTerm) Reset() {
+	*x = PreferredPodAffinityTerm{}
+	mi := &file_muster_v1_facts_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PreferredPodAffinityTerm) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PreferredPodAffinityTerm) ProtoMessage() {}
+
+func (x *PreferredPodAffinityTerm) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_facts_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PreferredPodAffinityTerm.ProtoReflect.Descriptor instead.
+func (*PreferredPodAffinityTerm) Descriptor() ([]byte, []int) {
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *PreferredPodAffinityTerm) GetTerm() *PodAffinityTerm {
+	if x != nil {
+		return x.Term
+	}
+	return nil
+}
+
+func (x *PreferredPodAffinityTerm) GetWeight() int32 {
+	if x != nil {
+		return x.Weight
+	}
+	return 0
+}
+
 // Of the domains that the pod's node selector and affinity allow, none has more than max_skew pods that are meant more than
 // the one that has the least.
 type TopologySpreadConstraint struct {
@@ -515,7 +639,7 @@ type TopologySpreadConstraint struct {
 
 func (x *TopologySpreadConstraint) Reset() {
 	*x = TopologySpreadConstraint{}
-	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	mi := &file_muster_v1_facts_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -527,7 +651,7 @@ func (x *TopologySpreadConstraint) String() string {
 func (*TopologySpreadConstraint) ProtoMessage() {}
 
 func (x *TopologySpreadConstraint) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[7]
+	mi := &file_muster_v1_facts_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -540,7 +664,7 @@ func (x *TopologySpreadConstraint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TopologySpreadConstraint.ProtoReflect.Descriptor instead.
 func (*TopologySpreadConstraint) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{7}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *TopologySpreadConstraint) GetSelector() *PodSelector {
@@ -586,7 +710,7 @@ type Toleration struct {
 
 func (x *Toleration) Reset() {
 	*x = Toleration{}
-	mi := &file_muster_v1_facts_proto_msgTypes[8]
+	mi := &file_muster_v1_facts_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +722,7 @@ func (x *Toleration) String() string {
 func (*Toleration) ProtoMessage() {}
 
 func (x *Toleration) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[8]
+	mi := &file_muster_v1_facts_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +735,7 @@ func (x *Toleration) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Toleration.ProtoReflect.Descriptor instead.
 func (*Toleration) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{8}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Toleration) GetKey() string {
@@ -655,7 +779,7 @@ type HostPort struct {
 
 func (x *HostPort) Reset() {
 	*x = HostPort{}
-	mi := &file_muster_v1_facts_proto_msgTypes[9]
+	mi := &file_muster_v1_facts_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +791,7 @@ func (x *HostPort) String() string {
 func (*HostPort) ProtoMessage() {}
 
 func (x *HostPort) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[9]
+	mi := &file_muster_v1_facts_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +804,7 @@ func (x *HostPort) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostPort.ProtoReflect.Descriptor instead.
 func (*HostPort) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{9}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *HostPort) GetPort() int32 {
@@ -737,7 +861,7 @@ type PodFacts struct {
 
 func (x *PodFacts) Reset() {
 	*x = PodFacts{}
-	mi := &file_muster_v1_facts_proto_msgTypes[10]
+	mi := &file_muster_v1_facts_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -749,7 +873,7 @@ func (x *PodFacts) String() string {
 func (*PodFacts) ProtoMessage() {}
 
 func (x *PodFacts) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[10]
+	mi := &file_muster_v1_facts_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -762,7 +886,7 @@ func (x *PodFacts) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PodFacts.ProtoReflect.Descriptor instead.
 func (*PodFacts) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{10}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *PodFacts) GetUid() string {
@@ -882,7 +1006,7 @@ type SnapshotPart struct {
 
 func (x *SnapshotPart) Reset() {
 	*x = SnapshotPart{}
-	mi := &file_muster_v1_facts_proto_msgTypes[11]
+	mi := &file_muster_v1_facts_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +1018,7 @@ func (x *SnapshotPart) String() string {
 func (*SnapshotPart) ProtoMessage() {}
 
 func (x *SnapshotPart) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[11]
+	mi := &file_muster_v1_facts_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +1031,7 @@ func (x *SnapshotPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotPart.ProtoReflect.Descriptor instead.
 func (*SnapshotPart) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SnapshotPart) GetSource() string {
@@ -973,7 +1097,7 @@ type UpdateFactsRequest struct {
 
 func (x *UpdateFactsRequest) Reset() {
 	*x = UpdateFactsRequest{}
-	mi := &file_muster_v1_facts_proto_msgTypes[12]
+	mi := &file_muster_v1_facts_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -985,7 +1109,7 @@ func (x *UpdateFactsRequest) String() string {
 func (*UpdateFactsRequest) ProtoMessage() {}
 
 func (x *UpdateFactsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[12]
+	mi := &file_muster_v1_facts_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -998,7 +1122,7 @@ func (x *UpdateFactsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateFactsRequest.ProtoReflect.Descriptor instead.
 func (*UpdateFactsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *UpdateFactsRequest) GetRequestId() string {
@@ -1072,7 +1196,7 @@ type GetFactsStatusRequest struct {
 
 func (x *GetFactsStatusRequest) Reset() {
 	*x = GetFactsStatusRequest{}
-	mi := &file_muster_v1_facts_proto_msgTypes[13]
+	mi := &file_muster_v1_facts_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1208,7 @@ func (x *GetFactsStatusRequest) String() string {
 func (*GetFactsStatusRequest) ProtoMessage() {}
 
 func (x *GetFactsStatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[13]
+	mi := &file_muster_v1_facts_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1221,7 @@ func (x *GetFactsStatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetFactsStatusRequest.ProtoReflect.Descriptor instead.
 func (*GetFactsStatusRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{13}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{15}
 }
 
 type FactsStatus struct {
@@ -1115,7 +1239,7 @@ type FactsStatus struct {
 
 func (x *FactsStatus) Reset() {
 	*x = FactsStatus{}
-	mi := &file_muster_v1_facts_proto_msgTypes[14]
+	mi := &file_muster_v1_facts_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1251,7 @@ func (x *FactsStatus) String() string {
 func (*FactsStatus) ProtoMessage() {}
 
 func (x *FactsStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_facts_proto_msgTypes[14]
+	mi := &file_muster_v1_facts_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1264,7 @@ func (x *FactsStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FactsStatus.ProtoReflect.Descriptor instead.
 func (*FactsStatus) Descriptor() ([]byte, []int) {
-	return file_muster_v1_facts_proto_rawDescGZIP(), []int{14}
+	return file_muster_v1_facts_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *FactsStatus) GetVersion() int64 {
@@ -1198,7 +1322,7 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\x05Taint\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value\x12\x16\n" +
-	"\x06effect\x18\x03 \x01(\tR\x06effect\"\x8e\x05\n" +
+	"\x06effect\x18\x03 \x01(\tR\x06effect\"\xa1\x06\n" +
 	"\bPodShape\x12=\n" +
 	"\brequests\x18\x01 \x03(\v2!.muster.v1.PodShape.RequestsEntryR\brequests\x12J\n" +
 	"\rnode_selector\x18\x02 \x03(\v2%.muster.v1.PodShape.NodeSelectorEntryR\fnodeSelector\x127\n" +
@@ -1208,7 +1332,10 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"host_ports\x18\x05 \x03(\v2\x13.muster.v1.HostPortR\thostPorts\x12=\n" +
 	"\fpod_affinity\x18\x06 \x03(\v2\x1a.muster.v1.PodAffinityTermR\vpodAffinity\x12F\n" +
 	"\x11pod_anti_affinity\x18\a \x03(\v2\x1a.muster.v1.PodAffinityTermR\x0fpodAntiAffinity\x12L\n" +
-	"\x0ftopology_spread\x18\b \x03(\v2#.muster.v1.TopologySpreadConstraintR\x0etopologySpread\x1a;\n" +
+	"\x0ftopology_spread\x18\b \x03(\v2#.muster.v1.TopologySpreadConstraintR\x0etopologySpread\x12E\n" +
+	"\x0fpreferred_nodes\x18\t \x03(\v2\x1c.muster.v1.PreferredNodeTermR\x0epreferredNodes\x12J\n" +
+	"\x0epreferred_pods\x18\n" +
+	" \x03(\v2#.muster.v1.PreferredPodAffinityTermR\rpreferredPods\x1a;\n" +
 	"\rRequestsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a?\n" +
@@ -1230,7 +1357,13 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\x0eall_namespaces\x18\x03 \x01(\bR\rallNamespaces\"h\n" +
 	"\x0fPodAffinityTerm\x122\n" +
 	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
-	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\"\xad\x01\n" +
+	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\"\\\n" +
+	"\x11PreferredNodeTerm\x12/\n" +
+	"\x04term\x18\x01 \x01(\v2\x1b.muster.v1.NodeSelectorTermR\x04term\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"b\n" +
+	"\x18PreferredPodAffinityTerm\x12.\n" +
+	"\x04term\x18\x01 \x01(\v2\x1a.muster.v1.PodAffinityTermR\x04term\x12\x16\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"\xad\x01\n" +
 	"\x18TopologySpreadConstraint\x122\n" +
 	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
 	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x12\x19\n" +
@@ -1308,7 +1441,7 @@ func file_muster_v1_facts_proto_rawDescGZIP() []byte {
 	return file_muster_v1_facts_proto_rawDescData
 }
 
-var file_muster_v1_facts_proto_msgTypes = make([]protoimpl.MessageInfo, 20)
+var file_muster_v1_facts_proto_msgTypes = make([]protoimpl.MessageInfo, 22)
 var file_muster_v1_facts_proto_goTypes = []any{
 	(*NodeFacts)(nil),                // 0: muster.v1.NodeFacts
 	(*Taint)(nil),                    // 1: muster.v1.Taint
@@ -1317,56 +1450,62 @@ var file_muster_v1_facts_proto_goTypes = []any{
 	(*SelectorRequirement)(nil),      // 4: muster.v1.SelectorRequirement
 	(*PodSelector)(nil),              // 5: muster.v1.PodSelector
 	(*PodAffinityTerm)(nil),          // 6: muster.v1.PodAffinityTerm
-	(*TopologySpreadConstraint)(nil), // 7: muster.v1.TopologySpreadConstraint
-	(*Toleration)(nil),               // 8: muster.v1.Toleration
-	(*HostPort)(nil),                 // 9: muster.v1.HostPort
-	(*PodFacts)(nil),                 // 10: muster.v1.PodFacts
-	(*SnapshotPart)(nil),             // 11: muster.v1.SnapshotPart
-	(*UpdateFactsRequest)(nil),       // 12: muster.v1.UpdateFactsRequest
-	(*GetFactsStatusRequest)(nil),    // 13: muster.v1.GetFactsStatusRequest
-	(*FactsStatus)(nil),              // 14: muster.v1.FactsStatus
-	nil,                              // 15: muster.v1.NodeFacts.LabelsEntry
-	nil,                              // 16: muster.v1.NodeFacts.AllocatableEntry
-	nil,                              // 17: muster.v1.PodShape.RequestsEntry
-	nil,                              // 18: muster.v1.PodShape.NodeSelectorEntry
-	nil,                              // 19: muster.v1.PodFacts.LabelsEntry
-	(*GangSpec)(nil),                 // 20: muster.v1.GangSpec
+	(*PreferredNodeTerm)(nil),        // 7: muster.v1.PreferredNodeTerm
+	(*PreferredPodAffinityTerm)(nil), // 8: muster.v1.PreferredPodAffinityTerm
+	(*TopologySpreadConstraint)(nil), // 9: muster.v1.TopologySpreadConstraint
+	(*Toleration)(nil),               // 10: muster.v1.Toleration
+	(*HostPort)(nil),                 // 11: muster.v1.HostPort
+	(*PodFacts)(nil),                 // 12: muster.v1.PodFacts
+	(*SnapshotPart)(nil),             // 13: muster.v1.SnapshotPart
+	(*UpdateFactsRequest)(nil),       // 14: muster.v1.UpdateFactsRequest
+	(*GetFactsStatusRequest)(nil),    // 15: muster.v1.GetFactsStatusRequest
+	(*FactsStatus)(nil),              // 16: muster.v1.FactsStatus
+	nil,                              // 17: muster.v1.NodeFacts.LabelsEntry
+	nil,                              // 18: muster.v1.NodeFacts.AllocatableEntry
+	nil,                              // 19: muster.v1.PodShape.RequestsEntry
+	nil,                              // 20: muster.v1.PodShape.NodeSelectorEntry
+	nil,                              // 21: muster.v1.PodFacts.LabelsEntry
+	(*GangSpec)(nil),                 // 22: muster.v1.GangSpec
 }
 var file_muster_v1_facts_proto_depIdxs = []int32{
-	15, // 0: muster.v1.NodeFacts.labels:type_name -> muster.v1.NodeFacts.LabelsEntry
+	17, // 0: muster.v1.NodeFacts.labels:type_name -> muster.v1.NodeFacts.LabelsEntry
 	1,  // 1: muster.v1.NodeFacts.taints:type_name -> muster.v1.Taint
-	16, // 2: muster.v1.NodeFacts.allocatable:type_name -> muster.v1.NodeFacts.AllocatableEntry
-	17, // 3: muster.v1.PodShape.requests:type_name -> muster.v1.PodShape.RequestsEntry
-	18, // 4: muster.v1.PodShape.node_selector:type_name -> muster.v1.PodShape.NodeSelectorEntry
+	18, // 2: muster.v1.NodeFacts.allocatable:type_name -> muster.v1.NodeFacts.AllocatableEntry
+	19, // 3: muster.v1.PodShape.requests:type_name -> muster.v1.PodShape.RequestsEntry
+	20, // 4: muster.v1.PodShape.node_selector:type_name -> muster.v1.PodShape.NodeSelectorEntry
 	3,  // 5: muster.v1.PodShape.affinity:type_name -> muster.v1.NodeSelectorTerm
-	8,  // 6: muster.v1.PodShape.tolerations:type_name -> muster.v1.Toleration
-	9,  // 7: muster.v1.PodShape.host_ports:type_name -> muster.v1.HostPort
+	10, // 6: muster.v1.PodShape.tolerations:type_name -> muster.v1.Toleration
+	11, // 7: muster.v1.PodShape.host_ports:type_name -> muster.v1.HostPort
 	6,  // 8: muster.v1.PodShape.pod_affinity:type_name -> muster.v1.PodAffinityTerm
 	6,  // 9: muster.v1.PodShape.pod_anti_affinity:type_name -> muster.v1.PodAffinityTerm
-	7,  // 10: muster.v1.PodShape.topology_spread:type_name -> muster.v1.TopologySpreadConstraint
-	4,  // 11: muster.v1.NodeSelectorTerm.expressions:type_name -> muster.v1.SelectorRequirement
-	4,  // 12: muster.v1.NodeSelectorTerm.fields:type_name -> muster.v1.SelectorRequirement
-	4,  // 13: muster.v1.PodSelector.expressions:type_name -> muster.v1.SelectorRequirement
-	5,  // 14: muster.v1.PodAffinityTerm.selector:type_name -> muster.v1.PodSelector
-	5,  // 15: muster.v1.TopologySpreadConstraint.selector:type_name -> muster.v1.PodSelector
-	2,  // 16: muster.v1.PodFacts.shape:type_name -> muster.v1.PodShape
-	20, // 17: muster.v1.PodFacts.declaration:type_name -> muster.v1.GangSpec
-	19, // 18: muster.v1.PodFacts.labels:type_name -> muster.v1.PodFacts.LabelsEntry
-	0,  // 19: muster.v1.SnapshotPart.nodes:type_name -> muster.v1.NodeFacts
-	10, // 20: muster.v1.SnapshotPart.pods:type_name -> muster.v1.PodFacts
-	0,  // 21: muster.v1.UpdateFactsRequest.nodes:type_name -> muster.v1.NodeFacts
-	10, // 22: muster.v1.UpdateFactsRequest.pods:type_name -> muster.v1.PodFacts
-	11, // 23: muster.v1.FactsService.SendSnapshot:input_type -> muster.v1.SnapshotPart
-	12, // 24: muster.v1.FactsService.UpdateFacts:input_type -> muster.v1.UpdateFactsRequest
-	13, // 25: muster.v1.FactsService.GetFactsStatus:input_type -> muster.v1.GetFactsStatusRequest
-	14, // 26: muster.v1.FactsService.SendSnapshot:output_type -> muster.v1.FactsStatus
-	14, // 27: muster.v1.FactsService.UpdateFacts:output_type -> muster.v1.FactsStatus
-	14, // 28: muster.v1.FactsService.GetFactsStatus:output_type -> muster.v1.FactsStatus
-	26, // [26:29] is the sub-list for method output_type
-	23, // [23:26] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	9,  // 10: muster.v1.PodShape.topology_spread:type_name -> muster.v1.TopologySpreadConstraint
+	7,  // 11: muster.v1.PodShape.preferred_nodes:type_name -> muster.v1.PreferredNodeTerm
+	8,  // 12: muster.v1.PodShape.preferred_pods:type_name -> muster.v1.PreferredPodAffinityTerm
+	4,  // 13: muster.v1.NodeSelectorTerm.expressions:type_name -> muster.v1.SelectorRequirement
+	4,  // 14: muster.v1.NodeSelectorTerm.fields:type_name -> muster.v1.SelectorRequirement
+	4,  // 15: muster.v1.PodSelector.expressions:type_name -> muster.v1.SelectorRequirement
+	5,  // 16: muster.v1.PodAffinityTerm.selector:type_name -> muster.v1.PodSelector
+	3,  // 17: muster.v1.PreferredNodeTerm.term:type_name -> muster.v1.NodeSelectorTerm
+	6,  // 18: muster.v1.PreferredPodAffinityTerm.term:type_name -> muster.v1.PodAffinityTerm
+	5,  // 19: muster.v1.TopologySpreadConstraint.selector:type_name -> muster.v1.PodSelector
+	2,  // 20: muster.v1.PodFacts.shape:type_name -> muster.v1.PodShape
+	22, // 21: muster.v1.PodFacts.declaration:type_name -> muster.v1.GangSpec
+	21, // 22: muster.v1.PodFacts.labels:type_name -> muster.v1.PodFacts.LabelsEntry
+	0,  // 23: muster.v1.SnapshotPart.nodes:type_name -> muster.v1.NodeFacts
+	12, // 24: muster.v1.SnapshotPart.pods:type_name -> muster.v1.PodFacts
+	0,  // 25: muster.v1.UpdateFactsRequest.nodes:type_name -> muster.v1.NodeFacts
+	12, // 26: muster.v1.UpdateFactsRequest.pods:type_name -> muster.v1.PodFacts
+	13, // 27: muster.v1.FactsService.SendSnapshot:input_type -> muster.v1.SnapshotPart
+	14, // 28: muster.v1.FactsService.UpdateFacts:input_type -> muster.v1.UpdateFactsRequest
+	15, // 29: muster.v1.FactsService.GetFactsStatus:input_type -> muster.v1.GetFactsStatusRequest
+	16, // 30: muster.v1.FactsService.SendSnapshot:output_type -> muster.v1.FactsStatus
+	16, // 31: muster.v1.FactsService.UpdateFacts:output_type -> muster.v1.FactsStatus
+	16, // 32: muster.v1.FactsService.GetFactsStatus:output_type -> muster.v1.FactsStatus
+	30, // [30:33] is the sub-list for method output_type
+	27, // [27:30] is the sub-list for method input_type
+	27, // [27:27] is the sub-list for extension type_name
+	27, // [27:27] is the sub-list for extension extendee
+	0,  // [0:27] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_facts_proto_init() }
@@ -1381,7 +1520,7 @@ func file_muster_v1_facts_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_facts_proto_rawDesc), len(file_muster_v1_facts_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   20,
+			NumMessages:   22,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

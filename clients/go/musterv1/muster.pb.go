@@ -204,7 +204,9 @@ type GangRules struct {
 	// Parents before their children.
 	Subgroups []*Subgroup `protobuf:"bytes,12,rep,name=subgroups,proto3" json:"subgroups,omitempty"`
 	// False: in each queue that names a quota, it must fit in it (SPEC Q-2).
-	Preemptible   bool `protobuf:"varint,13,opt,name=preemptible,proto3" json:"preemptible,omitempty"`
+	Preemptible bool `protobuf:"varint,13,opt,name=preemptible,proto3" json:"preemptible,omitempty"`
+	// How long its owner expects it to run once it has started (SPEC Q-6); 0: not known.
+	DurationMs    int64 `protobuf:"varint,14,opt,name=duration_ms,json=durationMs,proto3" json:"duration_ms,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -328,6 +330,13 @@ func (x *GangRules) GetPreemptible() bool {
 		return x.Preemptible
 	}
 	return false
+}
+
+func (x *GangRules) GetDurationMs() int64 {
+	if x != nil {
+		return x.DurationMs
+	}
+	return 0
 }
 
 // How a subgroup stands (SPEC P-5).
@@ -3053,7 +3062,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\x0fcreated_unix_ms\x18\v \x01(\x03R\rcreatedUnixMs\x12)\n" +
 	"\x06reason\x18\f \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\x1a\n" +
 	"\bwarnings\x18\r \x03(\tR\bwarnings\x12+\n" +
-	"\amembers\x18\x0e \x03(\v2\x11.muster.v1.MemberR\amembers\"\xb1\x04\n" +
+	"\amembers\x18\x0e \x03(\v2\x11.muster.v1.MemberR\amembers\"\xd2\x04\n" +
 	"\tGangRules\x12\x1d\n" +
 	"\n" +
 	"min_member\x18\x01 \x01(\x05R\tminMember\x12!\n" +
@@ -3071,7 +3080,9 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	" \x03(\tR\x05group\x12/\n" +
 	"\btopology\x18\v \x01(\v2\x13.muster.v1.TopologyR\btopology\x121\n" +
 	"\tsubgroups\x18\f \x03(\v2\x13.muster.v1.SubgroupR\tsubgroups\x12 \n" +
-	"\vpreemptible\x18\r \x01(\bR\vpreemptible\x1a?\n" +
+	"\vpreemptible\x18\r \x01(\bR\vpreemptible\x12\x1f\n" +
+	"\vduration_ms\x18\x0e \x01(\x03R\n" +
+	"durationMs\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +

@@ -45,7 +45,7 @@ class Taint(_message.Message):
     def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[str] = ...) -> None: ...
 
 class PodShape(_message.Message):
-    __slots__ = ("requests", "node_selector", "affinity", "tolerations", "host_ports", "pod_affinity", "pod_anti_affinity", "topology_spread")
+    __slots__ = ("requests", "node_selector", "affinity", "tolerations", "host_ports", "pod_affinity", "pod_anti_affinity", "topology_spread", "preferred_nodes", "preferred_pods")
     class RequestsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -68,6 +68,8 @@ class PodShape(_message.Message):
     POD_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     POD_ANTI_AFFINITY_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_SPREAD_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_NODES_FIELD_NUMBER: _ClassVar[int]
+    PREFERRED_PODS_FIELD_NUMBER: _ClassVar[int]
     requests: _containers.ScalarMap[str, str]
     node_selector: _containers.ScalarMap[str, str]
     affinity: _containers.RepeatedCompositeFieldContainer[NodeSelectorTerm]
@@ -76,7 +78,9 @@ class PodShape(_message.Message):
     pod_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
     pod_anti_affinity: _containers.RepeatedCompositeFieldContainer[PodAffinityTerm]
     topology_spread: _containers.RepeatedCompositeFieldContainer[TopologySpreadConstraint]
-    def __init__(self, requests: _Optional[_Mapping[str, str]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., topology_spread: _Optional[_Iterable[_Union[TopologySpreadConstraint, _Mapping]]] = ...) -> None: ...
+    preferred_nodes: _containers.RepeatedCompositeFieldContainer[PreferredNodeTerm]
+    preferred_pods: _containers.RepeatedCompositeFieldContainer[PreferredPodAffinityTerm]
+    def __init__(self, requests: _Optional[_Mapping[str, str]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., affinity: _Optional[_Iterable[_Union[NodeSelectorTerm, _Mapping]]] = ..., tolerations: _Optional[_Iterable[_Union[Toleration, _Mapping]]] = ..., host_ports: _Optional[_Iterable[_Union[HostPort, _Mapping]]] = ..., pod_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., pod_anti_affinity: _Optional[_Iterable[_Union[PodAffinityTerm, _Mapping]]] = ..., topology_spread: _Optional[_Iterable[_Union[TopologySpreadConstraint, _Mapping]]] = ..., preferred_nodes: _Optional[_Iterable[_Union[PreferredNodeTerm, _Mapping]]] = ..., preferred_pods: _Optional[_Iterable[_Union[PreferredPodAffinityTerm, _Mapping]]] = ...) -> None: ...
 
 class NodeSelectorTerm(_message.Message):
     __slots__ = ("expressions", "fields")
@@ -113,6 +117,22 @@ class PodAffinityTerm(_message.Message):
     selector: PodSelector
     topology_key: str
     def __init__(self, selector: _Optional[_Union[PodSelector, _Mapping]] = ..., topology_key: _Optional[str] = ...) -> None: ...
+
+class PreferredNodeTerm(_message.Message):
+    __slots__ = ("term", "weight")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    term: NodeSelectorTerm
+    weight: int
+    def __init__(self, term: _Optional[_Union[NodeSelectorTerm, _Mapping]] = ..., weight: _Optional[int] = ...) -> None: ...
+
+class PreferredPodAffinityTerm(_message.Message):
+    __slots__ = ("term", "weight")
+    TERM_FIELD_NUMBER: _ClassVar[int]
+    WEIGHT_FIELD_NUMBER: _ClassVar[int]
+    term: PodAffinityTerm
+    weight: int
+    def __init__(self, term: _Optional[_Union[PodAffinityTerm, _Mapping]] = ..., weight: _Optional[int] = ...) -> None: ...
 
 class TopologySpreadConstraint(_message.Message):
     __slots__ = ("selector", "topology_key", "max_skew", "min_domains")

@@ -38,7 +38,7 @@ class Gang(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., phase: _Optional[str] = ..., source: _Optional[str] = ..., rules: _Optional[_Union[GangRules, _Mapping]] = ..., counts: _Optional[_Union[GangCounts, _Mapping]] = ..., satisfied: bool = ..., timed_out: bool = ..., priority: _Optional[int] = ..., requeues: _Optional[int] = ..., created_unix_ms: _Optional[int] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ..., warnings: _Optional[_Iterable[str]] = ..., members: _Optional[_Iterable[_Union[Member, _Mapping]]] = ...) -> None: ...
 
 class GangRules(_message.Message):
-    __slots__ = ("min_member", "total_number", "wait_time_ms", "mode", "match_policy", "queue", "on_timeout", "on_member_failure", "min_resources", "group", "topology", "subgroups", "preemptible")
+    __slots__ = ("min_member", "total_number", "wait_time_ms", "mode", "match_policy", "queue", "on_timeout", "on_member_failure", "min_resources", "group", "topology", "subgroups", "preemptible", "duration_ms")
     class MinResourcesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -59,6 +59,7 @@ class GangRules(_message.Message):
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
     SUBGROUPS_FIELD_NUMBER: _ClassVar[int]
     PREEMPTIBLE_FIELD_NUMBER: _ClassVar[int]
+    DURATION_MS_FIELD_NUMBER: _ClassVar[int]
     min_member: int
     total_number: int
     wait_time_ms: int
@@ -72,7 +73,8 @@ class GangRules(_message.Message):
     topology: Topology
     subgroups: _containers.RepeatedCompositeFieldContainer[Subgroup]
     preemptible: bool
-    def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ..., preemptible: bool = ...) -> None: ...
+    duration_ms: int
+    def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ..., preemptible: bool = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class Subgroup(_message.Message):
     __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed")
