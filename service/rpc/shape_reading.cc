@@ -143,8 +143,8 @@ Preferences ReadPreferences(const v1::PodShape& shape, const std::string& path, 
     const std::string at = absl::StrCat(At(path, "preferred_pods"), "[", i, "]");
     out.neighbours.push_back({ReadTerm(from.term(), At(at, "term"), own, violations), from.weight()});
     if (from.weight() == 0 || from.weight() < -kMostWeight || from.weight() > kMostWeight) {
-      violations->Add(At(at, "weight"), absl::StrCat(from.weight(), "; expected 1 to ", kMostWeight, " (near them) or -",
-                                                     kMostWeight, " to -1 (away from them)"));
+      violations->Add(At(at, "weight"), absl::StrCat(from.weight(), "; expected 1 to ", kMostWeight,
+                                                     " (near them) or -", kMostWeight, " to -1 (away from them)"));
     }
   }
   return out;

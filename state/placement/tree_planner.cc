@@ -149,10 +149,16 @@ bool TreePlanner::Choose(const TreeDemand& demand, const Region& region, Next ne
   if (demand.topology.required.empty()) return ChooseInside(demand, region, next);
   const std::vector<DomainId>& domain_of = topology_->At(demand.topology.required).domain_of;
   for (const DomainId domain : Choices(demand, region)) {
+    if (GivesUp()) return false;
     if (ChooseInside(demand, region.Inside(&domain_of, domain), next)) return true;
-    if (joint_tries_ <= 0) break;
   }
   return false;
+}
+
+// There is a choice that is not tried any more.
+bool TreePlanner::GivesUp() {
+  undecided_ = undecided_ || joint_tries_ <= 0;
+  return joint_tries_ <= 0;
 }
 
 bool TreePlanner::ChooseInside(const TreeDemand& demand, const Region& region, Next next) {
@@ -166,7 +172,7 @@ bool TreePlanner::ChooseInside(const TreeDemand& demand, const Region& region, N
 bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
                                  const Region& region, Next next) {
   if (needed == 0) return next();
-  if (children.size() - from < static_cast<size_t>(needed) || joint_tries_ <= 0) return false;
+  if (children.size() - from < static_cast<size_t>(needed) || GivesUp()) return false;
   const auto others = [&] { return ChooseChildren(children, from + 1, needed - 1, region, next); };
   return Choose(*children[from], region, others) || ChooseChildren(children, from + 1, needed, region, next);
 }
@@ -174,10 +180,7 @@ bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children,
 bool TreePlanner::PlaceChosen() {
   joint_looks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
   if (joint_looks_ < 0) joint_tries_ = 0;
-  if (joint_tries_ <= 0) {
-    undecided_ = true;
-    return false;
-  }
+  if (GivesUp()) return false;
   const GroupPlacement placement = PlaceTogether(chosen_, joint_tries_, index_, cluster_, statement_);
   joint_tries_ -= placement.tries;
   out_.tries += placement.tries;

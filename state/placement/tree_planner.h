@@ -63,6 +63,7 @@ class TreePlanner {
   bool ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
                       Next next);
   bool PlaceChosen();
+  bool GivesUp();
   bool PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed, const Region& region,
                      Next next);
   // Into as few domains of `keys` as it takes, the widest first.

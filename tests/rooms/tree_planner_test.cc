@@ -104,7 +104,7 @@ struct Planned {
   std::vector<int> left;
 };
 
-Planned PlanIt(const World& world) {
+Planned PlanIt(const World& world, int32_t tries = kTries) {
   Cluster cluster;
   ClassIndex index(&cluster);
   Topology topology(&cluster, {"block", "rack"});
@@ -126,7 +126,7 @@ Planned PlanIt(const World& world) {
   Planned out;
   Statement statement(&cluster);
   const uint64_t before = HashOf(cluster);
-  out.placement = TreePlanner(kTries, &index, &topology, cluster, &statement).Place(demand);
+  out.placement = TreePlanner(tries, &index, &topology, cluster, &statement).Place(demand);
   if (!out.placement.placed) {
     EXPECT_EQ(HashOf(cluster), before) << "nothing is kept";
   }
@@ -277,6 +277,8 @@ TEST_P(PlacesWhatFits, BesideAnExhaustiveSearch) {
       ASSERT_FALSE(planned.placement.explanation.empty());
       ASSERT_TRUE(!possible || planned.placement.out_of_tries) << "disproved what fits: " << FreeIn(world);
     }
+    const Planned hasty = PlanIt(world, /*tries=*/3);
+    ASSERT_TRUE(hasty.placement.placed || !possible || hasty.placement.out_of_tries) << "disproved in haste";
     fits += possible ? 1 : 0;
     placed += planned.placement.placed ? 1 : 0;
     if (possible) continue;
