@@ -32,6 +32,10 @@ CAUGHT = HOME / "caught.json"  # which test caught which bug last
 TESTS = ["machine_room_test", "starts_room_test", "drivers_room_test", "base_room_test", "model_room_test", "placement_room_test", "backlog_room_test", "gangs_room_test", "records_room_test",
          "scenario_test", "simulate_test", "recording_test", "what_if_test", "path_test", "random_commands_test", "unit_test", "engine_test", "extender_http_test", "informer_test", "rpc_test", "store_test",
          "actuator_test", "security_test"]
+# With the programs that ship, last: what they are built from, and how they are run.
+SCRIPTS = {
+    "queues": (["musterd", "musterctl"], ["tests/contract/queues_test.sh", OUT / "musterd", OUT / "musterctl", COPY / "docs/queues.md"]),
+}
 LIMIT_S = 120
 # How the tests run: few steps of the random one, and no case after the first that fails.
 ENVIRONMENT = {**os.environ, "MUSTER_STEPS": "3000", "MUSTER_SEEDS": "39", "GTEST_FAIL_FAST": "1"}
@@ -90,7 +94,8 @@ class Trial:
         self.passed = set()  # tests that pass without a bug
 
     def build(self, test):
-        command = ["cmake", "--build", OUT, "-j", str(self.jobs), "--target", test]
+        targets = SCRIPTS[test][0] if test in SCRIPTS else [test]
+        command = ["cmake", "--build", OUT, "-j", str(self.jobs), "--target", *targets]
         result = subprocess.run(command, capture_output=True, text=True, errors="replace")
         if result.returncode != 0:
             raise Refused(result.stdout[-3000:])
@@ -99,7 +104,8 @@ class Trial:
     @staticmethod
     def run(test):
         """What went wrong: "" nothing, or words. Processes that the test started are ended with it."""
-        child = subprocess.Popen([OUT / "tests" / test], cwd=OUT, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
+        command = SCRIPTS[test][1] if test in SCRIPTS else [OUT / "tests" / test]
+        child = subprocess.Popen(command, cwd=COPY if test in SCRIPTS else OUT, env=ENVIRONMENT, stdin=subprocess.DEVNULL,
                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         try:
             return test if child.wait(LIMIT_S) != 0 else ""
@@ -124,7 +130,7 @@ class Trial:
 
     def caught_by(self, bug, last):
         """What catches the bug; "" nothing does. Raises Refused."""
-        for test in sorted(TESTS, key=lambda test: test != last):
+        for test in sorted([*TESTS, *SCRIPTS], key=lambda test: test != last):
             if test not in self.passed:
                 bug.pull_out()
                 self.prove(test)
