@@ -50,14 +50,6 @@ else
   rm -rf "$tree"
   mkdir -p "$tree"
   git archive "$commit" | tar -x -C "$tree" # with the commit's times: nothing is compiled twice
-  present=(tests/bench/core_world.h tests/bench/core_world.cc tests/bench/*_figures.cc)
-  cp -p "${present[@]}" "$tree/tests/bench/"
-  cp -p tests/bench/core_bench.cc "$tree/tests/bench/core_bench_present.cc"
-  cat >>"$tree/tests/CMakeLists.txt" <<'CMAKE'
-file(GLOB present_figures bench/*_figures.cc)
-add_executable(core_bench_present EXCLUDE_FROM_ALL bench/core_bench_present.cc bench/core_world.cc ${present_figures})
-target_link_libraries(core_bench_present PRIVATE $<TARGET_NAME_IF_EXISTS:muster_allocator> muster_machine muster_store)
-CMAKE
   echo "building ${commit:0:12} in $made"
   cmake -S "$tree" -B "$made" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >"$made.log" 2>&1 || { cat "$made.log"; exit 1; }
   for program in $programs; do
@@ -66,6 +58,14 @@ CMAKE
   done
   case $programs in *core_bench*)
     rm -f "$older/core_bench_present"
+    present=(tests/bench/core_world.h tests/bench/core_world.cc tests/bench/*_figures.cc)
+    cp -p "${present[@]}" "$tree/tests/bench/"
+    cp -p tests/bench/core_bench.cc "$tree/tests/bench/core_bench_present.cc"
+    cat >>"$tree/tests/CMakeLists.txt" <<'CMAKE'
+file(GLOB present_figures bench/*_figures.cc)
+add_executable(core_bench_present EXCLUDE_FROM_ALL bench/core_bench_present.cc bench/core_world.cc ${present_figures})
+target_link_libraries(core_bench_present PRIVATE $<TARGET_NAME_IF_EXISTS:muster_allocator> muster_machine muster_store)
+CMAKE
     cmake --build "$made" -j "${JOBS:-$(nproc)}" --target core_bench_present >"$made.log" 2>&1 ||
       echo "skipped: the present core figures with the core of ${commit:0:12}: they do not compile ($made.log); its own are run" ;;
   esac

@@ -22,10 +22,14 @@ using Steady = std::chrono::steady_clock;
 [[nodiscard]] double Seconds(Steady::time_point from);
 [[nodiscard]] inline double Ms(Steady::time_point from) { return Seconds(from) * 1e3; }
 
-// As musterd's configuration has it by default, where the core knows it.
+// As musterd's configuration has it by default, where the core knows it. Of a machine's settings, or its queues' rules.
 template <typename Rules>
 void LookAfterHeads(Rules* rules) {
-  if constexpr (requires { rules->starvation_limit_ms; }) rules->starvation_limit_ms = 30 * 60 * 1'000;
+  if constexpr (requires { rules->starvation_limit_ms; }) {
+    rules->starvation_limit_ms = 30 * 60 * 1'000;
+  } else if constexpr (requires { rules->queues.starvation_limit_ms; }) {
+    LookAfterHeads(&rules->queues);
+  }
 }
 
 // Prints one JSON object: {"figure":..., "median":..., "worst":..., "runs":..., "unit":...}.
