@@ -47,12 +47,12 @@ absl::string_view ToString(MemberState state) {
   return "";
 }
 
-const Pod* Gangs::FindPod(absl::string_view uid) const {
+[[gnu::flatten]] const Pod* Gangs::FindPod(absl::string_view uid) const {
   const auto found = pods_.find(uid);
   return found == pods_.end() ? nullptr : found->second;
 }
 
-const Gang* Gangs::FindGang(absl::string_view key) const {
+[[gnu::flatten]] const Gang* Gangs::FindGang(absl::string_view key) const {
   const auto found = gangs_.find(key);
   return found == gangs_.end() ? nullptr : found->second;
 }

@@ -129,6 +129,7 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
   family->rank_epoch = cluster_->order().epoch();
   const auto nodes = static_cast<size_t>(cluster_->node_limit());
   family->allowed.assign(nodes, 0);
+  family->malus.assign(nodes, 0);
   family->listed.assign(nodes, 0);
   family->score.assign(nodes, 0);
   family->rank.assign(nodes, 0);
@@ -140,9 +141,10 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
     if (!Allows(cls, node)) continue;
     const auto at = static_cast<size_t>(node);
     family->allowed[at] = 1;
+    family->malus[at] = cluster_->Malus(node, cls);
     if (!HasSome(node, *family)) continue;
     family->listed[at] = 1;
-    family->score[at] = cluster_->BinpackScore(node, cls);
+    family->score[at] = cluster_->Taken(node, cls) - family->malus[at];
     family->rank[at] = cluster_->order().rank(node);
     entries.push_back(Entry{-family->score[at], node, family->rank[at]});
   }
@@ -216,18 +218,22 @@ void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* fami
   const auto at = static_cast<size_t>(node);
   if (at >= family->score.size()) {
     family->allowed.resize(at + 1, 0);
+    family->malus.resize(at + 1, 0);
     family->listed.resize(at + 1, 0);
     family->score.resize(at + 1, 0);
     family->rank.resize(at + 1, 0);
     constraints = true;
   }
   const bool listed = family->listed[at] != 0;
-  if (constraints) family->allowed[at] = Allows(cls, node) ? 1 : 0;
+  if (constraints) {
+    family->allowed[at] = Allows(cls, node) ? 1 : 0;
+    family->malus[at] = cluster_->Malus(node, cls);
+  }
   const bool lists = family->allowed[at] != 0 && HasSome(node, *family);
   if (!listed && !lists) return;
   // An id that serves another name now has another rank.
   const Entry before{-family->score[at], node, family->rank[at]};
-  const Entry now{lists ? -cluster_->BinpackScore(node, cls) : 0, node, cluster_->order().rank(node)};
+  const Entry now{lists ? family->malus[at] - cluster_->Taken(node, cls) : 0, node, cluster_->order().rank(node)};
   family->listed[at] = lists ? 1 : 0;
   family->score[at] = -now.negative_score;
   family->rank[at] = now.rank;

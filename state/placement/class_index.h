@@ -45,6 +45,7 @@ class ClassIndex {
     int64_t last_used = 0;
     std::vector<ResourceId> resources;  // what its classes ask for
     std::vector<uint8_t> allowed;       // by NodeId: no obstacle
+    std::vector<int32_t> malus;         // by NodeId, where it is allowed: Cluster::Malus
     std::vector<uint8_t> listed;        // by NodeId: and something of every resource is free
     std::vector<int32_t> score;         // by NodeId: the score it is listed with
     std::vector<int64_t> rank;          // by NodeId: the rank it is listed with
@@ -98,7 +99,7 @@ class ClassIndex {
   // Lists are kept up to this much memory, and always so many of them: what one costs goes with the number of nodes.
   static constexpr size_t kMaxBytes = size_t{128} << 20;
   static constexpr size_t kMinFamilies = 64;
-  static constexpr size_t kBytesPerNode = 40;
+  static constexpr size_t kBytesPerNode = 44;
 
   explicit ClassIndex(Cluster* cluster) : cluster_(cluster) {}
 

@@ -87,7 +87,9 @@ void Cluster::SetHeard(NodeId id, Heard heard) {
   if (shut != was_shut) Log(id, /*constraints=*/true, /*gained=*/was_shut);
 }
 
-NodeId Cluster::FindNode(absl::string_view name) const {
+// Flattened: out of line, the table's search reads the two halves of the name's view, just written, as one, which waits
+// for both to reach memory: 20 ns a name (core_bench filter).
+[[gnu::flatten]] NodeId Cluster::FindNode(absl::string_view name) const {
   const auto found = node_ids_.find(name);
   return found == node_ids_.end() ? kNoNode : found->second;
 }

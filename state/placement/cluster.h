@@ -177,7 +177,10 @@ class Cluster {
   [[nodiscard]] int32_t SoftTaints(NodeId node, ClassId cls) const;
   // P-4: the mean share, 0 to 1000, of each requested resource that is taken, less 1000 where GPUs would be stranded,
   // less 2000 for each soft taint.
-  [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const;
+  [[nodiscard]] int32_t BinpackScore(NodeId node, ClassId cls) const { return Taken(node, cls) - Malus(node, cls); }
+  // Its parts: Taken changes with every charge, Malus, which is for the taints, only with the node's facts.
+  [[nodiscard]] int32_t Taken(NodeId node, ClassId cls) const;
+  [[nodiscard]] int32_t Malus(NodeId node, ClassId cls) const;
   // The node may help somebody soon who waits for room.
   void NoteHope(NodeId node) { Log(node, /*constraints=*/false, /*gained=*/true); }
   // Some resource of which a part is reserved here is over-committed, whatever is kept.

@@ -94,10 +94,15 @@ int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
   }));
 }
 
+// Where a taint asks a pod to stay away it comes later than wherever none does.
+int32_t Cluster::Malus(NodeId id, ClassId cls) const {
+  constexpr int32_t kMostTaints = 100;  // that are told apart
+  return 2000 * std::min(SoftTaints(id, cls), kMostTaints);
+}
+
 // Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
-// what others need beside it (docs/performance.md, "How full a cluster gets"). Where a taint asks it to stay away,
-// later still.
-int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
+// what others need beside it (docs/performance.md, "How full a cluster gets").
+int32_t Cluster::Taken(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const ResourceVector& request = pod_class(cls).request;
   int64_t sum = 0;
@@ -116,8 +121,7 @@ int32_t Cluster::BinpackScore(NodeId id, ClassId cls) const {
   const bool strands = absl::c_any_of(node.allocatable.entries(), [&](const auto& offered) {
     return offered.id > kPods && node.free.Get(offered.id) > 0 && request.Get(offered.id) == 0;
   });
-  constexpr int32_t kMostTaints = 100;  // that are told apart
-  return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0) - 2000 * std::min(SoftTaints(id, cls), kMostTaints);
+  return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0);
 }
 
 bool Cluster::ReservationsExceed(NodeId id) const {
