@@ -39,6 +39,10 @@ BUGS = {
         "    Chunk& chunk = *family->chunks[Find(now, *family)];\n"
         "    Raise(node, *family, &chunk);\n    chunk.loose = true;\n    return;\n",
         "    return;\n"),
+    "mild-as-it-was": (
+        "state/placement/class_index.cc",
+        "    family->malus[at] = cluster_->Malus(node, cls);\n  }\n",
+        "  }\n"),
     "refused-for-all": (
         "state/placement/class_index.cc",
         "  return obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;\n",
@@ -136,7 +140,7 @@ BUGS = {
         "gang.kept.timed_out;"),
     "taints-ignored": (
         "state/placement/feasibility.cc",
-        "if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;",
+        "if (FirstUntolerated(node.facts.taints, c.shape->tolerations) != nullptr) return Obstacle::kTaint;",
         ""),
     "host-ports-ignored": (
         "state/placement/feasibility.cc",

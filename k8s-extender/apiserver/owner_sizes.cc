@@ -94,9 +94,9 @@ void OwnerSizes::Tell(Gang* gang) {
   object.name = gang->name;
   object.uid = absl::StrCat("pods of ", gang->name_space, "/", gang->name);
   object.created_ms = gang->created_ms;
-  object.declaration.min_member = count;
-  object.declaration.total_number = count;
-  object.declaration.warnings.push_back(
+  object.declaration.Own().min_member = count;
+  object.declaration.Own().total_number = count;
+  object.declaration.Own().warnings.push_back(
       absl::StrCat("no ", gang->kind, " can be read: the gang is taken to be as large as the pods that came, ", count,
                    ", when no other had come for ", absl::FormatDuration(quiet_), "; let musterd read ", gang->kind,
                    "s, or name a gang on the pods"));

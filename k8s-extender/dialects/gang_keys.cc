@@ -289,7 +289,7 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
     return out;
   }
 
-  GangDeclaration& said = out.declaration;
+  GangDeclaration& said = out.declaration.Own();
   if (koord || sigs_minimum != nullptr) {
     out.declares = true;
     Keys* from = koord ? &on_pod : &anywhere;
@@ -318,8 +318,8 @@ GangMembership ParseMembership(const Labels& annotations, const Labels& labels, 
 
 void ReadOwnKeys(const Labels& annotations, const Labels& labels, GangMembership* out) {
   Keys anywhere(annotations, labels);
-  out->declares = ReadOwn(&anywhere, &out->declaration) || out->declares;
-  out->declares = ReadPlacementKeys(annotations, labels, &out->declaration) || out->declares;
+  out->declares = ReadOwn(&anywhere, &out->declaration.Own()) || out->declares;
+  out->declares = ReadPlacementKeys(annotations, labels, &out->declaration.Own()) || out->declares;
   out->subgroup = SubgroupOf(annotations, labels);
 }
 
@@ -388,7 +388,7 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   if (out.name_space.empty()) out.name_space = "default";
   out.created_ms = TimeAt(metadata, "creationTimestamp");
 
-  GangDeclaration& said = out.declaration;
+  GangDeclaration& said = out.declaration.Own();
   const Json& spec = Child(object, "spec");
   const auto read_minimum = [&said](const Json& holder, const char* field, const char* path) {
     const Json& minimum = Child(holder, field);

@@ -48,12 +48,12 @@ void ParseAffinity(const Json& spec, PodDescription* out) {
   const Json& required =
       Child(Child(Child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
   if (!required.is_object()) return;
-  out->shape.has_affinity = true;
+  out->shape.Own().has_affinity = true;
   const Json& terms = Child(required, "nodeSelectorTerms");
   if (!terms.is_array()) return;
   bool readable = true;
   for (const Json& term : terms) {
-    NodeSelectorTerm& read = out->shape.affinity.emplace_back();
+    NodeSelectorTerm& read = out->shape.Own().affinity.emplace_back();
     readable = ParseRequirements(Child(term, "matchExpressions"), &read.expressions) && readable;
     readable = ParseRequirements(Child(term, "matchFields"), &read.fields) && readable;
   }
@@ -70,7 +70,7 @@ void ParseTolerations(const Json& spec, PodDescription* out) {
     toleration.exists = StringOrEmpty(entry, "operator") == "Exists";
     toleration.value = StringOrEmpty(entry, "value");
     toleration.effect = ParseTaintEffect(StringOrEmpty(entry, "effect"));
-    out->shape.tolerations.push_back(std::move(toleration));
+    out->shape.Own().tolerations.push_back(std::move(toleration));
   }
 }
 
@@ -88,7 +88,7 @@ void ParseHostPorts(const Json& containers, PodDescription* out) {
       port.protocol = protocol == "UDP" ? Protocol::kUdp : protocol == "SCTP" ? Protocol::kSctp : Protocol::kTcp;
       port.ip = StringOrEmpty(entry, "hostIP");
       if (port.ip.empty()) port.ip = "0.0.0.0";
-      out->shape.host_ports.push_back(std::move(port));
+      out->shape.Own().host_ports.push_back(std::move(port));
     }
   }
 }
@@ -228,10 +228,10 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   }
   absl::StatusOr<ResourceList> requests = EffectiveRequests(spec);
   if (requests.ok()) {
-    out.shape.requests = *std::move(requests);
+    out.shape.Own().requests = *std::move(requests);
     // The opt-in markers are nothing a node offers. With only one of them the pod would pass by the barrier.
-    const bool decides = out.shape.requests.erase(keys::kOptInDecide) > 0;
-    const bool binds = out.shape.requests.erase(keys::kOptInBind) > 0;
+    const bool decides = out.shape.Own().requests.erase(keys::kOptInDecide) > 0;
+    const bool binds = out.shape.Own().requests.erase(keys::kOptInBind) > 0;
     if (decides != binds) {
       out.invalid =
           absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
@@ -240,12 +240,12 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   } else {
     out.invalid = std::string(requests.status().message());
   }
-  out.shape.node_selector = StringMapAt(spec, "nodeSelector");
+  out.shape.Own().node_selector = StringMapAt(spec, "nodeSelector");
   ParseAffinity(spec, &out);
   const Labels labels = StringMapAt(metadata, "labels");
   out.labels = PackLabels(labels);
-  out.shape.neighbours = ParseNeighbours(spec, out.name_space, labels, &out.invalid);
-  out.shape.preferences = ParsePreferences(spec, out.name_space, labels);
+  out.shape.Own().neighbours = ParseNeighbours(spec, out.name_space, labels, &out.invalid);
+  out.shape.Own().preferences = ParsePreferences(spec, out.name_space, labels);
   ParseTolerations(spec, &out);
   ParseHostPorts(Child(spec, "containers"), &out);
   ParseStatus(Child(pod, "status"), &out);

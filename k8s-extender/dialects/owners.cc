@@ -161,14 +161,14 @@ absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind)
   const Json& policy = Child(Child(spec, "runPolicy"), "schedulingPolicy");
   const int64_t least = counter.Number(policy, "minAvailable", "spec.runPolicy.schedulingPolicy", all);
   if (!counter.problem().empty() || all > kMostMembers) {
-    out.declaration.unreadable_minimum =
+    out.declaration.Own().unreadable_minimum =
         counter.problem().empty()
             ? absl::StrCat(kind.kind, " ", name, " has ", all, " pods; expected at most ", kMostMembers)
             : counter.problem();
     return out;
   }
-  out.declaration.min_member = static_cast<int32_t>(std::min(least, all));
-  out.declaration.total_number = static_cast<int32_t>(all);
+  out.declaration.Own().min_member = static_cast<int32_t>(std::min(least, all));
+  out.declaration.Own().total_number = static_cast<int32_t>(all);
   return out;
 }
 

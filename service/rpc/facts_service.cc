@@ -75,12 +75,12 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
   for (const PodDescription& pod : facts.pods) {
     const std::string what = absl::StrCat("pod ", pod.name_space, "/", pod.name);
     add(what, pod.gang.ignored);
-    add(what, pod.gang.declaration.warnings);
+    add(what, pod.gang.declaration->warnings);
     if (!pod.gang.problem.none()) add(what, {pod.gang.problem.text});
     if (!pod.invalid.empty()) add(what, {pod.invalid});
   }
   for (const GangObject& gang : facts.gangs) {
-    add(absl::StrCat("PodGroup ", gang.name_space, "/", gang.name), gang.declaration.warnings);
+    add(absl::StrCat("PodGroup ", gang.name_space, "/", gang.name), gang.declaration->warnings);
   }
   return out;
 }

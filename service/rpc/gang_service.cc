@@ -323,7 +323,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     upsert.object.dialect = GangDialect::kApi;
     upsert.object.created_ms = ProcessClock().NowMs();
     ReadGangName(gang, "gang", &violations, &upsert.object.name_space, &upsert.object.name);
-    ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration);
+    ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration.Own());
     if (!violations.none()) return call.Finish(violations.ToStatus());
     const std::string key = absl::StrCat(upsert.object.name_space, "/", upsert.object.name);
     call.Ask(std::move(upsert), [key, response](const Machine& machine, const Reply&) {

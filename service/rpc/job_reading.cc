@@ -23,10 +23,10 @@ void TakeManifests(const Facts& facts, bool gang_is_given, const std::string& fi
       out->declaration = first->gang.declaration;
     }
     if (out->name.empty()) violations->Add(field, "name no gang; expected a PodGroup, or Pods that belong to a gang");
-    if (!out->declaration.min_member.has_value() && out->declaration.subgroups.empty()) {
-      violations->Add(field, out->declaration.unreadable_minimum.empty()
+    if (!out->declaration->min_member.has_value() && out->declaration->subgroups.empty()) {
+      violations->Add(field, out->declaration->unreadable_minimum.empty()
                                  ? "declare no minimum; expected spec.minMember or a min-available annotation"
-                                 : out->declaration.unreadable_minimum);
+                                 : out->declaration->unreadable_minimum);
     }
   }
   for (const PodDescription& pod : facts.pods) {
@@ -47,7 +47,7 @@ void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, cons
   const bool gang_is_given = request.has_gang();
   if (gang_is_given || request.manifests().empty()) {
     ReadGangName(request.gang(), path + "gang", violations, &out->name_space, &out->name);
-    ReadDeclaration(request.gang(), path + "gang", violations, &out->declaration);
+    ReadDeclaration(request.gang(), path + "gang", violations, &out->declaration.Own());
   }
   if (!request.manifests().empty()) {
     const std::string field = path + "manifests";

@@ -199,7 +199,7 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   out->created_ms = pod.created_unix_ms() > 0 ? pod.created_unix_ms() : now_ms;
   out->priority = pod.priority();
   out->scheduler_name = pod.scheduler_name();
-  ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape);
+  ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape.Own());
   out->labels = ReadLabels(pod.labels(), At(path, "labels"), violations);
   if (!pod.gang().empty()) ReadName(pod.gang(), At(path, "gang"), violations);
   out->gang.name = pod.gang();
@@ -209,7 +209,7 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
     if (pod.gang().empty())
       violations->Add(At(path, "gang"), "is empty; expected the gang that `declaration` declares");
     out->gang.declares = true;
-    ReadDeclaration(pod.declaration(), At(path, "declaration"), violations, &out->gang.declaration);
+    ReadDeclaration(pod.declaration(), At(path, "declaration"), violations, &out->gang.declaration.Own());
   }
   if (!pod.node_name().empty()) ReadName(pod.node_name(), At(path, "node_name"), violations);
   out->node_name = pod.node_name();
@@ -273,7 +273,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
     ReadName(name, absl::StrCat(path, ".name"), violations);
     pod.priority = set.priority();
     pod.gang.subgroup = set.subgroup();
-    ReadShape(set.shape(), absl::StrCat(path, ".shape"), out->name_space, violations, &pod.shape);
+    ReadShape(set.shape(), absl::StrCat(path, ".shape"), out->name_space, violations, &pod.shape.Own());
     pod.labels = ReadLabels(set.labels(), absl::StrCat(path, ".labels"), violations);
     if (!violations->none()) return;  // none of them is made
     for (int32_t member = 0; member < set.count(); ++member) {

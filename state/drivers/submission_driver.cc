@@ -39,7 +39,7 @@ absl::Status SubmissionDriver::CheckSum(const std::vector<PodDescription>& pods)
   if (pods.size() <= kAlwaysCounted) return absl::OkStatus();
   ResourceList sum;
   for (const PodDescription& pod : pods) {
-    for (const auto& [name, amount] : pod.shape.requests) {
+    for (const auto& [name, amount] : pod.shape->requests) {
       const std::optional<int64_t> more = CheckedAdd(sum[name], amount);
       if (!more.has_value()) {
         return absl::InvalidArgumentError(absl::StrCat("pods: together they ask for more ", name,
@@ -62,10 +62,10 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
   if (gang != nullptr && (gang->children() > 0 || !gang->objects.empty())) {
     return absl::AlreadyExistsError(absl::StrCat("gang ", key, " exists already; choose another name"));
   }
-  const std::vector<SubgroupDeclaration>& subgroups = command.declaration.subgroups;
-  const SubgroupReading tree = ReadSubgroups(subgroups, command.declaration.min_member);
+  const std::vector<SubgroupDeclaration>& subgroups = command.declaration->subgroups;
+  const SubgroupReading tree = ReadSubgroups(subgroups, command.declaration->min_member);
   if (!tree.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("subgroups: ", tree.problem));
-  const int64_t minimum = subgroups.empty() ? command.declaration.min_member.value_or(0) : tree.tree.Least();
+  const int64_t minimum = subgroups.empty() ? command.declaration->min_member.value_or(0) : tree.tree.Least();
   if (minimum < 1 || static_cast<size_t>(minimum) > command.pods.size()) {
     return absl::InvalidArgumentError(absl::StrCat("min_member: ", minimum, " of ", command.pods.size(),
                                                    " pods; expected 1 to ", command.pods.size()));
@@ -76,7 +76,7 @@ absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
     if (!pod.invalid.empty()) {
       return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", pod.invalid));
     }
-    if (const absl::Status amounts = CheckAmounts(pod.shape.requests); !amounts.ok()) {
+    if (const absl::Status amounts = CheckAmounts(pod.shape->requests); !amounts.ok()) {
       return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", amounts.message()));
     }
     if (!uids.insert(pod.uid).second) {

@@ -46,7 +46,7 @@ bool Gangs::Adopt(const Pod& pod) {
   const GangMembership& membership = pod.facts.gang;
   if (!membership.declares) return false;
   Gang& gang = Mut(*pod.gang);
-  const GangDeclaration& said = membership.declaration;
+  const GangDeclaration& said = *membership.declaration;
   for (const std::string& warning : said.warnings) Warn(&gang, absl::StrCat("pod ", pod.facts.name, ": ", warning));
   if (!said.unreadable_minimum.empty()) {
     std::string text = absl::StrCat("pod ", pod.facts.name, ": ", said.unreadable_minimum);
@@ -56,12 +56,16 @@ bool Gangs::Adopt(const Pod& pod) {
   }
   // Without a minimum a declaration says too little to stand against one that has it (D-8).
   const bool first = !gang.annotations.has_value();
-  if (first || (!gang.annotations->min_member.has_value() && said.min_member.has_value())) {
-    gang.annotations = said;
+  if (first || (!(*gang.annotations)->min_member.has_value() && said.min_member.has_value())) {
+    gang.annotations = membership.declaration;
     gang.declared_by = pod.facts.uid;
     gang.declared_as = membership.declared_in();
     ReadRules(gang);
     return true;
+  }
+  if (membership.declaration == *gang.annotations) {
+    Mut(pod).facts.gang.declaration = *gang.annotations;  // one for all that say the same
+    return false;
   }
   const std::string contradiction = Contradiction(*gang.annotations, said);
   if (!contradiction.empty()) {
@@ -90,7 +94,7 @@ void Gangs::Redeclare(const Gang& declared) {
   gang.unreadable.clear();
   gang.warnings.clear();
   for (const auto& [dialect, object] : gang.objects) {
-    for (const std::string& warning : object.declaration.warnings) Warn(&gang, absl::StrCat("PodGroup: ", warning));
+    for (const std::string& warning : object.declaration->warnings) Warn(&gang, absl::StrCat("PodGroup: ", warning));
   }
   std::vector<const Pod*> members;
   for (const MemberSet& set : gang.members) members.insert(members.end(), set.begin(), set.end());
@@ -105,8 +109,8 @@ void Gangs::Redeclare(const Gang& declared) {
 
 void Gangs::ReadRules(const Gang& read) {
   Gang& gang = Mut(read);
-  const GangDeclaration* object = gang.objects.empty() ? nullptr : &gang.objects.begin()->second.declaration;
-  const GangDeclaration* annotations = gang.annotations.has_value() ? &*gang.annotations : nullptr;
+  const GangDeclaration* object = gang.objects.empty() ? nullptr : &*gang.objects.begin()->second.declaration;
+  const GangDeclaration* annotations = gang.annotations.has_value() ? &**gang.annotations : nullptr;
   const bool by_object = object != nullptr && (annotations == nullptr || !annotations->min_member.has_value());
   const GangDialect dialect = by_object ? gang.objects.begin()->first : gang.declared_as;
   GangRules rules = ResolveRules(annotations, object, dialect, settings_.defaults);

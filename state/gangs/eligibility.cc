@@ -133,9 +133,9 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
   if (gang.objects.empty() && !pending.empty() && !(*pending.begin())->facts.gang.problem.none()) {
     return (*pending.begin())->facts.gang.problem;  // the pods' own words cannot be used
   }
-  if (!gang.objects.empty() && !gang.objects.begin()->second.declaration.unreadable_minimum.empty()) {
+  if (!gang.objects.empty() && !gang.objects.begin()->second.declaration->unreadable_minimum.empty()) {
     return {ReasonCode::kUninitialised,
-            absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration.unreadable_minimum)};
+            absl::StrCat("PodGroup: ", gang.objects.begin()->second.declaration->unreadable_minimum)};
   }
   if (gang.objects.empty() && gang.refers_to_object()) {
     return {ReasonCode::kUnknownGang,
@@ -150,7 +150,7 @@ Reason Eligibility::UninitialisedReason(const Gang& gang) {
 Reason Eligibility::SizeReason(const Gang& gang) {
   constexpr int64_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
   if (gang.rules.min_member <= kAlwaysCounted || gang.children() == 0) return {};
-  for (const auto& [name, amount] : Gangs::FirstMember(gang).facts.shape.requests) {
+  for (const auto& [name, amount] : Gangs::FirstMember(gang).facts.shape->requests) {
     if (CheckedMul(gang.rules.min_member, amount).has_value()) continue;
     return {ReasonCode::kInvalidRequest,
             absl::StrCat(gang.rules.min_member, " members of ", FormatResources({{name, amount}}),

@@ -131,8 +131,8 @@ struct Gang {
   int64_t created_ms = 0;
 
   // What was said about it.
-  std::optional<GangDeclaration> annotations;  // the first readable declaration by a pod (D-9)
-  std::string declared_by;                     // UID of that pod
+  std::optional<Shared<GangDeclaration>> annotations;  // the first readable declaration by a pod (D-9)
+  std::string declared_by;                             // UID of that pod
   GangDialect declared_as = GangDialect::kKoordinator;
   std::string unreadable;             // what a pod said that could not be read (D-8)
   std::vector<std::string> warnings;  // repairs and contradictions, for the user

@@ -105,7 +105,7 @@ void AddFacts(const PodDescription& facts, StateHasher* hasher) {
   hasher->AddTime(facts.created_ms);
   hasher->Add(facts.priority);
   hasher->Add(facts.scheduler_name);
-  hasher->Add(facts.shape.Key());
+  hasher->Add(facts.shape->Key());
   hasher->Add(facts.labels);
   hasher->Add(facts.gang.name);
   hasher->Add(static_cast<int>(facts.gang.dialect));

@@ -24,7 +24,7 @@ class Expected {
     const auto of = static_cast<size_t>(kind);
     at.sums[of].AddTimes(cluster_.pod_class(cls).request, 1);
     ++at.pods[of];
-    const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape.host_ports;
+    const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
     at.ports.insert(at.ports.end(), ports.begin(), ports.end());
   }
   // A place that a plan promises, or that is kept for a gang.
@@ -98,12 +98,12 @@ class Expected {
     std::vector<HostPort> promised;
     std::vector<HostPort> there = nodes_[static_cast<size_t>(id)].ports;
     for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
-      for (const HostPort& port : cluster_.pod_class(cls).shape.host_ports) {
+      for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
         there.erase(std::find(there.begin(), there.end(), port));
       }
     }
     for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
-      for (const HostPort& port : cluster_.pod_class(cls).shape.host_ports) {
+      for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
         for (const HostPort& other : there) {
           if (!Conflicts(port, other)) continue;
           return Broken(absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port,
@@ -115,7 +115,7 @@ class Expected {
               absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port, " is promised twice"));
         }
       }
-      const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape.host_ports;
+      const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
       promised.insert(promised.end(), ports.begin(), ports.end());
     }
     return absl::OkStatus();

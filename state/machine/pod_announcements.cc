@@ -46,7 +46,8 @@ struct Announcements::Change {
       : gang(before.gang.name != now.gang.name),
         declaration(before.gang.declares != now.gang.declares || before.gang.dialect != now.gang.dialect ||
                     before.gang.said_in != now.gang.said_in || !(before.gang.declaration == now.gang.declaration)),
-        shape(before.shape.Key() != now.shape.Key() || before.invalid != now.invalid),
+        shape((!before.shape.SharesWith(now.shape) && before.shape->Key() != now.shape->Key()) ||
+              before.invalid != now.invalid),
         priority(before.priority != now.priority),
         nomination(before.nominated_node != now.nominated_node),
         unschedulable(before.unschedulable != now.unschedulable),
@@ -59,9 +60,9 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
     r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
-  if (!facts.gang.in_gang() && !facts.shape.preferences.empty()) {
+  if (!facts.gang.in_gang() && !facts.shape->preferences.empty()) {
     PodDescription of_no_gang = facts;
-    of_no_gang.shape.preferences = Preferences();
+    of_no_gang.shape.Own().preferences = Preferences();
     return PutPod(of_no_gang, submitted, step);
   }
   const Pod* known = r_.gangs->FindPod(facts.uid);
@@ -100,12 +101,16 @@ ClassId Announcements::AcquireClass(PodDescription* facts) {
   if (!facts->invalid.empty()) return kNoClass;
   const absl::StatusOr<ClassId> cls =
       r_.cluster->AcquireClass(facts->shape, r_.cluster->KinOf(facts->name_space, facts->labels));
-  if (cls.ok()) return *cls;
+  if (cls.ok()) {
+    facts->shape = r_.cluster->pod_class(*cls).shape;  // shared by all that are alike
+    return *cls;
+  }
   facts->invalid = std::string(cls.status().message());
   return kNoClass;
 }
 
 void Announcements::AddPod(PodDescription facts, bool submitted, Step* step) {
+  if (facts.gang.declaration == Shared<GangDeclaration>()) facts.gang.declaration = {};  // not even a block of its own
   const ClassId cls = AcquireClass(&facts);
   const MemberState state = StateFromFacts(facts);
   const Pod& pod = r_.gangs->AddPod(std::move(facts), cls, state, submitted);
@@ -161,6 +166,7 @@ void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) 
   // Most labels tell nobody anything.
   const Kin kin = r_.cluster->KinOf(facts.name_space, facts.labels);
   change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));
+  if (!change.declaration) facts.gang.declaration = pod.facts.gang.declaration;
   const bool was_gated = pod.facts.our_gate;
   if (change.shape || change.gang || change.priority || change.subgroup) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
@@ -193,7 +199,10 @@ void Announcements::FollowGate(const Pod& pod, bool was_gated, Step* step) {
 
 // The pod's own charge, if there is one, follows its new shape.
 void Announcements::TakeFacts(const Pod& pod, PodDescription facts, bool shape_changed, Step* step) {
-  if (!shape_changed) return r_.gangs->SetFacts(pod, std::move(facts), pod.cls);
+  if (!shape_changed) {
+    facts.shape = pod.facts.shape;
+    return r_.gangs->SetFacts(pod, std::move(facts), pod.cls);
+  }
   r_.calls->Unguard(pod);  // its scheduler looks at it anew by itself
   const Ledger::PodCharge charge = r_.ledger->ChargeOf(pod.id);
   // By name: without its last charge a node that is gone is forgotten.

@@ -156,7 +156,7 @@ struct SubmitGang {
   std::string id;
   std::string name_space;
   std::string name;
-  GangDeclaration declaration;
+  Shared<GangDeclaration> declaration;
   std::vector<PodDescription> pods;
   int64_t ttl_ms = 0;
   uint64_t fingerprint = 0;  // of the whole request: the same id with another one is InvalidArgument

@@ -10,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "state/base/reason.h"
 #include "state/base/resources.h"
+#include "state/base/shared.h"
 #include "state/model/subgroups.h"
 
 namespace muster {
@@ -74,7 +75,7 @@ struct GangMembership {
   std::optional<GangDialect> said_in;  // whose keys declare it, where the gang is another dialect's besides
   bool declares = false;  // the pod itself declares the gang (D-1), rather than referring to an object (D-3)
   std::string subgroup;   // which of the gang's it belongs to (P-5); empty: none is named
-  GangDeclaration declaration;
+  Shared<GangDeclaration> declaration;
   Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise
   // Keys of a pod in no gang that were meant to put it into one and do not, a sentence each, for its owner.
   std::vector<std::string> ignored;
@@ -95,7 +96,7 @@ struct GangObject {
   std::string name;
   std::string uid;
   int64_t created_ms = 0;
-  GangDeclaration declaration;
+  Shared<GangDeclaration> declaration;
 };
 
 // A gang's rules with every default filled in.

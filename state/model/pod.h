@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "state/base/resources.h"
+#include "state/base/shared.h"
 #include "state/model/constraints.h"
 #include "state/model/gang.h"
 #include "state/model/neighbours.h"
@@ -38,7 +39,7 @@ struct PodDescription {
   int64_t created_ms = 0;
   int32_t priority = 0;
   std::string scheduler_name;
-  PodTemplate shape;
+  Shared<PodTemplate> shape;
   std::string labels;  // PackLabels
   GangMembership gang;
   std::string node_name;       // empty: not bound

@@ -131,8 +131,8 @@ void Cluster::CountFree(const Node& node, int64_t times) {
   total_allocatable_.AddTimes(node.allocatable, times);
 }
 
-absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, const Kin& kin) {
-  std::string key = shape.Key();
+absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, const Kin& kin) {
+  std::string key = shape->Key();
   if (!kin.required.empty()) AppendText(kin.required, &key.append("k"));
   if (!kin.preferred.empty()) AppendText(kin.preferred, &key.append("q"));
   const auto found = class_ids_.find(key);
@@ -140,7 +140,7 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, const Ki
     ++classes_[static_cast<size_t>(found->second)]->pods;
     return found->second;
   }
-  auto request = names_.ToVector(shape.requests);
+  auto request = names_.ToVector(shape->requests);
   if (!request.ok()) return request.status();
   ClassId id;
   if (unused_classes_.empty()) {
@@ -164,10 +164,10 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const PodTemplate& shape, const Ki
   cls->request.Set(kPods, 1);
   cls->pods = 1;
   cls->kin = kin;
-  cls->has_neighbours = !kin.required.empty() || !shape.neighbours.empty();
-  if (cls->has_neighbours) neighbours_.AddClass(id, shape.neighbours, kin.required);
-  cls->has_preferred = !kin.preferred.empty() || !shape.preferences.neighbours.empty();
-  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape.preferences), kin.preferred);
+  cls->has_neighbours = !kin.required.empty() || !shape->neighbours.empty();
+  if (cls->has_neighbours) neighbours_.AddClass(id, shape->neighbours, kin.required);
+  cls->has_preferred = !kin.preferred.empty() || !shape->preferences.neighbours.empty();
+  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), kin.preferred);
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
   return id;
@@ -252,10 +252,10 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
-  MUSTER_CHECK(kind != ChargeKind::kKept || (c.shape.host_ports.empty() && !c.has_neighbours));
+  MUSTER_CHECK(kind != ChargeKind::kKept || (c.shape->host_ports.empty() && !c.has_neighbours));
   Node& node = mutable_node(id);
   Add(&node, c, kind, times);
-  for (const HostPort& port : c.shape.host_ports) {
+  for (const HostPort& port : c.shape->host_ports) {
     auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
     (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
@@ -271,7 +271,7 @@ void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, 
   Node& node = mutable_node(id);
   MUSTER_CHECK(times > 0 && PodsOf(&node, kind) >= times);
   Add(&node, c, kind, -times);
-  for (const HostPort& port : c.shape.host_ports) {
+  for (const HostPort& port : c.shape->host_ports) {
     const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
     MUSTER_CHECK(held != node.ports.end());
     int32_t& count = kind == ChargeKind::kUsed ? held->used : held->reserved;
@@ -355,7 +355,7 @@ void Cluster::Hash(StateHasher* hasher) const {
 
 int64_t Cluster::Liked(NodeId id, ClassId cls) const {
   int64_t sum = 0;
-  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape.preferences.neighbours;
+  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape->preferences.neighbours;
   for (size_t i = 0; i < terms.size(); ++i) sum += terms[i].weight * preferred_.Near(id, cls, i);
   return sum;
 }
@@ -365,14 +365,14 @@ int64_t Cluster::LikedAlways(NodeId id, ClassId cls) const {
   constexpr int64_t kOfATaint = -150;
   int64_t sum = kOfATaint * SoftTaints(id, cls);
   const NodeDescription& facts = node(id).facts;
-  for (const PreferredNode& each : pod_class(cls).shape.preferences.nodes) {
+  for (const PreferredNode& each : pod_class(cls).shape->preferences.nodes) {
     if (Matches(each.term, facts.name, facts.labels)) sum += each.weight;
   }
   return sum;
 }
 
 bool Cluster::LikesItsOwn(ClassId cls, int32_t sign) const {
-  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape.preferences.neighbours;
+  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape->preferences.neighbours;
   for (size_t i = 0; i < terms.size(); ++i) {
     if (terms[i].weight * sign > 0 && preferred_.MeansItself(cls, i)) return true;
   }

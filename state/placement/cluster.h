@@ -92,7 +92,7 @@ struct PodClass {
   std::string key;
   std::string family;  // equal for classes of the same constraints that ask for the same resources, however much of
                        // them; host ports and neighbours aside
-  PodTemplate shape;
+  Shared<PodTemplate> shape;
   Kin kin;
   bool has_neighbours = false;                // it is known to what is required of neighbours
   bool has_preferred = false;                 // it is known to what is counted for preferences
@@ -139,7 +139,7 @@ class Cluster {
   // --- classes ---
   // The class of `shape` and `kin`, with one pod counted; ReleaseClass takes it back. InvalidArgument when a request is
   // out of range. REQUIRES: what the shape says of its neighbours is learned.
-  absl::StatusOr<ClassId> AcquireClass(const PodTemplate& shape, const Kin& kin = {});
+  absl::StatusOr<ClassId> AcquireClass(const Shared<PodTemplate>& shape, const Kin& kin = {});
   void ReleaseClass(ClassId id);
   // Keeps the class known for `times` more users (a reserved slot outlives its pods).
   void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }

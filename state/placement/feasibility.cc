@@ -47,10 +47,10 @@ Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
     // kube-scheduler reads `unschedulable` as this taint, which a pod may tolerate.
     static const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
     const bool tolerated =
-        absl::c_any_of(c.shape.tolerations, [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
+        absl::c_any_of(c.shape->tolerations, [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
     if (!tolerated) return Obstacle::kUnschedulable;
   }
-  if (FirstUntolerated(node.facts.taints, c.shape.tolerations) != nullptr) return Obstacle::kTaint;
+  if (FirstUntolerated(node.facts.taints, c.shape->tolerations) != nullptr) return Obstacle::kTaint;
   if (const Obstacle own = OwnObstacle(node.facts, c.shape); own != Obstacle::kNone) return own;
   if (!c.excluded.empty() && c.excluded.contains(id)) return Obstacle::kLearned;
   return Obstacle::kNone;
@@ -64,9 +64,9 @@ int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
 int32_t Cluster::RoomAlone(NodeId id, ClassId cls, int32_t limit) const {
   const Node& node = this->node(id);
   const PodClass& c = pod_class(cls);
-  if (!c.shape.host_ports.empty()) {
+  if (!c.shape->host_ports.empty()) {
     for (const PortCharges& held : node.ports) {
-      for (const HostPort& port : c.shape.host_ports) {
+      for (const HostPort& port : c.shape->host_ports) {
         if (Conflicts(held.port, port)) return 0;
       }
     }
@@ -87,7 +87,7 @@ int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, i
 }
 
 int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
-  const std::vector<Toleration>& tolerations = pod_class(cls).shape.tolerations;
+  const std::vector<Toleration>& tolerations = pod_class(cls).shape->tolerations;
   return static_cast<int32_t>(absl::c_count_if(node(id).facts.taints, [&](const Taint& taint) {
     return taint.effect == TaintEffect::kPreferNoSchedule &&
            absl::c_none_of(tolerations, [&](const Toleration& each) { return Tolerates(each, taint); });
@@ -132,7 +132,7 @@ bool Cluster::ReservationsExceed(NodeId id) const {
 }
 
 bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
-  const std::vector<HostPort>& ports = pod_class(cls).shape.host_ports;
+  const std::vector<HostPort>& ports = pod_class(cls).shape->host_ports;
   return absl::c_any_of(ports, [&](const HostPort& port) {
     int32_t holders = 0;
     for (const PortCharges& held : node(id).ports) {

@@ -142,7 +142,7 @@ bool MayEverTake(const Node& node, const PodClass& cls) {
                         absl::StartsWith(taint.key, "node.cloudprovider.kubernetes.io/");
     if (!passes) lasting.push_back(taint);
   }
-  return FirstUntolerated(lasting, cls.shape.tolerations) == nullptr &&
+  return FirstUntolerated(lasting, cls.shape->tolerations) == nullptr &&
          OwnObstacle(node.facts, cls.shape) == Obstacle::kNone;
 }
 

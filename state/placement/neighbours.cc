@@ -312,9 +312,9 @@ void Neighbours::Rebuild() {
     if (!cluster_->has_class(cls)) continue;
     const PodClass& known = cluster_->pod_class(cls);
     if (preferred_ && known.has_preferred) {
-      AddClass(cls, Counted(known.shape.preferences), known.kin.preferred);
+      AddClass(cls, Counted(known.shape->preferences), known.kin.preferred);
     } else if (!preferred_ && known.has_neighbours) {
-      AddClass(cls, known.shape.neighbours, known.kin.required);
+      AddClass(cls, known.shape->neighbours, known.kin.required);
     }
   }
   // What is meant was counted as terms came; who wants none was not.

@@ -17,7 +17,7 @@ namespace muster {
 // same as asking anew for every pod.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,
                  const Region& region, Choice choice) {
-  if (choice == Choice::kPreferred && !cluster.pod_class(cls).shape.preferences.empty()) {
+  if (choice == Choice::kPreferred && !cluster.pod_class(cls).shape->preferences.empty()) {
     return PlacePreferred(cls, wanted, index, cluster, statement, region);
   }
   int32_t placed = 0;
@@ -114,8 +114,9 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, 
 
 bool AnyPrefers(absl::Span<const Demand> demands, const Cluster& cluster) {
   return absl::c_any_of(demands, [&](const Demand& demand) {
-    return absl::c_any_of(demand.candidates,
-                          [&](const Candidates& run) { return !cluster.pod_class(run.cls).shape.preferences.empty(); });
+    return absl::c_any_of(demand.candidates, [&](const Candidates& run) {
+      return !cluster.pod_class(run.cls).shape->preferences.empty();
+    });
   });
 }
 

@@ -215,8 +215,8 @@ bool SecondTry::Repel(ClassId a, ClassId b) const {
   const PodClass& one = cluster_.pod_class(a);
   const PodClass& other = cluster_.pod_class(b);
   if (one.has_neighbours && other.has_neighbours && cluster_.neighbours().Repel(a, b)) return true;
-  return std::any_of(one.shape.host_ports.begin(), one.shape.host_ports.end(), [&](const HostPort& port) {
-    return std::any_of(other.shape.host_ports.begin(), other.shape.host_ports.end(),
+  return std::any_of(one.shape->host_ports.begin(), one.shape->host_ports.end(), [&](const HostPort& port) {
+    return std::any_of(other.shape->host_ports.begin(), other.shape->host_ports.end(),
                        [&](const HostPort& held) { return Conflicts(port, held); });
   });
 }

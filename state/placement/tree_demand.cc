@@ -40,8 +40,9 @@ std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
 
 bool AnyPrefers(const TreeDemand& demand, const Cluster& cluster) {
   return absl::c_any_of(LeavesOf(demand), [&](const TreeDemand* leaf) {
-    return absl::c_any_of(leaf->candidates,
-                          [&](const Candidates& run) { return !cluster.pod_class(run.cls).shape.preferences.empty(); });
+    return absl::c_any_of(leaf->candidates, [&](const Candidates& run) {
+      return !cluster.pod_class(run.cls).shape->preferences.empty();
+    });
   });
 }
 

@@ -39,6 +39,10 @@ concept Owner = requires(T& value) {
   typename T::element_type;
 };
 template <typename T>
+concept OneOfManyCopies = requires {
+  typename T::shared_type;
+};
+template <typename T>
 concept Map = requires {
   typename T::mapped_type;
 };
@@ -276,6 +280,12 @@ void Pass(Archive& archive, T& value) {
     }
   } else if constexpr (Owner<Plain>) {
     PassOwned(archive, value);
+  } else if constexpr (OneOfManyCopies<Plain>) {
+    if constexpr (Archive::kReads) {
+      Pass(archive, value.Own());
+    } else {
+      Pass(archive, *value);
+    }
   } else if constexpr (kIsArray<Plain>) {
     for (auto& part : value) Pass(archive, part);
   } else if constexpr (kIsVariant<Plain>) {
@@ -314,6 +324,8 @@ void AddLayout(StateHasher* hasher) {
     AddLayout<typename T::mapped_type>(hasher);
   } else if constexpr (std::is_same_v<T, std::string>) {
     hasher->Add("string");
+  } else if constexpr (OneOfManyCopies<T>) {
+    AddLayout<typename T::shared_type>(hasher);
   } else if constexpr (Owner<T>) {
     hasher->Add("owner");
     AddLayout<std::remove_const_t<typename T::element_type>>(hasher);

@@ -122,15 +122,15 @@ class TraceRun {
     submit.ttl_ms = int64_t{1} << 50;
     const int32_t each = std::min(job.gpus, pod_gpus_);
     const int32_t pods = (job.gpus + each - 1) / each;
-    submit.declaration.min_member = pods;
-    submit.declaration.queue = job.queue.empty() ? kDefaultQueue : job.queue;
-    if (given_.durations) submit.declaration.duration_ms = job.duration_ms;
+    submit.declaration.Own().min_member = pods;
+    submit.declaration.Own().queue = job.queue.empty() ? kDefaultQueue : job.queue;
+    if (given_.durations) submit.declaration.Own().duration_ms = job.duration_ms;
     for (int32_t i = 0; i < pods; ++i) {
       PodDescription& pod = submit.pods.emplace_back();
       pod.name = absl::StrCat(job.name, "-", i);
       pod.uid = pod.name;
       pod.priority = job.priority;
-      pod.shape.requests = {{kGpu, std::min(each, job.gpus - i * each)}};
+      pod.shape.Own().requests = {{kGpu, std::min(each, job.gpus - i * each)}};
     }
     waiting_.emplace("default/" + job.name, index);
     Apply(submit);

@@ -30,7 +30,7 @@ bool Planning::Keepable(const Group& gangs) const {
   for (const Gang* each : gangs) {
     for (const Candidates& run : r_.gangs->CandidateRuns(*each)) {
       const PodClass& cls = r_.cluster->pod_class(run.cls);
-      if (cls.has_neighbours || !cls.shape.host_ports.empty()) return false;
+      if (cls.has_neighbours || !cls.shape->host_ports.empty()) return false;
     }
   }
   return true;

@@ -344,7 +344,7 @@ ResourceList Planning::PlacedRequests(const Gang& gang) {
   ResourceList sum;
   for (const MemberState state : {MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
     for (const Pod* pod : gang.in(state)) {
-      for (const auto& [name, amount] : pod->facts.shape.requests) {
+      for (const auto& [name, amount] : pod->facts.shape->requests) {
         int64_t& so_far = sum[name];
         so_far = CheckedAdd(so_far, amount).value_or(std::numeric_limits<int64_t>::max());
       }

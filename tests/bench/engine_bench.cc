@@ -78,13 +78,13 @@ SubmitGang Submission(int number, int size, const ResourceList& requests, int64_
   submit.id = absl::StrCat("s-", number);
   submit.name_space = std::string("d");
   submit.name = absl::StrCat("gang-", number);
-  submit.declaration.min_member = size;
+  submit.declaration.Own().min_member = size;
   for (int i = 0; i < size; ++i) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.name = absl::StrCat(submit.name, "-", i);
     pod.uid = absl::StrCat(submit.id, "/", pod.name);
-    pod.shape.requests = requests;
-    if (selector >= 0) pod.shape.tolerations.push_back({absl::StrCat("team-", selector), true, "", {}});
+    pod.shape.Own().requests = requests;
+    if (selector >= 0) pod.shape.Own().tolerations.push_back({absl::StrCat("team-", selector), true, "", {}});
   }
   return submit;
 }
@@ -140,7 +140,7 @@ void SubmitFigures() {
       all.reserve(static_cast<size_t>(gangs));
       for (int i = 0; i < gangs; ++i) {
         all.push_back(Submission(i, size, {{"cpu", 1000}, {"memory", 1 << 20}}));
-        if (queues > 0) all.back().declaration.queue = absl::StrCat("q-", i % queues);
+        if (queues > 0) all.back().declaration.Own().queue = absl::StrCat("q-", i % queues);
       }
       rates.push_back(gangs * size / SubmitAll(&service.engine(), std::move(all), window));
     }
@@ -166,7 +166,7 @@ void NeighbourFigures() {
         for (PodDescription& pod : gang.pods) {
           pod.labels = PackLabels({{"job", gang.name}});
           if (i * percent % 100 >= percent) continue;
-          pod.shape.neighbours.anti_affinity = {
+          pod.shape.Own().neighbours.anti_affinity = {
               {"kubernetes.io/hostname", {false, {gang.name_space}, {{"job", SelectorOperator::kIn, {gang.name}}}}}};
         }
       }
@@ -260,7 +260,7 @@ void SnapshotFigures() {
   for (int i = 0; i < 2000; ++i) facts.nodes.push_back(BigNode(i));
   for (int i = 0; i < kPods; ++i) {
     PodDescription pod = World::Pod(absl::StrCat("g-", i), 0, 1, 0);
-    pod.shape.requests = {{"cpu", 1}};
+    pod.shape.Own().requests = {{"cpu", 1}};
     facts.pods.push_back(std::move(pod));
   }
   const double begun = CpuSeconds();
@@ -391,7 +391,7 @@ void FilterBesidePlanning() {
   for (int round = 0; round < 20; ++round) {
     for (int gang = 0; gang < 32; ++gang, ++shape) {
       PodDescription pod = World::Pod(absl::StrCat("new-", shape), 0, 1, 0);
-      pod.shape.tolerations.push_back({absl::StrCat("key-", shape), true, "", {}});
+      pod.shape.Own().tolerations.push_back({absl::StrCat("key-", shape), true, "", {}});
       if (!engine.Announce(UpsertPod{pod}).ok()) std::abort();
     }
     for (int i = 0; i < 50; ++i) {

@@ -54,10 +54,10 @@ void AddPod(Engine* engine, const std::string& uid, const std::string& gang, int
   pod.name = uid;
   pod.name_space = "d";
   pod.scheduler_name = "default-scheduler";
-  pod.shape.requests = {{"cpu", 1}};
+  pod.shape.Own().requests = {{"cpu", 1}};
   pod.gang.name = gang;
   pod.gang.declares = !gang.empty();
-  pod.gang.declaration.min_member = min;
+  pod.gang.declaration.Own().min_member = min;
   engine->Announce(UpsertPod{pod}).IgnoreError();
 }
 

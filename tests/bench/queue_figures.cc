@@ -53,7 +53,7 @@ void Freed(int gangs, int queues, int shapes) {
   }
   for (int i = 0; i < gangs; ++i) {
     PodDescription pod = World::Pod(absl::StrCat("g", i), 0, 1, i % shapes);
-    if (queues > 0) pod.gang.declaration.queue = absl::StrCat("q-", i % queues);
+    if (queues > 0) pod.gang.declaration.Own().queue = absl::StrCat("q-", i % queues);
     world.Apply(UpsertPod{pod});
   }
   world.Plan();
@@ -107,7 +107,7 @@ void KeptRoom(int members) {
     const std::string gang = absl::StrCat("large-", run);
     for (int i = 0; i < members; ++i) {
       PodDescription pod = World::Pod(gang, i, members, 8);
-      pod.shape.requests["nvidia.com/gpu"] = 8;
+      pod.shape.Own().requests["nvidia.com/gpu"] = 8;
       world.Apply(UpsertPod{pod});
     }
     took.push_back(world.Plan().total_ms);

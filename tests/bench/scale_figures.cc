@@ -60,7 +60,7 @@ constexpr int kMembers = 4;
 
 PodDescription Member(const std::vector<std::string>& group, int gang, int index) {
   PodDescription pod = World::Pod(absl::StrCat("g", gang), index, kMembers, 0);
-  pod.gang.declaration.groups = group;
+  pod.gang.declaration.Own().groups = group;
   return pod;
 }
 

@@ -47,7 +47,7 @@ Offered Spread(int count, int nodes) {
 void AddLarge(const std::string& gang, int size, int64_t gpus, World* world) {
   for (int i = 0; i < size; ++i) {
     PodDescription pod = World::Pod(gang, i, size, 0);
-    pod.shape.requests["nvidia.com/gpu"] = gpus;
+    pod.shape.Own().requests["nvidia.com/gpu"] = gpus;
     world->Apply(UpsertPod{pod});
   }
 }
@@ -87,7 +87,7 @@ void BesidePlan(int planned) {
 PodDescription AsksFor(const std::string& gang, int64_t gpus, int priority) {
   PodDescription pod = World::Pod(gang, 0, 1, 0);
   pod.priority = priority;
-  pod.gang.declaration.min_resources = ResourceList{{"nvidia.com/gpu", gpus}};
+  pod.gang.declaration.Own().min_resources = ResourceList{{"nvidia.com/gpu", gpus}};
   return pod;
 }
 

@@ -27,7 +27,7 @@ class Notebook : public DecisionPort {
     if (const auto* pod = std::get_if<UpsertPod>(&command)) said_.push_back("pod " + pod->pod.name);
     if (const auto* group = std::get_if<UpsertGangObject>(&command)) {
       said_.push_back(absl::StrCat("group ", group->object.name, " min ",
-                                   group->object.declaration.min_member.value_or(-1), " by ",
+                                   group->object.declaration->min_member.value_or(-1), " by ",
                                    ToString(group->object.dialect)));
     }
     if (const auto* gone = std::get_if<RemoveGangObject>(&command)) said_.push_back("no group " + gone->name);

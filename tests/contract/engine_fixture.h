@@ -40,11 +40,11 @@ inline PodDescription SomePod(const std::string& name, const std::string& gang, 
   pod.name_space = "d";
   pod.name = name;
   pod.scheduler_name = "default-scheduler";
-  pod.shape.requests = {{"cpu", 1}};
+  pod.shape.Own().requests = {{"cpu", 1}};
   if (min > 0) {
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
   }
   return pod;
 }

@@ -76,10 +76,10 @@ class ExtenderHttp : public testing::Test {
     pod.name = name;
     pod.name_space = "default";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 1000}};
+    pod.shape.Own().requests = {{"cpu", 1000}};
     pod.gang.name = gang;
     pod.gang.declares = !gang.empty();
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
     ASSERT_TRUE(engine_->Announce(UpsertPod{pod}).ok());
   }
   Json Filter(const std::string& pod, const std::vector<std::string>& nodes) {

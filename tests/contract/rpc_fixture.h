@@ -61,10 +61,10 @@ class Rpc : public testing::Test {
     pod.name_space = gang == "other" ? "e" : "d";
     pod.name = name;
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 1000}};
+    pod.shape.Own().requests = {{"cpu", 1000}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
     EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
   }
 

@@ -128,7 +128,7 @@ TEST_F(Rpc, ExplainsWhoHoldsTheRoom) {
   lone.uid = lone.name = "lone";
   lone.name_space = "d";
   lone.node_name = "n";
-  lone.shape.requests = {{"cpu", 1000}};
+  lone.shape.Own().requests = {{"cpu", 1000}};
   EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
   AddPod("c", "late", 2);
   AddPod("d", "late", 2);

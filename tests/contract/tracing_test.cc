@@ -307,7 +307,7 @@ TEST_F(TracedEngine, AGangThatStartsAnewHasAnotherTrace) {
   object.name_space = "d";
   object.name = "g";
   object.uid = "o";
-  object.declaration.min_member = 1;
+  object.declaration.Own().min_member = 1;
   ASSERT_TRUE(engine_.Announce(UpsertGangObject{object}).ok());
   for (const std::string name : {"a", "b"}) {
     PodDescription pod = SomePod(name, "g", 1);

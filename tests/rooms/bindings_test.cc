@@ -315,7 +315,7 @@ TEST_F(LastLook, AMemberIsBeingDeleted) {
 
 TEST_F(LastLook, AMemberChanged) {
   PodDescription facts = PodAt("g-2").facts;
-  facts.shape.requests["cpu"] = 2;
+  facts.shape.Own().requests["cpu"] = 2;
   gangs_.SetFacts(PodAt("g-2"), facts, *cluster_.AcquireClass(facts.shape));
   EXPECT_EQ(Look(kT0), ReasonCode::kGone);
 }

@@ -16,7 +16,7 @@ class ClaimsTest : public RoomsTest {
     for (const char* name : {"a", "b"}) {
       for (int i = 1; i <= 2; ++i) {
         PodDescription facts = Facts(absl::StrCat(name, "-", i), 1, name, 2);
-        facts.gang.declaration.groups = {"d/a", "d/b"};
+        facts.gang.declaration.Own().groups = {"d/a", "d/b"};
         Put(facts);
       }
     }
@@ -387,7 +387,7 @@ TEST_F(ClaimsTest, TheLastInOrderGivesWay) {
 TEST_F(ClaimsTest, WhoMayNotUseTheNodeGivesWay) {
   AddNode("n", 4);
   PodDescription tolerant = Facts("a-1", 1, "a", 1);
-  tolerant.shape.tolerations.push_back({"k", true, "", std::nullopt});
+  tolerant.shape.Own().tolerations.push_back({"k", true, "", std::nullopt});
   Put(tolerant);
   PutGang("b", 1);
   PlanNow(GangAt("a"));
@@ -498,7 +498,7 @@ TEST_F(ClaimsTest, UnderPolicyFailEveryMemberIsMarkedOnce) {
 TEST_F(ClaimsTest, UnderPolicyRequeueItGoesBack) {
   AddNode("n", 4);
   PodDescription facts = Facts("g-1", 1, "g", 2);
-  facts.gang.declaration.on_timeout = OnTimeout::kRequeue;
+  facts.gang.declaration.Own().on_timeout = OnTimeout::kRequeue;
   const Pod& pod = Put(facts);
   const Gang& gang = GangAt("g");
   // It waits by a Permit, without a plan.

@@ -189,6 +189,7 @@ TEST_F(ClassIndexTest, AgreesWithAScan) {
       if (roll(4) == 0) shape.requests["gpu"] = 1 + roll(2);
       if (roll(3) == 0) shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
       if (roll(3) == 0) shape.node_selector = {{"zone", "x"}};
+      if (roll(3) == 0) shape.tolerations.push_back({"mild", true, "", {}});
       classes.push_back(Acquire(shape));
     };
     for (int i = 0; i < 5; ++i) acquire();
@@ -204,6 +205,7 @@ TEST_F(ClassIndexTest, AgreesWithAScan) {
           NodeDescription facts = NodeWith(name, {{"cpu", 4 + roll(12)}, {"gpu", roll(4)}, {"pods", 3 + roll(6)}});
           if (roll(2) == 0) facts.labels = {{"zone", "x"}};
           facts.unschedulable = roll(6) == 0;
+          if (roll(3) == 0) facts.taints = {{"mild", "", TaintEffect::kPreferNoSchedule}};
           Put(facts);
           break;
         }

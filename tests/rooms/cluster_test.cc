@@ -217,7 +217,7 @@ TEST_F(Classes, OneForEqualTemplates) {
   EXPECT_EQ(cluster_.pod_class(two).pods, 1);
   EXPECT_EQ(cluster_.pod_class(one).request.Get(kCpu), 1);
   EXPECT_EQ(cluster_.pod_class(one).request.Get(kPods), 1) << "a pod is one of the node's pods";
-  EXPECT_EQ(cluster_.pod_class(two).shape.requests, (ResourceList{{"cpu", 2}}));
+  EXPECT_EQ(cluster_.pod_class(two).shape->requests, (ResourceList{{"cpu", 2}}));
 }
 
 TEST_F(Classes, IdsAreGivenAgainWhenNobodyIsLeft) {

@@ -43,7 +43,7 @@ TEST_F(DeclarationsTest, AnObjectThatSaysTheSameChangesNothing) {
   object.uid = "another";
   EXPECT_FALSE(gangs_.PutObject(gang, object)) << "its status changed";
   EXPECT_EQ(gang.objects.at(GangDialect::kPodGroupSigs).uid, "another");
-  object.declaration.min_member = 4;
+  object.declaration.Own().min_member = 4;
   EXPECT_TRUE(gangs_.PutObject(gang, object));
   object.created_ms = 600;
   EXPECT_TRUE(gangs_.PutObject(gang, object));
@@ -84,8 +84,8 @@ TEST_F(DeclarationsTest, TheFirstPodThatDeclaresWins) {
 // D-8: who declares no minimum says too little to stand against one that does.
 TEST_F(DeclarationsTest, ADeclarationWithoutAMinimumYields) {
   PodDescription facts = Declaring("vague", "g", 0);
-  facts.gang.declaration.min_member.reset();
-  facts.gang.declaration.queue = "blue";
+  facts.gang.declaration.Own().min_member.reset();
+  facts.gang.declaration.Own().queue = "blue";
   Add(facts);
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.declared_by, "vague");
@@ -107,8 +107,8 @@ TEST_F(DeclarationsTest, DefaultsAreThoseOfTheDialect) {
   const Gang& x = Declare("x", Minimum(2), GangDialect::kPodGroupX);
   EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue);
   PodDescription facts = Declaring("a", "x", 0);
-  facts.gang.declaration.min_member.reset();
-  facts.gang.declaration.queue = "blue";
+  facts.gang.declaration.Own().min_member.reset();
+  facts.gang.declaration.Own().queue = "blue";
   Add(facts);
   EXPECT_EQ(x.rules.queue, "blue");
   EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue) << "the pod declares a queue, the PodGroup the minimum";
@@ -149,19 +149,19 @@ TEST_F(DeclarationsTest, WhatCannotBeReadIsSaid) {
 
 TEST_F(DeclarationsTest, RepairsAreToldOnceAndNotWithoutEnd) {
   PodDescription facts = Declaring("a", "g", 2);
-  facts.gang.declaration.warnings = {"bad mode", "bad mode", "bad wait"};
+  facts.gang.declaration.Own().warnings = {"bad mode", "bad mode", "bad wait"};
   Add(facts);
   const Gang& gang = GangOf("g");
   EXPECT_EQ(gang.warnings, (std::vector<std::string>{"pod a: bad mode", "pod a: bad wait"}));
   for (int i = 0; i < 13; ++i) {
     PodDescription more = Declaring(absl::StrCat("p", i), "g", 2);
-    more.gang.declaration.warnings = {"bad mode"};
+    more.gang.declaration.Own().warnings = {"bad mode"};
     Add(more);
   }
   EXPECT_EQ(gang.warnings.size(), 15U);
   for (const char* name : {"x", "y", "z"}) {
     PodDescription more = Declaring(name, "g", 2);
-    more.gang.declaration.warnings = {"bad mode"};
+    more.gang.declaration.Own().warnings = {"bad mode"};
     Add(more);
   }
   EXPECT_EQ(gang.warnings.size(), 16U);

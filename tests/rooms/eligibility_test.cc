@@ -84,8 +84,8 @@ TEST_F(EligibilityTest, WhyAGangIsUninitialised) {
   Declare("waits", declaration);
   EXPECT_TRUE(Says(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "PodGroup: spec.minMember: many"));
   PodDescription facts = Declaring("b", "waits", 0);
-  facts.gang.declaration.min_member.reset();
-  facts.gang.declaration.unreadable_minimum = "min-available: few";
+  facts.gang.declaration.Own().min_member.reset();
+  facts.gang.declaration.Own().unreadable_minimum = "min-available: few";
   Add(facts);
   EXPECT_TRUE(Says(eligibility_.StructureReason(waits), ReasonCode::kUninitialised, "pod b: min-available: few"));
   Add(Declaring("c", "waits", 2));

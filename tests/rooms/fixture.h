@@ -73,7 +73,7 @@ class RoomsTest : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", cpu}};
+    pod.shape.Own().requests = {{"cpu", cpu}};
     return pod;
   }
   // A pod that declares its gang, which needs `min` members.
@@ -81,7 +81,7 @@ class RoomsTest : public testing::Test {
     PodDescription pod = Facts(name, cpu);
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
     return pod;
   }
   const Pod& Put(PodDescription facts, bool submitted = false, MemberState state = MemberState::kPending) {

@@ -37,7 +37,7 @@ class GangWorld : public testing::Test {
     PodDescription facts = Facts(name, gang);
     facts.gang.dialect = GangDialect::kKoordinator;
     facts.gang.declares = true;
-    facts.gang.declaration.min_member = minimum;
+    facts.gang.declaration.Own().min_member = minimum;
     return facts;
   }
   const Pod& Add(PodDescription facts, MemberState state = MemberState::kPending, ClassId cls = 1,

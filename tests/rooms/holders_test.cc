@@ -71,7 +71,7 @@ TEST_F(WhoHolds, WhatIsKeptUntilPodsEnd) {
   PutGang("g", 2);
   for (const char* uid : {"g-1", "g-2"}) {
     PodDescription pod = machine_.FindPod(uid)->facts;
-    pod.shape.requests = {{"cpu", 2}};
+    pod.shape.Own().requests = {{"cpu", 2}};
     Apply(UpsertPod{pod});
   }
   now_ms_ = kT0 + 1000;
@@ -88,8 +88,8 @@ TEST_F(WhoHolds, WhatTheMembersWithoutRoomNeed) {
   gpus.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
   Apply(UpsertNode{gpus});
   const auto on_gpus = [](PodDescription pod) {
-    pod.shape.requests = {{"gpu", 1}};
-    pod.shape.tolerations = {{"gpu", true, "", {}}};
+    pod.shape.Own().requests = {{"gpu", 1}};
+    pod.shape.Own().tolerations = {{"gpu", true, "", {}}};
     return pod;
   };
   PutOn("n", Lone("plain", 1));
@@ -105,7 +105,7 @@ TEST_F(WhoHolds, WhatTheMembersWithoutRoomNeed) {
   // And a gang that starts with it waits for the same.
   for (const char* name : {"job", "mate"}) {
     PodDescription pod = name == std::string("job") ? driver : Member("mate-1", "mate", 1);
-    pod.gang.declaration.groups = {"d/job", "d/mate"};
+    pod.gang.declaration.Own().groups = {"d/job", "d/mate"};
     Apply(UpsertPod{pod});
   }
   EXPECT_EQ(View("mate").reason.code, ReasonCode::kNoRoom) << View("mate").reason.text;
@@ -120,7 +120,7 @@ TEST_F(WhoHolds, TheResourceThatMostNodesLack) {
     Apply(UpsertNode{node});
   }
   const auto with = [](PodDescription pod, int64_t cpu, int64_t gpu) {
-    pod.shape.requests = {{"cpu", cpu}, {"gpu", gpu}};
+    pod.shape.Own().requests = {{"cpu", cpu}, {"gpu", gpu}};
     return pod;
   };
   PutOn("a", with(Lone("x", 1), 1, 3));

@@ -73,7 +73,7 @@ TEST_F(KubeSchedulerTest, AReservationYieldsToHigherPriority) {
   EXPECT_EQ(Ask("equal", {"n"}), "pass but n");
   lone.uid = lone.name = "higher";
   lone.priority = 6;
-  lone.shape.requests["cpu"] = 2;
+  lone.shape.Own().requests["cpu"] = 2;
   Put(lone);
   EXPECT_EQ(Ask("higher", {"n"}), "pass") << "both places yield";
   Bind("g-1", "n", 1);

@@ -18,7 +18,7 @@ class Line : public WholeMachine {
   // A gang of one pod that waits: there is no node.
   void Put(const std::string& gang, const std::string& queue, int32_t priority = 0, int32_t min = 1) {
     PodDescription pod = Member(gang + "-1", gang, min);
-    pod.gang.declaration.queue = queue;
+    pod.gang.declaration.Own().queue = queue;
     pod.priority = priority;
     pod.created_ms = now_ms_++;
     Apply(UpsertPod{pod});
@@ -74,7 +74,7 @@ TEST_F(Line, EachQueueHasItsOwn) {
 TEST_F(Line, AGroupStandsInOnePlaceAndTheFirstTenAreTold) {
   for (const char* gang : {"x", "y"}) {
     PodDescription pod = Member(absl::StrCat(gang, "-1"), gang, 1);
-    pod.gang.declaration.groups = {"d/x", "d/y"};
+    pod.gang.declaration.Own().groups = {"d/x", "d/y"};
     Apply(UpsertPod{pod});
   }
   for (int i = 10; i < 24; ++i) Put(absl::StrCat("g", i), "");

@@ -62,12 +62,12 @@ TEST_F(MachineFacts, WhatIsNotKnownIsRemovedWithoutHarm) {
 
 TEST_F(MachineFacts, ARequestOutOfRangeIsNamed) {
   PodDescription pod = Member("g-1", "g", 1);
-  pod.shape.requests["cpu"] = kMaxAmount + 1;
+  pod.shape.Own().requests["cpu"] = kMaxAmount + 1;
   Apply(UpsertPod{pod});
   EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kInvalidRequest);
   EXPECT_FALSE(PodAt("g-1").facts.invalid.empty());
   EXPECT_NE(GangAt("g").reason.text.find(PodAt("g-1").facts.invalid), std::string::npos) << GangAt("g").reason.text;
-  pod.shape.requests["cpu"] = 1;
+  pod.shape.Own().requests["cpu"] = 1;
   Apply(UpsertPod{pod});
   EXPECT_TRUE(Planned("g")) << "it was corrected";
 }
@@ -76,7 +76,7 @@ TEST_F(MachineFacts, AMemberWithAnotherShapeIsPlannedAnew) {
   PutGang("g", 2);
   AskAndBind("g-1", 1);
   PodDescription larger = Member("g-1", "g", 2);
-  larger.shape.requests["cpu"] = 2;
+  larger.shape.Own().requests["cpu"] = 2;
   EXPECT_EQ(Apply(UpsertPod{larger}).front(), "answer 1 Gone");
   EXPECT_EQ(ReservedOnN(), 3);
   EXPECT_EQ(Ask("g-1").node, "n");
@@ -89,7 +89,7 @@ TEST_F(MachineFacts, APodThatRunsIsChargedForItsNewShape) {
   Apply(UpsertPod{pod});
   PutGang("g", 3);
   ASSERT_TRUE(Planned("g"));
-  pod.shape.requests["cpu"] = 2;
+  pod.shape.Own().requests["cpu"] = 2;
   Apply(UpsertPod{pod});
   EXPECT_FALSE(Planned("g")) << "3 do not fit beside 2 of 4";
   EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used.Get(0), 2);
@@ -206,7 +206,7 @@ class Stuck : public MachineFacts {
   void PutHalf(GangMode mode) {
     for (const char* uid : {"g-1", "g-2"}) {
       pods_.push_back(Member(uid, "g", 2));
-      pods_.back().gang.declaration.mode = mode;
+      pods_.back().gang.declaration.Own().mode = mode;
       Apply(UpsertPod{pods_.back()});
     }
     AskAndBind("g-2", 2);

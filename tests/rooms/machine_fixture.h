@@ -62,14 +62,14 @@ class WholeMachine : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", cpu}};
+    pod.shape.Own().requests = {{"cpu", cpu}};
     return pod;
   }
   static PodDescription Member(const std::string& name, const std::string& gang, int32_t min) {
     PodDescription pod = Lone(name, 1);
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
     return pod;
   }
   // Members "g-1" to "g-n", all of them needed.

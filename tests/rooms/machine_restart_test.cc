@@ -61,11 +61,11 @@ class Restarts : public testing::Test {
     pod.uid = pod.name = uid;
     pod.name_space = "d";
     pod.scheduler_name = "own";
-    pod.shape.requests = {{"cpu", 1'000}};
+    pod.shape.Own().requests = {{"cpu", 1'000}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = 2;
-    pod.gang.declaration.groups = std::move(group);
+    pod.gang.declaration.Own().min_member = 2;
+    pod.gang.declaration.Own().groups = std::move(group);
     return pod;
   }
   // UIDs of the pods that were called since, by more than taking their gates away.
@@ -188,7 +188,7 @@ TEST_F(Restarts, APodGroupIsToldByItsUid) {
   object.name_space = "d";
   object.name = "g";
   object.uid = "group-1";
-  object.declaration.min_member = 2;
+  object.declaration.Own().min_member = 2;
   const auto restart = [&] {
     Begin();
     Apply(UpsertNode{Node()});
@@ -366,7 +366,7 @@ TEST_F(Restarts, NumbersOfPlansAreNotGivenTwice) {
     SubmitGang command;
     command.id = command.name = id;
     command.name_space = "d";
-    command.declaration.min_member = 1;
+    command.declaration.Own().min_member = 1;
     command.pods = {Member(id, id + "-1")};
     command.ttl_ms = 60'000;
     return std::get<SubmissionReply>(Apply(command).reply).plan;
@@ -415,7 +415,7 @@ class KeptFactsTest : public testing::Test {
     pod.created_ms = created_ms;
     pod.gang.name = "g";
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
     return pod;
   }
 
@@ -456,7 +456,7 @@ TEST_F(KeptFactsTest, TheFirstMemberKeepsTheWord) {
 // A PodGroup that was made anew under its old words is another one.
 TEST_F(KeptFactsTest, APodGroupKeepsItsNewUid) {
   GangObject object{GangDialect::kPodGroupSigs, "d", "g", "first", 1, {}};
-  object.declaration.min_member = 3;
+  object.declaration.Own().min_member = 3;
   Apply(UpsertGangObject{object});
   object.uid = "second";
   Apply(UpsertGangObject{object});
@@ -519,10 +519,10 @@ TEST_F(KeptFactsTest, NothingNewGoesWhereNobodySpokeForTooLong) {
   Apply(ReplaceFacts{{"a", 5}, {NodeNamed("n")}, {}});
   Begin();
   SubmitGang submit{.id = "s", .name_space = "d", .name = "g", .ttl_ms = 600'000};
-  submit.declaration.min_member = 1;
+  submit.declaration.Own().min_member = 1;
   submit.pods.resize(1);
   submit.pods[0].uid = submit.pods[0].name = "p";
-  submit.pods[0].shape.requests = {{"cpu", 600}};
+  submit.pods[0].shape.Own().requests = {{"cpu", 600}};
   Apply(submit);
   ASSERT_EQ(Asked().state, SubmissionReply::State::kPlanned) << "not for so long yet";
   const int64_t plan = Asked().plan;
@@ -625,7 +625,7 @@ TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
   const auto declare = [&](const std::string& name, GangDialect dialect, int32_t min) {
     UpsertGangObject upsert;
     upsert.object = {dialect, "d", name, "", 5, {}};
-    upsert.object.declaration.min_member = min;
+    upsert.object.declaration.Own().min_member = min;
     ASSERT_EQ(Apply(upsert).status, absl::OkStatus());
   };
   declare("made", GangDialect::kApi, 2);
@@ -663,7 +663,7 @@ TEST_F(Restarts, GangsCreatedBesideKubernetesAreKept) {
 TEST_F(Restarts, AnEvictionIsCarriedThrough) {
   const auto member = [](const std::string& uid, PodPhase phase) {
     PodDescription pod = Member("g", uid);
-    pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
+    pod.gang.declaration.Own().on_member_failure = OnMemberFailure::kAll;
     pod.node_name = "n";
     pod.phase = phase;
     return pod;

@@ -241,7 +241,7 @@ TEST_F(MachineRules, TheWaitTimeEndsWhenItIsOver) {
   for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
   for (const char* uid : {"w-1", "w-2"}) {
     PodDescription pod = Member(uid, "w", 2);
-    pod.gang.declaration.wait_time_ms = 5'000;
+    pod.gang.declaration.Own().wait_time_ms = 5'000;
     Apply(UpsertPod{pod});
   }
   ASSERT_TRUE(Planned("w"));
@@ -275,7 +275,7 @@ class Submitted : public MachineRules {
   Submitted() { RemoveAll(); }
   SubmissionReply Submit(const std::string& name, int32_t pods, int64_t ttl_ms) {
     SubmitGang command{"id-" + name, "d", name, {}, {}, ttl_ms, 1};
-    command.declaration.min_member = pods;
+    command.declaration.Own().min_member = pods;
     for (int32_t i = 1; i <= pods; ++i) command.pods.push_back(Lone(absl::StrCat(name, "-", i), 1));
     Apply(command);
     EXPECT_TRUE(out_.status.ok()) << out_.status;
@@ -363,7 +363,7 @@ TEST_F(MachineRules, PodGroupsAreCreatedAndReplacedAsAsked) {
   GangObject object;
   object.name_space = "d";
   object.name = "o";
-  object.declaration.min_member = 3;
+  object.declaration.Own().min_member = 3;
   Apply(UpsertGangObject{object, Mode::kReplace});
   EXPECT_TRUE(absl::IsNotFound(out_.status));
   EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
@@ -371,7 +371,7 @@ TEST_F(MachineRules, PodGroupsAreCreatedAndReplacedAsAsked) {
   EXPECT_TRUE(out_.status.ok());
   Apply(UpsertGangObject{object, Mode::kCreate});
   EXPECT_TRUE(absl::IsAlreadyExists(out_.status));
-  object.declaration.min_member = 4;
+  object.declaration.Own().min_member = 4;
   Apply(UpsertGangObject{object, Mode::kReplace});
   EXPECT_EQ(GangAt("o").rules.min_member, 4);
   Apply(RemoveGangObject{GangDialect::kPodGroupX, "d", "o", true});
@@ -414,11 +414,11 @@ TEST(MachineHash, KnowsWarnings) {
     pod.name_space = "d";
     pod.gang.name = "g";
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = 2;
+    pod.gang.declaration.Own().min_member = 2;
     pod.uid = pod.name = "g-1";
     machine.Apply(UpsertPod{pod}, kT0, &out);
     pod.uid = pod.name = "g-2";
-    pod.gang.declaration.warnings = warnings;
+    pod.gang.declaration.Own().warnings = warnings;
     machine.Apply(UpsertPod{pod}, kT0, &out);
     return machine.Hash();
   };
@@ -443,7 +443,7 @@ TEST(MachineStart, EverybodyWhoWaitsIsCalled) {
   PodDescription member = pod("member");
   member.gang.name = "g";
   member.gang.declares = true;
-  member.gang.declaration.min_member = 2;
+  member.gang.declaration.Own().min_member = 2;
   PodDescription gated = member;
   gated.uid = gated.name = "gated";
   gated.our_gate = true;

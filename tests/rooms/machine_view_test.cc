@@ -119,16 +119,16 @@ TEST_F(MachineView, WhatWouldHelp) {
   EXPECT_EQ(help(refers), "create the PodGroup");
   PodDescription bad = Member("b", "b", 1);
   bad.gang.declaration = {};
-  bad.gang.declaration.unreadable_minimum = "min-available: \"x\"";
+  bad.gang.declaration.Own().unreadable_minimum = "min-available: \"x\"";
   EXPECT_EQ(help(bad), "correct the declaration");
   PodDescription grouped = Member("o", "o", 1);
-  grouped.gang.declaration.groups = {"d/elsewhere", "d/other"};
+  grouped.gang.declaration.Own().groups = {"d/elsewhere", "d/other"};
   EXPECT_EQ(help(grouped), "list the same gangs, itself included, on every gang of the group");
   PodDescription marked = Member("t", "t", 1);
   marked.timed_out_mark = true;
   EXPECT_EQ(help(marked), "delete the marked pods");
   PodDescription wants = Member("m", "m", 1);
-  wants.gang.declaration.min_resources = ResourceList{{"cpu", 5}};
+  wants.gang.declaration.Own().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_EQ(help(wants), "free or add capacity, or lower minResources");
   PodDescription unequal = Member("p", "p", 2);
   unequal.gang.dialect = GangDialect::kSigsPods;
@@ -143,7 +143,7 @@ TEST_F(MachineView, WhatWouldHelp) {
 // And of a group, what it disagrees about.
 TEST_F(MachineView, WhatWouldHelpAGroup) {
   PodDescription first = Member("a-1", "a", 1);
-  first.gang.declaration.groups = {"d/a", "d/b"};
+  first.gang.declaration.Own().groups = {"d/a", "d/b"};
   Apply(UpsertPod{first});
   SubmitGang submit;
   submit.id = "s";
@@ -158,7 +158,7 @@ TEST_F(MachineView, WhatWouldHelpAGroup) {
   }
   for (const char* gang : {"c", "e"}) {
     PodDescription pod = Member(absl::StrCat(gang, "-1"), gang, 1);
-    pod.gang.declaration.groups = {"d/c", "d/e"};
+    pod.gang.declaration.Own().groups = {"d/c", "d/e"};
     if (gang == std::string("e")) pod.scheduler_name = "";
     Apply(UpsertPod{pod});
   }
@@ -178,7 +178,7 @@ class OneNamespace : public WholeMachine {
 
 TEST_F(OneNamespace, WhatWouldHelpAGroup) {
   PodDescription pod = Member("a-1", "a", 1);
-  pod.gang.declaration.groups = {"d/a", "e/b"};
+  pod.gang.declaration.Own().groups = {"d/a", "e/b"};
   Apply(UpsertPod{pod});
   EXPECT_EQ(View("a").would_help, "list gangs of one namespace only, or set gangs.crossNamespaceGroups");
 }

@@ -54,7 +54,7 @@ TEST_F(MembersTest, AreInOrder) {
 TEST_F(MembersTest, WhoIsStuckIsPlannedLast) {
   const auto add = [&](const char* uid, int64_t cpu, int32_t priority) {
     PodDescription facts = Facts(uid, "g");
-    facts.shape.requests = {{"cpu", cpu}};
+    facts.shape.Own().requests = {{"cpu", cpu}};
     facts.priority = priority;
     Add(facts);
     return absl::StrCat(gangs_.FindPod(uid)->cls, "*1@", priority);

@@ -57,7 +57,7 @@ TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
   gangs_.SetTimedOut(GangAt("t"), true);
   EXPECT_EQ(Permit("t-1", "n", 1), "reject TimedOut");
   PodDescription grouped = Facts("o-1", 1, "o", 1);
-  grouped.gang.declaration.groups = {"d/o", "d/absent"};
+  grouped.gang.declaration.Own().groups = {"d/o", "d/absent"};
   Put(grouped);
   EXPECT_EQ(Permit("o-1", "n", 1), "reject UnknownGang");
   PutLone("r", 1);
@@ -135,7 +135,7 @@ TEST_F(VerbsTest, ASatisfiedGangHoldsNobody) {
   EXPECT_EQ(Permit("g-1", "n", 1), "permit");
   EXPECT_EQ(Done(), Lines{"keep commit/g-1"});
   PodDescription only = Facts("o-1", 1, "o", 2);
-  only.gang.declaration.match_policy = MatchPolicy::kOnlyWaiting;
+  only.gang.declaration.Own().match_policy = MatchPolicy::kOnlyWaiting;
   Put(only);
   gangs_.SetSatisfied(GangAt("o"), true);
   EXPECT_EQ(Permit("o-1", "n", 2), "wait Barrier");
@@ -235,7 +235,7 @@ TEST_F(VerbsTest, OnlyTheFirstOfAGroupSaysWhoComesNext) {
   for (const char* gang : {"a", "b"}) {
     for (int i = 1; i <= 2; ++i) {
       PodDescription facts = Facts(absl::StrCat(gang, "-", i), 1, gang, 2);
-      facts.gang.declaration.groups = {"d/a", "d/b"};
+      facts.gang.declaration.Own().groups = {"d/a", "d/b"};
       facts.other_gates = gang[0] == 'b' && i == 2;
       Put(facts);
     }

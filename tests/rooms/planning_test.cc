@@ -15,7 +15,7 @@ class PlanningTest : public RoomsTest {
   [[nodiscard]] const Reason& Why(const std::string& gang) const { return backlog_.why(GangAt(gang).id); }
   void PutWithMinResources(const std::string& gang, const ResourceList& amounts) {
     PodDescription facts = Facts(gang + "-1", 1, gang, 1);
-    facts.gang.declaration.min_resources = amounts;
+    facts.gang.declaration.Own().min_resources = amounts;
     Put(facts);
   }
 };
@@ -67,7 +67,7 @@ TEST_F(PlanningTest, ARoundTriesSoManyInOrder) {
 TEST_F(PlanningTest, WhatDidNotFitWaitsForRoomThatItCanUse) {
   AddNode("n", 1);
   PodDescription ssd = Facts("big-1", 4, "big", 1);
-  ssd.shape.node_selector = {{"disk", "ssd"}};
+  ssd.shape.Own().node_selector = {{"disk", "ssd"}};
   Put(ssd);
   Queue("big");
   Round();
@@ -161,7 +161,7 @@ TEST_F(PlanningTest, WhatGangsNeedTellsThemApart) {
   urgent.priority = 1;
   EXPECT_NE(needs(urgent), alike);
   PodDescription wants = Facts("", 1, "", 1);
-  wants.gang.declaration.min_resources = ResourceList{{"cpu", 5}};
+  wants.gang.declaration.Own().min_resources = ResourceList{{"cpu", 5}};
   EXPECT_NE(needs(wants), alike);
   EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
 }
@@ -187,7 +187,7 @@ TEST_F(PlanningTest, AGroupIsPlannedAsOne) {
   for (const char* name : {"a", "b"}) {
     for (int i = 1; i <= 2; ++i) {
       PodDescription facts = Facts(absl::StrCat(name, "-", i), 1, name, 2);
-      facts.gang.declaration.groups = {"d/a", "d/b"};
+      facts.gang.declaration.Own().groups = {"d/a", "d/b"};
       Put(facts);
     }
   }
@@ -275,8 +275,8 @@ TEST_F(PlanningTest, MinResourcesOfAGroupAddUp) {
   AddNode("n", 5);
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.groups = {"d/a", "d/b"};
-    facts.gang.declaration.min_resources = ResourceList{{"cpu", 3}};
+    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Own().min_resources = ResourceList{{"cpu", 3}};
     Put(facts);
   }
   Queue("a");
@@ -288,8 +288,8 @@ TEST_F(PlanningTest, MinResourcesDoNotOverflow) {
   AddNode("n", 5);
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.groups = {"d/a", "d/b"};
-    facts.gang.declaration.min_resources = ResourceList{{"cpu", INT64_MAX - 1}};
+    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Own().min_resources = ResourceList{{"cpu", INT64_MAX - 1}};
     Put(facts);
   }
   Queue("a");

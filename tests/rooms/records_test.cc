@@ -226,17 +226,17 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   pod.created_ms = 1;
   pod.priority = -2;
   pod.scheduler_name = "s";
-  pod.shape.requests = {{"cpu", 3}, {"memory", kMaxAmount}};
-  pod.shape.node_selector = {{"k", "v"}};
-  pod.shape.has_affinity = true;
-  pod.shape.affinity = {
+  pod.shape.Own().requests = {{"cpu", 3}, {"memory", kMaxAmount}};
+  pod.shape.Own().node_selector = {{"k", "v"}};
+  pod.shape.Own().has_affinity = true;
+  pod.shape.Own().affinity = {
       {{{"a", SelectorOperator::kGt, {"1"}}}, {{"metadata.name", SelectorOperator::kNotIn, {"n", "m"}}}}, {}};
-  pod.shape.tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
-  pod.shape.host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
+  pod.shape.Own().tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
+  pod.shape.Own().host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
   const PodSelector some = {true, {"d", "e"}, {{"app", SelectorOperator::kNotIn, {"web", "db"}}}};
   const PodSelector others = {false, {"d"}, {{"tier", SelectorOperator::kDoesNotExist, {}}}};
-  pod.shape.neighbours = {{{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some}}};
-  pod.shape.preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
+  pod.shape.Own().neighbours = {{{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some}}};
+  pod.shape.Own().preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
   pod.labels = PackLabels({{"app", "web"}, {"tier", ""}});
   pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true,
               "sg", FullDeclaration(), {ReasonCode::kConflict, "two"}, {"i"}};
@@ -255,7 +255,7 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   EXPECT_TRUE(facts.pods[0].submitted);
   EXPECT_EQ(std::tie(back.uid, back.name_space, back.name, back.created_ms, back.priority, back.scheduler_name),
             std::tie(pod.uid, pod.name_space, pod.name, pod.created_ms, pod.priority, pod.scheduler_name));
-  EXPECT_EQ(back.shape.Key(), pod.shape.Key()) << "of all of its template";
+  EXPECT_EQ(back.shape->Key(), pod.shape->Key()) << "of all of its template";
   EXPECT_EQ(back.labels, pod.labels);
   EXPECT_EQ(std::tie(back.gang.name, back.gang.dialect, back.gang.said_in, back.gang.declares, back.gang.declaration,
                      back.gang.problem, back.gang.ignored),
@@ -269,9 +269,9 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   PodDescription plain;
   plain.uid = plain.name = "plain";
   const KeptFacts empty = ReadBack(Written([&](Step* step) { WritePodRecord(plain, false, step); }));
-  EXPECT_EQ(empty.pods[0].facts.shape.Key(), plain.shape.Key());
+  EXPECT_EQ(empty.pods[0].facts.shape->Key(), plain.shape->Key());
   EXPECT_EQ(empty.pods[0].facts.labels, "");
-  EXPECT_EQ(empty.pods[0].facts.gang.declaration, GangDeclaration());
+  EXPECT_EQ(empty.pods[0].facts.gang.declaration, Shared<GangDeclaration>());
   EXPECT_EQ(empty.pods[0].facts.gang.said_in, std::nullopt);
   EXPECT_FALSE(empty.pods[0].submitted);
 }

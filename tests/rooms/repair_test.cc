@@ -13,7 +13,7 @@ class RepairTest : public RoomsTest {
   const Gang& PutRunning(OnMemberFailure policy, int32_t members, int32_t running) {
     for (int32_t i = 1; i <= members; ++i) {
       PodDescription facts = Facts(absl::StrCat("g-", i), 1, "g", members);
-      facts.gang.declaration.on_member_failure = policy;
+      facts.gang.declaration.Own().on_member_failure = policy;
       const bool runs = i <= running;
       if (runs) facts.node_name = "n";
       const Pod& pod = Put(facts, false, runs ? MemberState::kRunning : MemberState::kPending);

@@ -13,7 +13,7 @@ class SubmissionDriverTest : public DriversTest {
   SubmissionDriverTest() { AddNode("n", 9); }
   static SubmitGang Command(const std::string& name, int32_t min, int32_t pods) {
     SubmitGang command{absl::StrCat("id-", name), "d", name, {}, {}, 0, 5};
-    command.declaration.min_member = min;
+    command.declaration.Own().min_member = min;
     for (int32_t i = 1; i <= pods; ++i) command.pods.push_back(Facts(absl::StrCat(name, "-", i), 1));
     return command;
   }
@@ -36,7 +36,7 @@ TEST_F(SubmissionDriverTest, WhatMakesASubmissionImpossible) {
   EXPECT_TRUE(absl::IsInvalidArgument(submission_driver_.Check(Command("g", 3, 2))));
   EXPECT_TRUE(absl::IsInvalidArgument(submission_driver_.Check(Command("g", 0, 2))));
   SubmitGang command = Command("g", 1, 2);
-  command.declaration.min_member.reset();
+  command.declaration.Own().min_member.reset();
   EXPECT_TRUE(absl::IsInvalidArgument(submission_driver_.Check(command)));
   const auto with = [&](auto change) {
     SubmitGang changed = Command("g", 2, 2);
@@ -47,7 +47,7 @@ TEST_F(SubmissionDriverTest, WhatMakesASubmissionImpossible) {
   EXPECT_TRUE(absl::IsInvalidArgument(with([](PodDescription* pod) { pod->name.clear(); })));
   EXPECT_TRUE(absl::IsInvalidArgument(with([](PodDescription* pod) { pod->invalid = "cpu: no"; })));
   EXPECT_TRUE(absl::IsInvalidArgument(with([](PodDescription* pod) { pod->uid = "g-1"; })));
-  EXPECT_FALSE(with([](PodDescription* pod) { pod->shape.requests["cpu"] = kMaxAmount + 1; }).ok());
+  EXPECT_FALSE(with([](PodDescription* pod) { pod->shape.Own().requests["cpu"] = kMaxAmount + 1; }).ok());
   PutLone("g-2", 1);
   EXPECT_TRUE(absl::IsAlreadyExists(submission_driver_.Check(Command("g", 2, 2))));
   PutMember("h-9", 1, "h", 1);
@@ -82,7 +82,7 @@ TEST_F(SubmissionDriverTest, ItsPodsAreNew) {
   EXPECT_EQ(pod.gang.name, "g");
   EXPECT_EQ(pod.gang.dialect, GangDialect::kApi);
   EXPECT_TRUE(pod.gang.declares);
-  EXPECT_EQ(pod.gang.declaration.min_member, 1);
+  EXPECT_EQ(pod.gang.declaration->min_member, 1);
 }
 
 TEST_F(SubmissionDriverTest, HowItStands) {
@@ -196,7 +196,7 @@ TEST_F(SubmissionDriverTest, APlanThatDoesNotStandIsNotConfirmed) {
 TEST_F(SubmissionDriverTest, AGroupIsConfirmedByAll) {
   for (const char* name : {"a", "b"}) {
     SubmitGang command = Command(name, 1, 1);
-    command.declaration.groups = {"d/a", "d/b"};
+    command.declaration.Own().groups = {"d/a", "d/b"};
     Submit(command);
   }
   PlanNow(GangAt("a"));
@@ -219,7 +219,7 @@ TEST_F(SubmissionDriverTest, AGroupIsConfirmedByAll) {
 TEST_F(SubmissionDriverTest, AGroupThatIsTooLargeToRemember) {
   for (const char* name : {"a", "b"}) {
     SubmitGang command = Command(name, 1, 1);
-    command.declaration.groups = {"d/a", "d/b"};
+    command.declaration.Own().groups = {"d/a", "d/b"};
     command.pods[0].name = std::string(size_t{10} << 20, 'x');
     Submit(command);
   }

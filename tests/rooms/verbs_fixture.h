@@ -18,7 +18,7 @@ class VerbsTest : public DriversTest {
   void Serve() { scheduler_.clear(); }
   const Pod& PutNonStrict(const std::string& name, const std::string& gang, int32_t min) {
     PodDescription facts = Facts(name, 1, gang, min);
-    facts.gang.declaration.mode = GangMode::kNonStrict;
+    facts.gang.declaration.Own().mode = GangMode::kNonStrict;
     return Put(facts);
   }
   void PostFilter(const std::string& uid, const std::string& message = "") {

@@ -35,7 +35,7 @@ TEST_F(VerbsTest, EveryMemberHasOneTurnInACycle) {
 TEST_F(VerbsTest, AMinimumOfOneHasCyclesToo) {
   for (const char* uid : {"g-1", "g-2"}) {
     PodDescription facts = Facts(uid, 1, "g", 1);
-    facts.gang.declaration.total_number = 2;
+    facts.gang.declaration.Own().total_number = 2;
     Put(facts);
   }
   EXPECT_EQ(PreFilter("g-1"), ReasonCode::kNone);
@@ -117,7 +117,7 @@ TEST_F(VerbsTest, TheWholeGroupHearsOfIt) {
   for (const char* gang : {"a", "b"}) {
     for (int i = 1; i <= 2; ++i) {
       PodDescription facts = Facts(absl::StrCat(gang, "-", i), 1, gang, 2);
-      facts.gang.declaration.groups = {"d/a", "d/b"};
+      facts.gang.declaration.Own().groups = {"d/a", "d/b"};
       Put(facts);
     }
   }
@@ -210,7 +210,7 @@ TEST_F(VerbsTest, BoundPodsAndOurOwnBindingsAreNotUndone) {
 TEST_F(VerbsTest, OneTimeoutCountsOnce) {
   for (int i = 1; i <= 2; ++i) {
     PodDescription facts = Facts(absl::StrCat("g-", i), 1, "g", 3);
-    facts.gang.declaration.on_timeout = OnTimeout::kRequeue;
+    facts.gang.declaration.Own().on_timeout = OnTimeout::kRequeue;
     Put(facts);
     Permit(facts.uid, "n", static_cast<HoldToken>(i));
   }
@@ -236,8 +236,8 @@ TEST_F(VerbsTest, ATimeoutWhileSomethingIsHeldCountsInBackOffToo) {
   Serve();
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.groups = {"d/a", "d/b"};
-    facts.gang.declaration.on_timeout = OnTimeout::kRequeue;
+    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Own().on_timeout = OnTimeout::kRequeue;
     Put(facts);
   }
   PlanNow(GangAt("a"));
@@ -351,7 +351,7 @@ TEST_F(VerbsTest, WhyANodeIsNoneForThePod) {
   PutNode(cordoned);
   cluster_.InternNode("by-name");
   PodDescription ported = Facts("p", 1);
-  ported.shape.host_ports.push_back({Protocol::kTcp, 80, "0.0.0.0"});
+  ported.shape.Own().host_ports.push_back({Protocol::kTcp, 80, "0.0.0.0"});
   const Pod& first = Put(ported);
   ledger_.ChargePod(first.id, cluster_.FindNode("n"), first.cls, ChargeKind::kUsed);
   ported.uid = ported.name = "q";

@@ -86,7 +86,7 @@ TEST_F(WaitReasonsTest, AGroupWaitsForOneReason) {
   AddNode("n", 1);
   for (const char* name : {"a", "b"}) {
     PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
-    facts.gang.declaration.groups = {"d/a", "d/b"};
+    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
     Put(facts);
   }
   PlanNow(GangAt("a"));

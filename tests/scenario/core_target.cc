@@ -186,20 +186,20 @@ std::string CoreTarget::ShowQueues() {
 
 std::string CoreTarget::Submit(const Words& words) {
   SubmitGang submit{asked_, "default", words.at(2), {}, {}, 0};
-  submit.declaration.on_timeout = OnTimeout::kRequeue;
+  submit.declaration.Own().on_timeout = OnTimeout::kRequeue;
   int pods = 0;
   Json requests = Json::object();
   for (size_t i = 3; i < words.size(); ++i) {
     const std::pair<std::string, std::string> parts = absl::StrSplit(words[i], absl::MaxSplits('=', 1));
     absl::Duration ttl;
     if (parts.first == "min") {
-      submit.declaration.min_member = std::stoi(parts.second);
+      submit.declaration.Own().min_member = std::stoi(parts.second);
     } else if (parts.first == "pods") {
       pods = std::stoi(parts.second);
     } else if (parts.first == "ttl" && absl::ParseDuration(parts.second, &ttl)) {
       submit.ttl_ms = absl::ToInt64Milliseconds(ttl);
     } else if (parts.first == "group") {
-      submit.declaration.groups = absl::StrSplit(parts.second, ',');
+      submit.declaration.Own().groups = absl::StrSplit(parts.second, ',');
     } else {
       requests[parts.first] = parts.second;
     }
@@ -208,7 +208,7 @@ std::string CoreTarget::Submit(const Words& words) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.name = absl::StrCat(submit.name, "-", i);
     pod.uid = UidOf(pod.name);
-    pod.shape.requests = *ParseResourceMap(requests, "requests");
+    pod.shape.Own().requests = *ParseResourceMap(requests, "requests");
   }
   return Apply(submit);
 }

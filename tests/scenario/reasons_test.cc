@@ -38,11 +38,11 @@ PodDescription Member(const std::string& name, const std::string& gang, int min,
   pod.name_space = "d";
   pod.name = name;
   pod.scheduler_name = "default-scheduler";
-  pod.shape.requests = {{"cpu", cpu}};
+  pod.shape.Own().requests = {{"cpu", cpu}};
   if (min == 0) return pod;
   pod.gang.name = gang;
   pod.gang.declares = true;
-  pod.gang.declaration.min_member = min;
+  pod.gang.declaration.Own().min_member = min;
   return pod;
 }
 
@@ -116,7 +116,7 @@ void Situations(Vocabulary* out) {
   greedy.planner_tries = 1;
   Situation tries(greedy);
   PodDescription last = Member("b", "g", 2, 1);
-  last.shape.node_selector = {{"zone", "b"}};
+  last.shape.Own().node_selector = {{"zone", "b"}};
   tries.Apply(UpsertPod{Member("a", "g", 2, 1)});
   tries.Apply(UpsertPod{last});
   Note(tries.Gang("d/g"), out);

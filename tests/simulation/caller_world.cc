@@ -134,36 +134,36 @@ void CallerWorld::MakeJob(const std::vector<std::string>& group, int most) {
   for (const auto& [name, node] : nodes_) places += node.allocatable.at("cpu") / cpu;
   if (!group.empty()) places /= 4;  // its mate's pods may be twice as large
   const int size = 1 + Roll(static_cast<int>(std::clamp<int64_t>(places, 1, most)));
-  job.submit.declaration.min_member = size;
-  job.submit.declaration.groups = group;
+  job.submit.declaration.Own().min_member = size;
+  job.submit.declaration.Own().groups = group;
   for (int i = 0; i < size; ++i) {
     PodDescription& pod = job.submit.pods.emplace_back();
     pod.uid = absl::StrCat("u", number, "-", i);
     pod.name = absl::StrCat(job.submit.name, "-", i);
     pod.priority = Roll(2);
-    pod.shape.requests = {{"cpu", cpu}};
+    pod.shape.Own().requests = {{"cpu", cpu}};
   }
   // A group is as much as both of its gangs.
   const std::string queue = SimQueues::Name([this](int sides) { return Roll(sides); });
   if (queues_->any() &&
       queues_->Fits(queue, {{"cpu", cpu * size * (group.empty() ? 1 : 5)}}, true, group.empty() ? 1 : 2)) {
-    job.submit.declaration.queue = queue;
+    job.submit.declaration.Own().queue = queue;
   }
   jobs_.emplace(job.submit.id, std::move(job));
 }
 
 // all that was confirmed and is not over fits in the queues.
 void CallerWorld::CheckQueues(const Job& job) {
-  if (!job.submit.declaration.queue.has_value()) return;
+  if (!job.submit.declaration->queue.has_value()) return;
   std::vector<SimQueues::Runs> running;
   for (const auto& [id, other] : jobs_) {
     for (const PodDescription& pod : other.submit.pods) {
       if (running_.count(pod.uid) == 0) continue;
-      running.push_back({other.submit.name, other.submit.declaration.queue.value_or(""), pod.shape.requests});
+      running.push_back({other.submit.name, other.submit.declaration->queue.value_or(""), pod.shape->requests});
     }
   }
   figures_["confirmed within limits"] += 1;
-  const std::string wrong = queues_->TooMuch(*job.submit.declaration.queue, running);
+  const std::string wrong = queues_->TooMuch(*job.submit.declaration->queue, running);
   if (!wrong.empty()) Violate(absl::StrCat("Q-2: ", job.submit.name, " is confirmed, and ", wrong));
 }
 
@@ -216,7 +216,7 @@ void CallerWorld::Told(const std::string& id, const absl::StatusOr<Reply>& reply
   const SubmissionReply& answer = std::get<SubmissionReply>(*reply);
   // A gang of a group may be confirmed by what its mate's caller says.
   const bool hangs_on_others =
-      answer.state == SubmissionReply::State::kPlanned && !job.submit.declaration.groups.empty();
+      answer.state == SubmissionReply::State::kPlanned && !job.submit.declaration->groups.empty();
   job.confirming = job.confirming && hangs_on_others;
   figures_[absl::StrCat("answer: ", ToString(answer.state))] += 1;
   if (!job.places.empty() && answer.state != SubmissionReply::State::kConfirmed) {
@@ -263,7 +263,7 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
     for (const PodDescription& pod : other.submit.pods) {
       const auto place = other.places.find(pod.uid);
       if (place != other.places.end() && running_.count(pod.uid) + places.count(pod.uid) > 0) {
-        cpu[place->second] += pod.shape.requests.at("cpu");
+        cpu[place->second] += pod.shape->requests.at("cpu");
       }
     }
   }
@@ -277,8 +277,8 @@ void CallerWorld::Confirmed(Job* job, const SubmissionReply& reply) {
 // D-10: the gangs of a group start at once. Whoever was not told yet is there all the same.
 void CallerWorld::CheckMates(const Job& job) {
   for (const auto& [id, mate] : jobs_) {
-    const bool mates = mate.submit.name != job.submit.name && !job.submit.declaration.groups.empty() &&
-                       mate.submit.declaration.groups == job.submit.declaration.groups;
+    const bool mates = mate.submit.name != job.submit.name && !job.submit.declaration->groups.empty() &&
+                       mate.submit.declaration->groups == job.submit.declaration->groups;
     if (!mates) continue;
     figures_["gangs of a group started"] += 1;
     if (!mate.places.empty()) continue;

@@ -96,12 +96,12 @@ UpsertPod APod(const std::string& uid, const std::string& gang, int32_t minimum,
   out.pod.name = uid;
   out.pod.name_space = "d";
   out.pod.scheduler_name = scheduler;
-  out.pod.shape.requests = {{"cpu", 1000}};
+  out.pod.shape.Own().requests = {{"cpu", 1000}};
   if (gang.empty()) return out;
   out.pod.gang.name = gang;
   out.pod.gang.declares = true;
-  out.pod.gang.declaration.min_member = minimum;
-  out.pod.gang.declaration.wait_time_ms = 5'000;
+  out.pod.gang.declaration.Own().min_member = minimum;
+  out.pod.gang.declaration.Own().wait_time_ms = 5'000;
   return out;
 }
 
@@ -116,7 +116,7 @@ Command Gated(UpsertPod pod) {
 }
 
 Command Patient(UpsertPod pod) {
-  pod.pod.gang.declaration.wait_time_ms = 600'000;
+  pod.pod.gang.declaration.Own().wait_time_ms = 600'000;
   return pod;
 }
 
@@ -125,7 +125,7 @@ Command Submit(const std::string& id, uint64_t fingerprint) {
   out.id = id;
   out.name_space = "d";
   out.name = id;
-  out.declaration.min_member = 1;
+  out.declaration.Own().min_member = 1;
   out.pods.push_back(APod("p-" + id, "", 0, "").pod);
   out.ttl_ms = 60'000;
   out.fingerprint = fingerprint;

@@ -51,8 +51,8 @@ bool LivenessWorld::KubeFits(const ApiPod& pod, const NodeDescription& node) con
     const bool over = other.facts.phase == PodPhase::kSucceeded || other.facts.phase == PodPhase::kFailed;
     if (over || (other.facts.node_name != node.name && other.assumed != node.name)) continue;
     free["pods"] -= 1;
-    for (const auto& [name, amount] : other.facts.shape.requests) free[name] -= amount;
-    for (const HostPort& held : other.facts.shape.host_ports) {
+    for (const auto& [name, amount] : other.facts.shape->requests) free[name] -= amount;
+    for (const HostPort& held : other.facts.shape->host_ports) {
       for (const HostPort& port : shape.host_ports) {
         if (Conflicts(held, port)) return false;
       }

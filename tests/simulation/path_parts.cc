@@ -114,7 +114,7 @@ ResourceList PathWorld::FreeOn(const NodeDescription& node) const {
   for (const auto& [uid, pod] : pods_) {
     if (pod.facts.node_name != node.name) continue;
     free["pods"] -= 1;
-    for (const auto& [name, amount] : pod.facts.shape.requests) free[name] -= amount;
+    for (const auto& [name, amount] : pod.facts.shape->requests) free[name] -= amount;
   }
   return free;
 }

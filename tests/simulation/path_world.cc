@@ -236,7 +236,7 @@ void PathWorld::MakePod(size_t j, int32_t member) {
   pod.facts.created_ms = clock_.NowMs();
   pod.facts.priority = job.priority;
   pod.facts.scheduler_name = "default-scheduler";
-  pod.facts.shape.requests = job.requests;
+  pod.facts.shape.Own().requests = job.requests;
   pod.facts.our_gate = job.gated;
   if (!job.gang.empty()) {
     pod.facts.gang.name = job.gang;

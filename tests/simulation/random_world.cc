@@ -117,10 +117,10 @@ void RandomWorld::AddPod() {
   pod.created_ms = now_ms_;
   pod.priority = Roll(3);
   pod.scheduler_name = "default-scheduler";
-  pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
-  if (Roll(3) == 0) pod.shape.requests["nvidia.com/gpu"] = 1;
-  if (Roll(6) == 0) pod.shape.node_selector = {{"zone", "z0"}};
-  if (Roll(8) == 0 && !plain_) pod.shape.host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
+  pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(3))}};
+  if (Roll(3) == 0) pod.shape.Own().requests["nvidia.com/gpu"] = 1;
+  if (Roll(6) == 0) pod.shape.Own().node_selector = {{"zone", "z0"}};
+  if (Roll(8) == 0 && !plain_) pod.shape.Own().host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
   AddNeighbours(&pod);
   pod.our_gate = Roll(4) == 0;
   pod.other_gates = Roll(12) == 0;
@@ -128,14 +128,14 @@ void RandomWorld::AddPod() {
   if (gang < 5) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = 1 + gang;
-    if (gang == 4) pod.gang.declaration.on_timeout = OnTimeout::kRequeue;
-    if (gang == 3) pod.gang.declaration.on_member_failure = OnMemberFailure::kAll;
-    if (gang == 2) pod.gang.declaration.match_policy = static_cast<MatchPolicy>(Roll(4));
-    if (gang == 1) pod.gang.declaration.topology = TopologyRule{"rack", "", ""};
-    if (queued_) pod.gang.declaration.queue = gang < 3 ? "team" : SomeQueue();
-    if (queued_ && gang == 0) pod.gang.declaration.preemptible = false;
-    if (headed_ && gang % 2 == 1) pod.gang.declaration.duration_ms = 10'000 * gang;
+    pod.gang.declaration.Own().min_member = 1 + gang;
+    if (gang == 4) pod.gang.declaration.Own().on_timeout = OnTimeout::kRequeue;
+    if (gang == 3) pod.gang.declaration.Own().on_member_failure = OnMemberFailure::kAll;
+    if (gang == 2) pod.gang.declaration.Own().match_policy = static_cast<MatchPolicy>(Roll(4));
+    if (gang == 1) pod.gang.declaration.Own().topology = TopologyRule{"rack", "", ""};
+    if (queued_) pod.gang.declaration.Own().queue = gang < 3 ? "team" : SomeQueue();
+    if (queued_ && gang == 0) pod.gang.declaration.Own().preemptible = false;
+    if (headed_ && gang % 2 == 1) pod.gang.declaration.Own().duration_ms = 10'000 * gang;
   } else if (gang < 8) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.dialect = GangDialect::kPodGroupSigs;
@@ -145,8 +145,8 @@ void RandomWorld::AddPod() {
   if (gang == 8 && Roll(3) == 0) {  // an ordinary gang in a group of submitted ones
     pod.gang.name = "w1";
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = 1;
-    pod.gang.declaration.groups = {"d/w0", "d/w1"};
+    pod.gang.declaration.Own().min_member = 1;
+    pod.gang.declaration.Own().groups = {"d/w0", "d/w1"};
   }
   if (Roll(12) == 0) {  // it was there before Muster was, in whatever state
     for (int i = Roll(4); i >= 0; --i) ChangeFacts(&pod);
@@ -163,7 +163,7 @@ void RandomWorld::FillAndEnd() {
     pod.name = absl::StrCat("p", next_uid_);
     pod.created_ms = now_ms_;
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 500 * (1 + Roll(4))}};
+    pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(4))}};
     pod.node_name = NodeName(Roll(6));
     pod.phase = PodPhase::kRunning;
     pods_.emplace(pod.uid, pod);
@@ -234,13 +234,13 @@ void RandomWorld::ChangeFacts(PodDescription* pod) {
       if (pod->node_name.empty() && (pending || Roll(8) == 0)) pod->node_name = NodeName(Roll(7));
       break;
     case 7:
-      if (pod->gang.declares) pod->gang.declaration.min_member = 1 + Roll(4);
+      if (pod->gang.declares) pod->gang.declaration.Own().min_member = 1 + Roll(4);
       break;
     case 8:
       if (Roll(3) == 0) pod->nominated_node = Roll(2) == 0 ? "" : NodeName(Roll(6));
       break;
     case 9:
-      pod->shape.requests["cpu"] = 500 * (1 + Roll(3));
+      pod->shape.Own().requests["cpu"] = 500 * (1 + Roll(3));
       if (Roll(3) == 0) AddNeighbours(pod);
       break;
     case 10:
@@ -266,7 +266,7 @@ void RandomWorld::AddNeighbours(PodDescription* pod) {
   if (Roll(3) == 0) labels["tier"] = absl::StrCat("t", Roll(2));
   if (Roll(4) == 0) labels["team"] = "x";
   pod->labels = PackLabels(labels);
-  NeighbourRules& rules = pod->shape.neighbours;
+  NeighbourRules& rules = pod->shape.Own().neighbours;
   rules = NeighbourRules();
   if (Roll(3) != 0) return;
   static const char* const kLabels[] = {"kubernetes.io/hostname", "rack", "zone"};
@@ -317,12 +317,12 @@ void RandomWorld::ChangeGangObject() {
   object.name_space = "d";
   object.name = absl::StrCat("g", 5 + Roll(3));
   object.created_ms = 5;
-  object.declaration.min_member = 1 + Roll(3);
-  if (Roll(2) == 0) object.declaration.wait_time_ms = 5'000;
-  if (object.name != "g7" && Roll(20) != 0) object.declaration.groups = {"d/g5", "d/g6"};
-  if (Roll(30) == 0) object.declaration.groups = {"d/g6", "d/g7"};
-  AddShape(&object.declaration);
-  if (queued_) object.declaration.queue = SomeQueue();
+  object.declaration.Own().min_member = 1 + Roll(3);
+  if (Roll(2) == 0) object.declaration.Own().wait_time_ms = 5'000;
+  if (object.name != "g7" && Roll(20) != 0) object.declaration.Own().groups = {"d/g5", "d/g6"};
+  if (Roll(30) == 0) object.declaration.Own().groups = {"d/g6", "d/g7"};
+  AddShape(&object.declaration.Own());
+  if (queued_) object.declaration.Own().queue = SomeQueue();
   if (Roll(10) == 0) {
     objects_.erase(object.name);
     Apply(RemoveGangObject{object.dialect, "d", object.name});

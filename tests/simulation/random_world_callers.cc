@@ -112,17 +112,17 @@ void RandomWorld::SubmitSome() {
   submit.id = absl::StrCat("s", ++next_submission_);
   submit.name_space = "d";
   submit.name = absl::StrCat("w", Roll(4));
-  submit.declaration.min_member = 1 + Roll(4);
-  if (queued_) submit.declaration.queue = SomeQueue();
-  if (Roll(3) == 0) submit.declaration.groups = {"d/w0", "d/w1"};
+  submit.declaration.Own().min_member = 1 + Roll(4);
+  if (queued_) submit.declaration.Own().queue = SomeQueue();
+  if (Roll(3) == 0) submit.declaration.Own().groups = {"d/w0", "d/w1"};
   submit.ttl_ms = 500 + Roll(20'000);
-  if (Roll(3) == 0) submit.declaration.topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
-  for (int i = 0; i < *submit.declaration.min_member + Roll(2); ++i) {
+  if (Roll(3) == 0) submit.declaration.Own().topology = TopologyRule{Roll(2) == 0 ? "zone" : "rack", "", ""};
+  for (int i = 0; i < *submit.declaration->min_member + Roll(2); ++i) {
     PodDescription& pod = submit.pods.emplace_back();
     pod.uid = absl::StrCat("u", next_uid_++);
     pod.name = absl::StrCat("p", next_uid_);
     pod.priority = Roll(3);
-    pod.shape.requests = {{"cpu", 500 * (1 + Roll(3))}};
+    pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(3))}};
     if (Roll(3) == 0) AddNeighbours(&pod);
   }
   const Outcome outcome = Apply(submit);
@@ -150,7 +150,7 @@ void RandomWorld::HurtSubmission() {
       pod.phase = PodPhase::kFailed;
       break;
     case 1:
-      pod.shape.requests = {{"cpu", 700}};
+      pod.shape.Own().requests = {{"cpu", 700}};
       break;
     default:
       Apply(RemovePod{uid});

@@ -89,7 +89,7 @@ std::string RandomWorld::FactsDiffer() const {
       for (const Pod* pod : set) {
         const Pod* its = other.FindPod(pod->facts.uid);
         if (its == nullptr || its->facts.node_name != pod->facts.node_name || its->submitted != pod->submitted ||
-            its->facts.shape.Key() != pod->facts.shape.Key() || its->facts.priority != pod->facts.priority ||
+            its->facts.shape->Key() != pod->facts.shape->Key() || its->facts.priority != pod->facts.priority ||
             its->facts.phase != pod->facts.phase || its->facts.gang.subgroup != pod->facts.gang.subgroup ||
             !(its->facts.gang.declaration == pod->facts.gang.declaration)) {
           differs = absl::StrCat("pod ", pod->facts.uid, " is lost, or another");
@@ -262,7 +262,7 @@ void RandomWorld::CheckNeighbours(const Outcome& outcome, const std::set<std::st
     if (!twin.Holds(as_twin(*pod))) {
       violation_ = absl::StrCat("P-3: pod ", bind->pod.uid, " is bound to ", bind->node, ", near whom it must not be");
     }
-    kept_apart_ += pod->facts.shape.neighbours.anti_affinity.empty() ? 0 : 1;
+    kept_apart_ += pod->facts.shape->neighbours.anti_affinity.empty() ? 0 : 1;
   }
 }
 

@@ -137,10 +137,10 @@ TEST(Recording, ALargeStateIsRestored) {
     pod.name_space = "d";
     pod.name = absl::StrCat("p", i);
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 1'000}};
+    pod.shape.Own().requests = {{"cpu", 1'000}};
     pod.gang.name = absl::StrCat("g", i / 5);
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = 5;
+    pod.gang.declaration.Own().min_member = 5;
     machine.Apply(UpsertPod{pod}, 2'000 + i, &outcome);
   }
   while (machine.PlanningDue()) machine.Apply(PlanRound{}, 4'000, &outcome);

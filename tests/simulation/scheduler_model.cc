@@ -79,7 +79,7 @@ bool SchedulerModel::Wakes(const Event& event, const Entry& entry) const {
   if (by.extender) return true;
   const auto node = nodes_.find(event.node);
   const auto fits_empty = [&] {
-    return node != nodes_.end() && absl::c_all_of(entry.facts.shape.requests, [&](const auto& request) {
+    return node != nodes_.end() && absl::c_all_of(entry.facts.shape->requests, [&](const auto& request) {
              const auto has = node->second.allocatable.find(request.first);
              return has != node->second.allocatable.end() && has->second >= request.second;
            });
@@ -358,7 +358,7 @@ void SchedulerModel::Preempted(const std::string& uid, const std::vector<std::st
 SchedulerModel::Fit SchedulerModel::FitsOn(const Entry& entry, const NodeDescription& node,
                                            const std::set<std::string>& without) const {
   if (node.unschedulable) return Fit::kHopeless;
-  const ResourceList& wants = entry.facts.shape.requests;
+  const ResourceList& wants = entry.facts.shape->requests;
   ResourceList free = node.allocatable;
   const auto allocatable_at = node.allocatable.find("pods");
   int64_t pods = allocatable_at == node.allocatable.end() ? 0 : allocatable_at->second;
@@ -372,7 +372,7 @@ SchedulerModel::Fit SchedulerModel::FitsOn(const Entry& entry, const NodeDescrip
         at.empty() && other.facts.nominated_node == node.name && other.facts.priority >= entry.facts.priority;
     if (at != node.name && !nominated) continue;
     --pods;
-    for (const auto& [name, amount] : other.facts.shape.requests) free[name] -= amount;
+    for (const auto& [name, amount] : other.facts.shape->requests) free[name] -= amount;
   }
   const bool fits =
       pods >= 1 && absl::c_all_of(wants, [&](const auto& want) { return free.at(want.first) >= want.second; });

@@ -271,7 +271,7 @@ class Script : public SchedulerModel::Surroundings {
     ApiPod pod;
     pod.facts.uid = pod.facts.name = name;
     pod.facts.created_ms = now_ms_;
-    pod.facts.shape.requests = {{"cpu", cpu}};
+    pod.facts.shape.Own().requests = {{"cpu", cpu}};
     pod.facts.priority = std::atoi(named("priority").c_str());
     pod.facts.our_gate = has("gated");
     pod.facts.node_name = named("on");

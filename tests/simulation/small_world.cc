@@ -97,24 +97,24 @@ void SmallWorld::Create(Body* body) {
   facts.created_ms = now_ms_;
   facts.priority = job.priority;
   facts.scheduler_name = job.driver == Cast::Driver::kVerbs ? "mine" : "default-scheduler";
-  facts.shape.requests = {{"cpu", job.cpu}};
-  if (job.port > 0) facts.shape.host_ports = {{Protocol::kTcp, job.port, "0.0.0.0"}};
+  facts.shape.Own().requests = {{"cpu", job.cpu}};
+  if (job.port > 0) facts.shape.Own().host_ports = {{Protocol::kTcp, job.port, "0.0.0.0"}};
   if (job.min > 0) {
     facts.gang.name = job.name;
     facts.gang.declares = true;
-    facts.gang.declaration.min_member = job.min;
-    facts.gang.declaration.on_timeout = job.on_timeout;
-    if (job.one_rack) facts.gang.declaration.topology = TopologyRule{"rack", "", ""};
+    facts.gang.declaration.Own().min_member = job.min;
+    facts.gang.declaration.Own().on_timeout = job.on_timeout;
+    if (job.one_rack) facts.gang.declaration.Own().topology = TopologyRule{"rack", "", ""};
     for (int leaf = 0; leaf < job.leaves; ++leaf) {
-      facts.gang.declaration.subgroups.push_back({absl::StrCat("s", leaf), "", 1, {}, {}});
+      facts.gang.declaration.Own().subgroups.push_back({absl::StrCat("s", leaf), "", 1, {}, {}});
     }
     if (job.leaves > 0) {
-      facts.gang.declaration.min_member = job.leaves;
+      facts.gang.declaration.Own().min_member = job.leaves;
       facts.gang.subgroup = absl::StrCat("s", LeafOf(*body));
     }
-    for (const std::string& mate : job.group) facts.gang.declaration.groups.push_back("d/" + mate);
-    if (!job.queue.empty()) facts.gang.declaration.queue = job.queue;
-    facts.gang.declaration.preemptible = job.preemptible;
+    for (const std::string& mate : job.group) facts.gang.declaration.Own().groups.push_back("d/" + mate);
+    if (!job.queue.empty()) facts.gang.declaration.Own().queue = job.queue;
+    facts.gang.declaration.Own().preemptible = job.preemptible;
   }
   body->facts = std::move(facts);
   Tell(*body);

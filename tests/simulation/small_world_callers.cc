@@ -118,16 +118,16 @@ void SmallWorld::Submit(size_t job) {
     submit.id = absl::StrCat(cast_.jobs[job].name, "#", ++submitted_[job]);
     submit.name_space = "d";
     submit.name = cast_.jobs[job].name;
-    submit.declaration.min_member = cast_.jobs[job].min;
+    submit.declaration.Own().min_member = cast_.jobs[job].min;
     submit.ttl_ms = 10'000;
-    if (!cast_.jobs[job].queue.empty()) submit.declaration.queue = cast_.jobs[job].queue;
-    for (const std::string& mate : cast_.jobs[job].group) submit.declaration.groups.push_back("d/" + mate);
+    if (!cast_.jobs[job].queue.empty()) submit.declaration.Own().queue = cast_.jobs[job].queue;
+    for (const std::string& mate : cast_.jobs[job].group) submit.declaration.Own().groups.push_back("d/" + mate);
     for (Body& body : bodies_) {
       if (body.job != job) continue;
       PodDescription& pod = submit.pods.emplace_back();
       pod.name = absl::StrCat(cast_.jobs[job].name, "-", body.member);
       pod.uid = absl::StrCat(pod.name, "#", ++body.lives);
-      pod.shape.requests = {{"cpu", cast_.jobs[job].cpu}};
+      pod.shape.Own().requests = {{"cpu", cast_.jobs[job].cpu}};
       pod.priority = cast_.jobs[job].priority;
     }
     const Outcome outcome = Apply(submit);

@@ -33,12 +33,12 @@ SubmitGang MakeJob(const std::string& name, int pods, int64_t cpu) {
   job.id = "ask/" + name;
   job.name_space = "what";
   job.name = name;
-  job.declaration.min_member = pods;
+  job.declaration.Own().min_member = pods;
   for (int i = 0; i < pods; ++i) {
     PodDescription& pod = job.pods.emplace_back();
     pod.name = absl::StrCat(name, "-", i);
     pod.uid = absl::StrCat(job.id, "/", i);
-    pod.shape.requests = {{"cpu", cpu}};
+    pod.shape.Own().requests = {{"cpu", cpu}};
   }
   return job;
 }
@@ -88,13 +88,13 @@ WhatIf RandomQuestion(const Machine& machine, std::mt19937_64* random) {
     out.added.push_back({MakeNode("added", 4'000, "r0"), "", 1});
   }
   const QueueTree& tree = machine.queues().tree();
-  if (tree.any()) out.job->declaration.queue = tree.at(static_cast<QueueId>((*random)() % tree.size())).spec.name;
+  if (tree.any()) out.job->declaration.Own().queue = tree.at(static_cast<QueueId>((*random)() % tree.size())).spec.name;
   for (QueueId id = 0; id < tree.size() && out.more.empty(); ++id) {
     const QueueSpec& queue = tree.at(id).spec;
     const bool says = queue.limit.count("cpu") + queue.quota.count("cpu") > 0;
     if (!says || (*random)() % 4 == 0) continue;
     out.more.push_back({queue.name, {{"cpu", 8'000}}});
-    if (tree.at(id).leaf) out.job->declaration.queue = queue.name;
+    if (tree.at(id).leaf) out.job->declaration.Own().queue = queue.name;
   }
   for (int i = 0; i < 6 && (*random)() % 2 == 0; ++i) {
     const std::string name = absl::StrCat("n", i);
@@ -176,10 +176,10 @@ class WhatIfCase : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", cpu}};
+    pod.shape.Own().requests = {{"cpu", cpu}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = 1;
+    pod.gang.declaration.Own().min_member = 1;
     return pod;
   }
   absl::StatusOr<WhatIfAnswer> Ask(const WhatIf& question) {
@@ -210,13 +210,13 @@ TEST_F(WhatIfCase, NodesThatWouldBeThereAreLikeTheOneThatIsNamed) {
   EXPECT_EQ(nodes, (std::vector<std::string>{"a", "b", "b-added-1", "b-added-2"}));
 
   // In b's rack there are three of them.
-  question.job->declaration.topology = TopologyRule{"rack", "", ""};
+  question.job->declaration.Own().topology = TopologyRule{"rack", "", ""};
   EXPECT_FALSE(Ask(question)->starts);
   question.job = MakeJob("job", 3, 4'000);
-  question.job->declaration.topology = TopologyRule{"rack", "", ""};
+  question.job->declaration.Own().topology = TopologyRule{"rack", "", ""};
   EXPECT_TRUE(Ask(question)->starts);
   // Each is a host of its own.
-  question.job->declaration.topology = TopologyRule{"kubernetes.io/hostname", "", ""};
+  question.job->declaration.Own().topology = TopologyRule{"kubernetes.io/hostname", "", ""};
   EXPECT_FALSE(Ask(question)->starts);
 }
 

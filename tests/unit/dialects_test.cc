@@ -37,7 +37,7 @@ TEST(Dialects, TheQueueOfAGang) {
   const auto queue = [](const Labels& annotations, const Labels& labels) {
     Labels all = {{"pod-group.scheduling.sigs.k8s.io/name", "g"}};
     all.insert(labels.begin(), labels.end());
-    return ParseMembership(annotations, all, "").declaration.queue.value_or("-");
+    return ParseMembership(annotations, all, "").declaration->queue.value_or("-");
   };
   EXPECT_EQ(queue({}, {}), "-");
   for (const char* key : {"muster.dev/queue", "kai.scheduler/queue", "yunikorn.apache.org/queue"}) {
@@ -169,7 +169,7 @@ TEST(Dialects, TopologyKeys) {
   const auto rule = [](const Labels& annotations) {
     Labels all = annotations;
     all.emplace("gang.scheduling.koordinator.sh/name", "g");
-    return ParseMembership(all, {}, "").declaration.topology.value_or(TopologyRule());
+    return ParseMembership(all, {}, "").declaration->topology.value_or(TopologyRule());
   };
   EXPECT_EQ(rule({{"muster.dev/required-topology", "rack"}}), (TopologyRule{"rack", "", ""}));
   EXPECT_EQ(rule({{"muster.dev/spread-topology", "zone"}}), (TopologyRule{"", "", "zone"}));
@@ -193,9 +193,9 @@ TEST(Dialects, AwkwardValues) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":5,
       "gang.scheduling.koordinator.sh/groups":["default/g"]}}})");
-  EXPECT_EQ(pod.gang.declaration.min_member, 5);
-  EXPECT_EQ(pod.gang.declaration.groups, std::vector<std::string>{"default/g"});
-  EXPECT_TRUE(pod.gang.declaration.warnings.empty()) << pod.gang.declaration.warnings[0];
+  EXPECT_EQ(pod.gang.declaration->min_member, 5);
+  EXPECT_EQ(pod.gang.declaration->groups, std::vector<std::string>{"default/g"});
+  EXPECT_TRUE(pod.gang.declaration->warnings.empty()) << pod.gang.declaration->warnings[0];
 }
 
 // SPEC D-2: name and minimum by labels or annotations, the alias, groups and match policy in both forms, priorities
@@ -209,17 +209,17 @@ TEST(Dialects, SigsLabels) {
   EXPECT_EQ(labels.name, "tf");
   EXPECT_EQ(labels.dialect, GangDialect::kSigsPods);
   EXPECT_TRUE(labels.declares_gang());
-  EXPECT_EQ(labels.declaration.min_member, 3);
-  EXPECT_EQ(labels.declaration.match_policy, MatchPolicy::kWaitingAndRunning);
-  EXPECT_EQ(labels.declaration.groups, (std::vector<std::string>{"default/tf", "default/ps"}));
-  EXPECT_FALSE(labels.declaration.on_timeout.has_value()) << "a default is no declaration (D-9)";
+  EXPECT_EQ(labels.declaration->min_member, 3);
+  EXPECT_EQ(labels.declaration->match_policy, MatchPolicy::kWaitingAndRunning);
+  EXPECT_EQ(labels.declaration->groups, (std::vector<std::string>{"default/tf", "default/ps"}));
+  EXPECT_FALSE(labels.declaration->on_timeout.has_value()) << "a default is no declaration (D-9)";
 
   const GangMembership alias = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "pod-group.scheduling.sigs.k8s.io":"tf","pod-group.scheduling.sigs.k8s.io/min-available":2}}})")
                                    .gang;
   EXPECT_EQ(alias.name, "tf");
   EXPECT_EQ(alias.dialect, GangDialect::kSigsPods);
-  EXPECT_EQ(alias.declaration.min_member, 2);
+  EXPECT_EQ(alias.declaration->min_member, 2);
 
   const GangMembership refers = Pod(R"({"metadata":{"name":"p","uid":"u","labels":{
       "pod-group.scheduling.sigs.k8s.io/name":"tf"}}})")
@@ -231,7 +231,7 @@ TEST(Dialects, SigsLabels) {
       "pod-group.scheduling.sigs.k8s.io/name":"tf","pod-group.scheduling.sigs.k8s.io/min-available":"many"}}})")
                                  .gang;
   EXPECT_TRUE(bad.declares);
-  EXPECT_NE(bad.declaration.unreadable_minimum.find("\"many\""), std::string::npos);
+  EXPECT_NE(bad.declaration->unreadable_minimum.find("\"many\""), std::string::npos);
 }
 
 // SPEC D-6: the native PodGroup, and a pod that names it in its spec; its basic policy is no constraint.
@@ -245,13 +245,13 @@ TEST(Dialects, NativePodGroups) {
       "spec":{"schedulingPolicy":{"gang":{"minCount":4}}}})"),
                                    GangDialect::kNative);
   ASSERT_TRUE(group.ok());
-  EXPECT_EQ(group->declaration.min_member, 4);
-  EXPECT_FALSE(group->declaration.on_timeout.has_value());
+  EXPECT_EQ(group->declaration->min_member, 4);
+  EXPECT_FALSE(group->declaration->on_timeout.has_value());
   const auto basic = ParsePodGroup(Parse(R"({"metadata":{"name":"b"},"spec":{"schedulingPolicy":{"basic":{}}}})"),
                                    GangDialect::kNative);
-  EXPECT_EQ(basic->declaration.min_member, 0);
+  EXPECT_EQ(basic->declaration->min_member, 0);
   const auto none = ParsePodGroup(Parse(R"({"metadata":{"name":"b"},"spec":{"minMember":3}})"), GangDialect::kNative);
-  EXPECT_FALSE(none->declaration.min_member.has_value()) << "minMember is another dialect's key";
+  EXPECT_FALSE(none->declaration->min_member.has_value()) << "minMember is another dialect's key";
   EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u","labels":{"scheduling.x-k8s.io/pod-group":"other"}},
       "spec":{"schedulingGroup":{"podGroupName":"train"}}})")
                 .gang.problem.code,
@@ -264,8 +264,8 @@ TEST(Dialects, NumbersInAnnotationsAreBounded) {
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"1",
       "gang.scheduling.koordinator.sh/groups":"[1e999]"}}})")
                                   .gang;
-  ASSERT_EQ(gang.declaration.warnings.size(), 1U);
-  EXPECT_NE(gang.declaration.warnings[0].find("the gang stands alone"), std::string::npos);
+  ASSERT_EQ(gang.declaration->warnings.size(), 1U);
+  EXPECT_NE(gang.declaration->warnings[0].find("the gang stands alone"), std::string::npos);
 }
 
 // The entry that cannot be used is named, not the list.
@@ -286,10 +286,10 @@ TEST(Dialects, RepairsAreReported) {
   const PodDescription pod = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
       "gang.scheduling.koordinator.sh/name":"g","gang.scheduling.koordinator.sh/min-available":"-1",
       "gang.scheduling.koordinator.sh/waiting-time":"-5s","gang.scheduling.koordinator.sh/mode":"strict"}}})");
-  EXPECT_NE(pod.gang.declaration.unreadable_minimum.find("\"-1\""), std::string::npos);
-  EXPECT_EQ(pod.gang.declaration.warnings.size(), 2u);
-  EXPECT_FALSE(pod.gang.declaration.wait_time_ms.has_value());
-  EXPECT_FALSE(pod.gang.declaration.mode.has_value());
+  EXPECT_NE(pod.gang.declaration->unreadable_minimum.find("\"-1\""), std::string::npos);
+  EXPECT_EQ(pod.gang.declaration->warnings.size(), 2u);
+  EXPECT_FALSE(pod.gang.declaration->wait_time_ms.has_value());
+  EXPECT_FALSE(pod.gang.declaration->mode.has_value());
 }
 
 TEST(Dialects, NamesMustBeSubdomains) {
@@ -317,13 +317,13 @@ TEST(Dialects, PodGroups) {
       "spec":{"minMember":3,"scheduleTimeoutSeconds":90,"minResources":{"cpu":"1500m","memory":"1Gi"}}})");
   const absl::StatusOr<GangObject> sigs = ParsePodGroup(object, GangDialect::kPodGroupSigs);
   ASSERT_TRUE(sigs.ok());
-  EXPECT_EQ(sigs->declaration.min_member, 3);
-  EXPECT_EQ(sigs->declaration.wait_time_ms, 90'000);
-  EXPECT_EQ(sigs->declaration.mode, GangMode::kNonStrict);
-  EXPECT_EQ(FormatResources(*sigs->declaration.min_resources), "cpu: 1500m, memory: 1Gi");
+  EXPECT_EQ(sigs->declaration->min_member, 3);
+  EXPECT_EQ(sigs->declaration->wait_time_ms, 90'000);
+  EXPECT_EQ(sigs->declaration->mode, GangMode::kNonStrict);
+  EXPECT_EQ(FormatResources(*sigs->declaration->min_resources), "cpu: 1500m, memory: 1Gi");
   EXPECT_EQ(sigs->created_ms, 1767323045000);
   const GangDeclaration x = ParsePodGroup(object, GangDialect::kPodGroupX)->declaration;
-  EXPECT_EQ(ResolveRules(nullptr, &sigs->declaration, GangDialect::kPodGroupSigs, {}).on_timeout, OnTimeout::kFail);
+  EXPECT_EQ(ResolveRules(nullptr, &*sigs->declaration, GangDialect::kPodGroupSigs, {}).on_timeout, OnTimeout::kFail);
   EXPECT_EQ(ResolveRules(nullptr, &x, GangDialect::kPodGroupX, {}).on_timeout, OnTimeout::kRequeue);
 }
 

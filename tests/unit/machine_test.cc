@@ -32,10 +32,10 @@ class MachineTest : public testing::Test {
     pod.uid = pod.name = name;
     pod.name_space = "d";
     pod.scheduler_name = "default-scheduler";
-    pod.shape.requests = {{"cpu", 1000}};
+    pod.shape.Own().requests = {{"cpu", 1000}};
     pod.gang.name = gang;
     pod.gang.declares = true;
-    pod.gang.declaration.min_member = min;
+    pod.gang.declaration.Own().min_member = min;
     return pod;
   }
 
@@ -87,7 +87,7 @@ TEST_F(OneNamespace, AGroupMayNotCrossNamespaces) {
   PodDescription here = Pod("a", "g", 1);
   PodDescription there = Pod("b", "g", 1);
   there.name_space = "e";
-  here.gang.declaration.groups = there.gang.declaration.groups = {"d/g", "e/g"};
+  here.gang.declaration.Own().groups = there.gang.declaration.Own().groups = {"d/g", "e/g"};
   Apply(UpsertPod{here});
   Apply(UpsertPod{there});
   const Gang* gang = machine_.FindGang("d/g");

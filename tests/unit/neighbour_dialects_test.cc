@@ -19,8 +19,8 @@ NeighbourTerm Apart(const std::string& term) {
   const PodDescription pod = PodOf(absl::StrCat(
       R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)", term, "]}}}"));
   EXPECT_EQ(pod.invalid, "");
-  EXPECT_EQ(pod.shape.neighbours.anti_affinity.size(), 1U);
-  return pod.shape.neighbours.anti_affinity.empty() ? NeighbourTerm() : pod.shape.neighbours.anti_affinity[0];
+  EXPECT_EQ(pod.shape->neighbours.anti_affinity.size(), 1U);
+  return pod.shape->neighbours.anti_affinity.empty() ? NeighbourTerm() : pod.shape->neighbours.anti_affinity[0];
 }
 
 bool Means(const NeighbourTerm& term, const std::string& name_space, const Labels& labels) {
@@ -53,7 +53,7 @@ TEST(NeighbourDialects, Namespaces) {
   EXPECT_FALSE(Means(by_name, "ns", {}));
   const PodDescription by_label = PodOf(R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
       [{"topologyKey":"zone","labelSelector":{},"namespaceSelector":{"matchLabels":{"team":"x"}}}]}}})");
-  EXPECT_TRUE(by_label.shape.neighbours.empty()) << "namespaces' labels are not read: it is left to kube-scheduler";
+  EXPECT_TRUE(by_label.shape->neighbours.empty()) << "namespaces' labels are not read: it is left to kube-scheduler";
 }
 
 // P-3: what is preferred keeps nobody off, and what of it cannot be read is left out.
@@ -73,7 +73,7 @@ TEST(NeighbourDialects, Preferences) {
           {"topologyKey":"row","maxSkew":1,"whenUnsatisfiable":"ScheduleAnyway","labelSelector":{"matchLabels":{"app":"web"}}},
           {"topologyKey":"hall","maxSkew":1,"whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"web"}}}]})");
   EXPECT_EQ(pod.invalid, "");
-  const Preferences& read = pod.shape.preferences;
+  const Preferences& read = pod.shape->preferences;
   ASSERT_EQ(read.nodes.size(), 2U);
   EXPECT_EQ(read.nodes[0].weight, 30);
   EXPECT_TRUE(Matches(read.nodes[0].term, "m", {{"gpu", ""}}));
@@ -89,9 +89,9 @@ TEST(NeighbourDialects, Preferences) {
   EXPECT_FALSE(Means(read.neighbours[1].term, "ns", {{"job", "b"}}));
   EXPECT_EQ(read.neighbours[2].weight, -100) << "soft spread: fewer of them in its domain";
   EXPECT_EQ(read.neighbours[2].term.topology_key, "row");
-  ASSERT_EQ(pod.shape.neighbours.spread.size(), 1U);
-  EXPECT_EQ(pod.shape.neighbours.spread[0].topology_key, "hall");
-  EXPECT_TRUE(pod.shape.neighbours.affinity.empty());
+  ASSERT_EQ(pod.shape->neighbours.spread.size(), 1U);
+  EXPECT_EQ(pod.shape->neighbours.spread[0].topology_key, "hall");
+  EXPECT_TRUE(pod.shape->neighbours.affinity.empty());
 }
 
 // JobSet's exclusive placement: with the same job, apart from all others.
@@ -110,8 +110,8 @@ TEST(NeighbourDialects, HardSpreadOnly) {
       {"maxSkew":2,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","minDomains":3,
        "labelSelector":{"matchLabels":{"app":"web"}},"matchLabelKeys":["job"]},
       {"maxSkew":1,"topologyKey":"rack","whenUnsatisfiable":"ScheduleAnyway","labelSelector":{}}]})");
-  ASSERT_EQ(pod.shape.neighbours.spread.size(), 1U);
-  const SpreadConstraint& spread = pod.shape.neighbours.spread[0];
+  ASSERT_EQ(pod.shape->neighbours.spread.size(), 1U);
+  const SpreadConstraint& spread = pod.shape->neighbours.spread[0];
   EXPECT_EQ(spread.topology_key, "zone");
   EXPECT_EQ(spread.max_skew, 2);
   EXPECT_EQ(spread.min_domains, 3);
@@ -123,7 +123,7 @@ TEST(NeighbourDialects, HardSpreadOnly) {
 TEST(NeighbourDialects, PreferredOnesAreNotRequired) {
   const PodDescription pod = PodOf(R"({"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":
       [{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{}}}]}}})");
-  EXPECT_TRUE(pod.shape.neighbours.empty());
+  EXPECT_TRUE(pod.shape->neighbours.empty());
   EXPECT_EQ(UnpackLabels(pod.labels), (Labels{{"app", "web"}, {"job", "a"}}));
 }
 

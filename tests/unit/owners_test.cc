@@ -59,8 +59,8 @@ TEST(Owners, OurOwnKeysCount) {
   Json pod = OwnedBy("batch/v1", "Job", "train");
   pod["annotations"] = {{"muster.dev/queue", "team"}, {"muster.dev/duration", "1h"}};
   const GangMembership gang = GangOf(pod);
-  EXPECT_EQ(gang.declaration.queue, "team");
-  EXPECT_EQ(gang.declaration.duration_ms, 3'600'000);
+  EXPECT_EQ(gang.declaration->queue, "team");
+  EXPECT_EQ(gang.declaration->duration_ms, 3'600'000);
 }
 
 absl::StatusOr<GangObject> Read(const char* kind, const char* spec) {
@@ -92,8 +92,8 @@ TEST(Owners, TheOwnerSaysHowManyAreOne) {
   for (const auto& [kind, spec, least, all] : cases) {
     const absl::StatusOr<GangObject> gang = Read(kind, spec);
     ASSERT_TRUE(gang.ok()) << gang.status();
-    EXPECT_EQ(gang->declaration.min_member, least) << kind << " " << spec;
-    EXPECT_EQ(gang->declaration.total_number, all) << kind << " " << spec;
+    EXPECT_EQ(gang->declaration->min_member, least) << kind << " " << spec;
+    EXPECT_EQ(gang->declaration->total_number, all) << kind << " " << spec;
     EXPECT_EQ(gang->dialect, GangDialect::kOwner);
   }
   EXPECT_EQ(Read("Job", "{}")->name, "job-x");
@@ -102,8 +102,8 @@ TEST(Owners, TheOwnerSaysHowManyAreOne) {
 TEST(Owners, ACountThatIsNoneLeavesTheGangUninitialised) {
   const absl::StatusOr<GangObject> gang = Read("Job", R"({"parallelism":-1})");
   ASSERT_TRUE(gang.ok());
-  EXPECT_FALSE(gang->declaration.min_member.has_value());
-  EXPECT_EQ(gang->declaration.unreadable_minimum, "spec.parallelism: -1; expected a whole number from 0 to 1000000");
+  EXPECT_FALSE(gang->declaration->min_member.has_value());
+  EXPECT_EQ(gang->declaration->unreadable_minimum, "spec.parallelism: -1; expected a whole number from 0 to 1000000");
 }
 
 }  // namespace
