@@ -39,6 +39,10 @@ BUGS = {
         "    Chunk& chunk = *family->chunks[Find(now, *family)];\n"
         "    Raise(node, *family, &chunk);\n    chunk.loose = true;\n    return;\n",
         "    return;\n"),
+    "everybody-says-it-himself": (
+        "state/gangs/declarations.cc",
+        "    Mut(pod).facts.gang.declaration = *gang.annotations;  // one for all that say the same\n",
+        ""),
     "mild-as-it-was": (
         "state/placement/class_index.cc",
         "    family->malus[at] = cluster_->Malus(node, cls);\n  }\n",

@@ -15,7 +15,7 @@ class Shared {
  public:
   using shared_type = T;
 
-  Shared() = default;  // as a default T
+  Shared() = default;                                                 // as a default T
   Shared(T value) : value_(std::make_shared<T>(std::move(value))) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] const T& operator*() const { return *Read(); }
@@ -33,11 +33,8 @@ class Shared {
 
   // They are one copy, and so equal.
   [[nodiscard]] bool SharesWith(const Shared& other) const { return value_ == other.value_; }
-  friend bool operator==(const Shared& a, const Shared& b)
-    requires requires(const T& t) { t == t; }
-  {
-    return a.SharesWith(b) || *a.Read() == *b.Read();
-  }
+  friend bool operator==(const Shared& a, const Shared& b) requires requires(const T& t) { t == t; }
+  { return a.SharesWith(b) || *a.Read() == *b.Read(); }
 
  private:
   [[nodiscard]] const T* Read() const {

@@ -12,6 +12,7 @@
 #include "state/base/hash.h"
 #include "state/base/names.h"
 #include "state/base/reason.h"
+#include "state/base/shared.h"
 #include "state/base/text.h"
 
 namespace muster {
@@ -198,6 +199,23 @@ TEST(ByIdRoom, KeepsWhatItIsGiven) {
 TEST(CheckRoom, StopsTheProcess) {
   MUSTER_CHECK(1 + 1 == 2);
   EXPECT_DEATH(MUSTER_CHECK(1 + 1 == 3), "base_test.cc:[0-9]+: invariant broken: 1 \\+ 1 == 3");
+}
+
+TEST(SharedTest, CopiesShareUntilOneIsWrittenTo) {
+  Shared<std::string> a;
+  EXPECT_EQ(*a, "");
+  EXPECT_TRUE(a.SharesWith({})) << "nothing is kept of a default value";
+  a.Own() = "x";
+  Shared<std::string> b = a;
+  EXPECT_TRUE(b.SharesWith(a));
+  b.Own() += "y";
+  EXPECT_EQ(*a, "x");
+  EXPECT_EQ(*b, "xy");
+  EXPECT_FALSE(a == b);
+  a.Own() += "y";
+  EXPECT_TRUE(a == b) << "equal by value";
+  EXPECT_FALSE(a.SharesWith(b));
+  EXPECT_EQ(b->size(), 2U);
 }
 
 }  // namespace

@@ -53,6 +53,33 @@ TEST_F(MachineFacts, AStepIsTakenAsAWholeOrNotAtAll) {
   EXPECT_EQ(machine_.FindPod("known"), nullptr);
 }
 
+// Or 100,000 pods of one template take half a kilobyte more each.
+TEST_F(MachineFacts, PodsThatAreAlikeShareWhatIsLong) {
+  const auto facts = [&](const std::string& uid) -> const PodDescription& { return machine_.FindPod(uid)->facts; };
+  const auto share_template = [&] { return facts("a").shape.SharesWith(facts("b").shape); };
+  const auto share_rules = [&] { return facts("a").gang.declaration.SharesWith(facts("b").gang.declaration); };
+  Apply(UpsertPod{Member("a", "g", 2)});
+  Apply(UpsertPod{Member("b", "g", 2)});
+  EXPECT_TRUE(share_template() && share_rules());
+  PodDescription again = Member("b", "g", 2);
+  again.labels = "said again, and another thing with it";
+  Apply(UpsertPod{again});
+  EXPECT_TRUE(share_template() && share_rules());
+  again.shape.Own().requests["cpu"] = 2;
+  again.gang.declaration.Own().min_member = 3;
+  Apply(UpsertPod{again});
+  EXPECT_FALSE(share_template() || share_rules());
+  EXPECT_EQ(facts("a").shape->requests.at("cpu"), 1);
+  EXPECT_EQ(facts("a").gang.declaration->min_member, 2);
+  Apply(UpsertPod{Member("b", "g", 2)});
+  EXPECT_TRUE(share_template() && share_rules());
+  PodDescription lone = Lone("c", 1);
+  lone.gang.declaration.Own().min_member.reset();
+  Apply(UpsertPod{lone});
+  EXPECT_TRUE(facts("c").shape.SharesWith(facts("a").shape));
+  EXPECT_TRUE(facts("c").gang.declaration.SharesWith({})) << "who says nothing keeps nothing";
+}
+
 TEST_F(MachineFacts, WhatIsNotKnownIsRemovedWithoutHarm) {
   const uint64_t before = machine_.Hash();
   EXPECT_EQ(Apply(RemoveNode{"nobody"}), Lines{});
