@@ -28,6 +28,9 @@ struct PodTemplate {
 
   // Equal exactly for equal templates.
   [[nodiscard]] std::string Key() const;
+  // Equal exactly for templates of the same constraints that ask for the same resources, however much of them; host
+  // ports, neighbours and preferences aside.
+  [[nodiscard]] std::string Family() const;
 };
 
 enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed };

@@ -152,12 +152,7 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, 
   }
   auto cls = std::make_unique<PodClass>();
   cls->key = key;
-  PodTemplate alike = shape;
-  alike.host_ports.clear();
-  alike.neighbours = NeighbourRules();
-  alike.preferences = Preferences();
-  for (auto& [name, amount] : alike.requests) amount = std::min<int64_t>(amount, 1);
-  cls->family = alike.Key();
+  cls->family = shape->Family();
   cls->shape = shape;
   cls->named = *std::move(request);
   cls->request = cls->named;

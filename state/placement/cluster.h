@@ -90,8 +90,7 @@ struct Kin {
 
 struct PodClass {
   std::string key;
-  std::string family;  // equal for classes of the same constraints that ask for the same resources, however much of
-                       // them; host ports and neighbours aside
+  std::string family;  // PodTemplate::Family
   Shared<PodTemplate> shape;
   Kin kin;
   bool has_neighbours = false;                // it is known to what is required of neighbours

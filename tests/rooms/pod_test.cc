@@ -30,6 +30,15 @@ PodTemplate Full() {
   return shape;
 }
 
+// Without what does not tell families apart.
+PodTemplate Stripped(PodTemplate shape) {
+  shape.host_ports.clear();
+  shape.neighbours = NeighbourRules();
+  shape.preferences = Preferences();
+  for (auto& [name, amount] : shape.requests) amount = std::min<int64_t>(amount, 1);
+  return shape;
+}
+
 TEST(PodTemplateRoom, EqualTemplatesHaveOneKey) {
   EXPECT_EQ(Full().Key(), Full().Key());
   PodTemplate with_nothing = Full();
@@ -116,7 +125,14 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
     changes[i](&changed);
     const auto [before, fresh] = keys.emplace(changed.Key(), i);
     EXPECT_TRUE(fresh) << "change " << i << " has the key of change " << before->second;
+    EXPECT_EQ(changed.Family() == Full().Family(), Stripped(changed).Key() == Stripped(Full()).Key()) << i;
   }
+  PodTemplate more = Full();
+  more.requests["cpu"] += 1;
+  more.host_ports.clear();
+  more.neighbours = NeighbourRules();
+  more.preferences = Preferences();
+  EXPECT_EQ(more.Family(), Full().Family());
 }
 
 // What a template says, field by field, for comparing.
