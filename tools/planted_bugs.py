@@ -457,6 +457,12 @@ BUGS = {
         "service/engine/committer.cc",
         "    const Stored stored = Commit(gathered_records_);\n    took_ = std::min(SteadyNow() - begun, kLongestAwaited);  // it may have been tried for long\n    DeliverGathered(stored);\n",
         "    const std::vector<Record> records = gathered_records_;\n    DeliverGathered(Stored::kYes);\n    static_cast<void>(Commit(records));\n"),
+    "delivered-by-both-at-once": (
+        "service/engine/committer.cc",
+        "(!queue_.empty() || delivering_ || !finished_.empty())", "!queue_.empty()"),
+    "no-records-no-order": (
+        "service/engine/committer.cc",
+        "!busy_ && !delivering_ && finished_.empty() &&", "!busy_ &&"),
     "callers-are-not-awaited": ("service/engine/committer.cc", "      AwaitCallers();\n", ""),
     "callers-are-awaited-as-long-as-the-store-failed": (
         "service/engine/committer.cc", "std::min(SteadyNow() - begun, kLongestAwaited);", "SteadyNow() - begun;"),
@@ -525,10 +531,10 @@ BUGS = {
         "service/store/sqlite_store.cc", "PRAGMA synchronous = FULL", "PRAGMA synchronous = OFF"),
     "store-synced-at-checkpoints": (
         "service/store/sqlite_store.cc", "PRAGMA synchronous = FULL", "PRAGMA synchronous = NORMAL"),
-    "store-not-fenced": ("service/store/sqlite_store.cc", "*owner != epoch", "*owner < epoch"),
+    "store-not-fenced": ("service/store/sqlite_store.cc", "owner != epoch", "owner < epoch"),
     "store-half-a-commit": (
         "service/store/sqlite_store.cc",
-        '  absl::Status done = db_->Run("BEGIN IMMEDIATE");\n',
+        '  absl::Status done = open_->begin->Step().status();\n',
         "  absl::Status done;\n"),
     "store-damage-not-seen": (
         "service/store/sqlite_store.cc",

@@ -13,6 +13,11 @@ namespace {
 constexpr absl::Duration kFirstPause = absl::Milliseconds(50);
 constexpr absl::Duration kLongestPause = absl::Seconds(2);
 constexpr int kPausesInACommit = 4;
+// After so many times in vain in a row, callers are awaited once in so many commits. Not in vain: but for one in eight
+// all came.
+constexpr size_t kMayLack = 8;
+constexpr int kInVain = 3;
+constexpr int kSkipped = 32;
 constexpr absl::Duration kLongestAwaited = absl::Milliseconds(20);
 constexpr absl::Duration kShortestWait = absl::Microseconds(50);
 constexpr absl::Duration kHurriedPause = absl::Milliseconds(200);
@@ -25,7 +30,9 @@ absl::StatusOr<std::vector<Record>> Committer::Start() {
   epoch_ = contents->epoch;
   MutexLock lock(&mutex_);
   running_ = true;
-  if (!stepped_) thread_ = std::thread([this] { Run(); });
+  if (stepped_) return std::move(contents->records);
+  thread_ = std::thread([this] { Run(); });
+  beside_ = std::thread([this] { DeliverBeside(); });
   return std::move(contents->records);
 }
 
@@ -44,6 +51,12 @@ void Committer::Stop() {
     changed_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
+  {
+    MutexLock lock(&mutex_);
+    over_ = true;
+    finished_some_.Signal();
+  }
+  if (beside_.joinable()) beside_.join();
   MutexLock lock(&mutex_);
   running_ = false;
 }
@@ -53,7 +66,7 @@ void Committer::Add(std::vector<Record> records, size_t callers, Deliver deliver
   bool at_once = false;
   {
     MutexLock lock(&mutex_);
-    at_once = queue_.empty() && !busy_ && (records.empty() || !store_->slow());
+    at_once = queue_.empty() && !busy_ && !delivering_ && finished_.empty() && (records.empty() || !store_->slow());
     if (!at_once || !running_) {
       waiting_records_ += records.size();
       queue_.push_back({std::move(records), callers, std::move(deliver)});
@@ -78,22 +91,40 @@ void Committer::Run() {
     const Stored stored = Commit(gathered_records_);
     took_ = std::min(SteadyNow() - begun, kLongestAwaited);  // it may have been tried for long
     DeliverGathered(stored);
-    committed_ = SteadyNow();
+  }
+}
+
+void Committer::DeliverBeside() {
+  while (true) {
+    Finished next;
+    {
+      MutexLock lock(&mutex_);
+      delivering_ = false;
+      while (finished_.empty() && !over_) finished_some_.Wait(&mutex_);
+      if (finished_.empty()) return;
+      next = std::move(finished_.front());
+      finished_.pop_front();
+      delivering_ = true;
+    }
+    DeliverAll(&next);
   }
 }
 
 void Committer::AwaitCallers() {
-  const absl::Time until = committed_ + took_;
-  const absl::Duration pause = std::max(took_ / kPausesInACommit, kShortestWait);
+  if (callers_ >= gathered_callers_ || (in_vain_ >= kInVain && ++skipped_ % kSkipped != 0)) return;
+  // The first needs longer: he has to be answered.
+  absl::Duration pause = std::max(took_ / 2, kShortestWait);
   wanted_ = gathered_callers_;
   bool some = true;
   while (some && callers_ < wanted_ && !stopping_ && give_up_ == absl::InfiniteFuture()) {
-    const absl::Duration left = until - SteadyNow();
+    const absl::Duration left = committed_ + took_ - SteadyNow();
     if (left < kShortestWait) break;
     const size_t before = callers_;
     changed_.WaitWithTimeout(&mutex_, std::min(pause, left));
     some = callers_ > before;
+    pause = std::max(took_ / kPausesInACommit, kShortestWait);
   }
+  in_vain_ = callers_ + wanted_ / kMayLack >= wanted_ ? 0 : in_vain_ + 1;
   wanted_ = 0;
 }
 
@@ -119,13 +150,28 @@ bool Committer::Gather() {
 void Committer::DeliverGathered(Stored stored) {
   waiting_records_ -= gathered_records_.size();
   gathered_records_.clear();
-  for (Batch& batch : gathered_) {
-    batch.deliver(stored);
-    ++delivered_;
+  committed_ = SteadyNow();
+  Finished finished{std::exchange(gathered_, {}), stored};
+  {
+    MutexLock lock(&mutex_);
+    if (!stepped_ && (!queue_.empty() || delivering_ || !finished_.empty())) {
+      finished_.push_back(std::move(finished));
+      finished_some_.Signal();
+      busy_ = false;
+      return;
+    }
   }
-  gathered_.clear();
+  DeliverAll(&finished);
+  committed_ = SteadyNow();
   MutexLock lock(&mutex_);
   busy_ = false;
+}
+
+void Committer::DeliverAll(Finished* finished) {
+  for (Batch& batch : finished->batches) {
+    batch.deliver(finished->stored);
+    ++delivered_;
+  }
 }
 
 Stored Committer::Commit(const std::vector<Record>& records) {

@@ -2,9 +2,10 @@
 // of what depends on it - answers, effects, the published picture - once that is so (SPEC S-2).
 //
 // Deliveries are numbered in the order of Add. A thread takes all that have gathered, commits their records at once and
-// delivers them in order; meanwhile the next ones gather. A store that fails is tried again, with the same records:
-// what depends on them waits, nothing else does. Where the store does not wait for a disk, and for what has no records
-// while nothing is under way, Add delivers at once, on the caller's thread.
+// delivers them in order; meanwhile the next ones gather. Where some have when a commit ends, theirs begins at once,
+// and a second thread delivers what is committed. A store that fails is tried again, with the same records: what
+// depends on them waits, nothing else does. Where the store does not wait for a disk, and for what has no records while
+// nothing is under way, Add delivers at once, on the caller's thread.
 #ifndef MUSTER_SERVICE_ENGINE_COMMITTER_H_
 #define MUSTER_SERVICE_ENGINE_COMMITTER_H_
 
@@ -67,13 +68,22 @@ class Committer {
     Deliver deliver;
   };
 
+  // Committed, or given up, and not delivered yet.
+  struct Finished {
+    std::deque<Batch> batches;
+    Stored stored = Stored::kYes;
+  };
+
   void Run();
+  void DeliverBeside();
   // Until as many callers wait as were answered last, none has come for a moment, or the time has passed that a commit
-  // takes: who was answered mostly comes again at once, and would just miss this commit and wait for two.
+  // takes: who was answered mostly comes again at once, and would just miss this commit and wait for two. Where so many
+  // come that it takes them longer, nobody is awaited: one part of them calls while the other's commit is under way.
   void AwaitCallers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Takes what has gathered. False: nothing has.
   bool Gather() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DeliverGathered(Stored stored);
+  void DeliverAll(Finished* finished);
   // Until it is done, or given up.
   [[nodiscard]] Stored Commit(const std::vector<Record>& records);
   // False: it is to be tried again.
@@ -93,6 +103,8 @@ class Committer {
   size_t gathered_callers_ = 0;
   absl::Time committed_;  // when the last commit ended, on the steady clock
   absl::Duration took_;   // how long it took, as far as anybody is awaited
+  int in_vain_ = 0;       // how often in a row not all came who were awaited
+  int skipped_ = 0;       // commits that awaited nobody, because of it
 
   mutable Mutex mutex_;
   CondVar changed_;
@@ -100,6 +112,10 @@ class Committer {
   size_t callers_ ABSL_GUARDED_BY(mutex_) = 0;  // that wait for what is in queue_
   size_t wanted_ ABSL_GUARDED_BY(mutex_) = 0;   // the thread is not to be woken for fewer
   bool busy_ ABSL_GUARDED_BY(mutex_) = false;   // the thread commits or delivers
+  CondVar finished_some_;
+  std::deque<Finished> finished_ ABSL_GUARDED_BY(mutex_);  // for the second thread
+  bool delivering_ ABSL_GUARDED_BY(mutex_) = false;        // the second thread delivers
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;              // the first thread has ended
   bool running_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock
@@ -111,6 +127,7 @@ class Committer {
   std::atomic<int64_t> delivered_{0};
   std::atomic<int64_t> commits_{0};
   std::thread thread_;
+  std::thread beside_;
 };
 
 }  // namespace muster

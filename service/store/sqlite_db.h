@@ -56,6 +56,8 @@ class SqliteStatement {
 
   // True: there is a row. Resets itself when there is none any more.
   [[nodiscard]] absl::StatusOr<bool> Step();
+  // Where rows may be left: it reads no more of them.
+  void Reset() { sqlite3_reset(statement_.get()); }
 
   // Columns count from 0.
   [[nodiscard]] int64_t Number(int column) const { return sqlite3_column_int64(statement_.get(), column); }

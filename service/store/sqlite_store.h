@@ -60,7 +60,12 @@ class SqliteStore : public Store {
   int format_ = kFormat;                                                       // since Open
   std::optional<std::pair<uint64_t, uint64_t>> file_ ABSL_GUARDED_BY(mutex_);  // device and inode
   Mutex mutex_;
-  std::optional<SqliteDb> db_ ABSL_GUARDED_BY(mutex_);  // empty: closed after an error; the next Commit opens it again
+  // The file, and what every commit says, prepared once.
+  struct Connection {
+    SqliteDb db;
+    std::optional<SqliteStatement> begin, owner, put, remove, commit;
+  };
+  std::unique_ptr<Connection> open_ ABSL_GUARDED_BY(mutex_);  // empty: closed after an error; Commit opens it again
 };
 
 // What is in a store's file, read without taking it over; musterd may be running.

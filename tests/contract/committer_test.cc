@@ -84,6 +84,28 @@ TEST_F(Callers, ThoseWhoComeAgainShareACommit) {
   EXPECT_LE(committer_.commits(), kCalls / 8 * 3 / 2) << "two for eight calls where nobody waits";
 }
 
+// However long it takes to deliver, and whoever does it: what leaves leaves in order, one at a time. What has no
+// records comes behind those that have.
+TEST_F(Callers, AnswersLeaveInOrder) {
+  constexpr int kCalls = 120;
+  std::atomic<int> delivering{0};
+  std::atomic<int> next{0};
+  for (int i = 0; i < kCalls; ++i) {
+    std::vector<Record> records;
+    if (i % 3 != 2) records.push_back({.kind = "kind", .key = "key", .value = "value"});
+    committer_.Add(std::move(records), 1, [&, i](Stored) {
+      EXPECT_EQ(delivering++, 0);
+      EXPECT_EQ(next++, i);
+      absl::SleepFor(kSync / 4);
+      --delivering;
+    });
+    absl::SleepFor(i % 12 == 1 ? kSync * 2 : kSync / 8);  // the next has no records, and nothing is being committed
+  }
+  committer_.Stop();
+  EXPECT_EQ(next, kCalls);
+  EXPECT_EQ(committer_.delivered(), kCalls);
+}
+
 // Nobody is waited for who does not come.
 TEST_F(Callers, OneWhoIsLeftAloneIsAnsweredSoon) { EXPECT_LT(OneAfterEight(), 2 * kSync) << "a commit, and a moment"; }
 
