@@ -30,6 +30,7 @@ void RefusedFacts::NoteNode(absl::string_view name, absl::string_view why) {
 }
 
 void RefusedFacts::ForgetNode(absl::string_view name) {
+  if (nodes_.empty()) return;
   const auto known = nodes_.find(Beginning(name, kMaxName));
   if (known == nodes_.end()) return;
   changed_.push_back(known->first);
@@ -44,6 +45,7 @@ void RefusedFacts::ForgetNodes() {
 
 const std::string& RefusedFacts::WhyNode(absl::string_view name) const {
   static const std::string kNothing;
+  if (nodes_.empty()) return kNothing;
   const auto known = nodes_.find(Beginning(name, kMaxName));
   return known == nodes_.end() ? kNothing : known->second.why;
 }

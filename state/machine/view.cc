@@ -246,9 +246,13 @@ NodeView Reader::ViewNode(NodeId id) const {
   };
   write(node.allocatable, &view.allocatable);
   write(node.used, &view.used);
-  ResourceSum promised = node.reserved;
-  for (const auto& [resource, amount] : node.kept.entries()) promised.Add(resource, amount);
-  write(promised, &view.reserved);
+  if (node.kept_pods == 0) {
+    write(node.reserved, &view.reserved);
+  } else {
+    ResourceSum promised = node.reserved;
+    for (const auto& [resource, amount] : node.kept.entries()) promised.Add(resource, amount);
+    write(promised, &view.reserved);
+  }
   write(node.free, &view.free);
   if (node.heard != Heard::kNow) view.stale_since_ms = r_.sources->stale_since_ms();
   view.shut = node.heard == Heard::kTooLongAgo;
