@@ -129,6 +129,7 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
                            "fault: the API server refuses a write",
                            "fault: the store fails",
                            "fault: the watch breaks",
+                           "gangs of a group started",
                            "gangs of subgroups started",
                            "gangs started in one rack",
                            "pods of no gang started",

@@ -8,7 +8,6 @@
 namespace muster {
 namespace {
 
-constexpr size_t kMostPods = 48;
 constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
 constexpr int64_t kHalfPatienceMs = 120'000;
 constexpr int64_t kLongestLagMs = 5'000;  // of kube-scheduler's watch
@@ -160,163 +159,6 @@ void PathWorld::PassTime() {
   }
 }
 
-// --- jobs ---
-
-void PathWorld::MakeJobs() {
-  if (pods_.size() >= kMostPods || Roll(12) != 0) return;
-  Job job;
-  const bool gang = Roll(5) != 0;
-  const size_t number = jobs_.size();
-  job.priority = Roll(3);
-  job.requests = {{"cpu", 500 * (1 + Roll(4))}};
-  if (Roll(4) == 0) job.requests["nvidia.com/gpu"] = 1;
-  if (gang) {
-    job.gang = absl::StrCat("g", number);
-    job.size = 1 + Roll(6);
-    job.minimum = Roll(4) == 0 ? 1 + Roll(job.size) : job.size;
-    job.gated = Roll(2) == 0;
-    job.declaration.min_member = job.minimum;
-    job.declaration.on_timeout = OnTimeout::kRequeue;
-    if (Roll(4) == 0) job.declaration.on_member_failure = OnMemberFailure::kAll;
-    if (Roll(4) == 0) job.declaration.mode = GangMode::kNonStrict;
-    Shape(&job);
-    if (queues_->any()) job.declaration.queue = SimQueues::Name([this](int sides) { return Roll(sides); });
-    if (queues_->any() && Roll(6) == 0) job.declaration.preemptible = false;
-  }
-  Log(absl::StrCat("job ", number, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
-                   FormatResources(job.requests)));
-  // Every job fits the empty cluster: what does not would wait for good reason.
-  if (Places(job) < job.size || (gang && job.minimum > settings_.max_holds)) return;
-  if (job.declaration.queue.has_value()) {
-    ResourceList all = job.requests;
-    for (auto& [resource, amount] : all) amount *= job.size;
-    if (!queues_->Fits(*job.declaration.queue, all, job.declaration.preemptible.value_or(true), 1)) return;
-  }
-  jobs_.push_back(std::move(job));
-  open_.insert(number);
-  for (int32_t member = 0; member < jobs_.back().size; ++member) MakePod(number, member);
-}
-
-// Some gangs must be in one rack, some are two subgroups of which each has its minimum.
-void PathWorld::Shape(Job* job) {
-  if (Roll(4) == 0) job->declaration.topology = TopologyRule{"rack", "", ""};
-  if (job->size < 2 || Roll(4) != 0) return;
-  job->leaves = {1 + Roll((job->size + 1) / 2), 1 + Roll(job->size / 2)};
-  job->minimum = job->leaves[0] + job->leaves[1];
-  job->declaration.min_member.reset();
-  for (size_t leaf = 0; leaf < job->leaves.size(); ++leaf) {
-    job->declaration.subgroups.push_back({absl::StrCat("s", leaf), "", job->leaves[leaf], {}, {}});
-  }
-}
-
-int64_t PathWorld::Places(const Job& job) const {
-  const bool one_rack = job.declaration.topology.has_value();
-  std::map<std::string, int64_t> places;  // by rack
-  for (const auto& [name, node] : nodes_) {
-    int64_t here = 110;
-    for (const auto& [resource, amount] : job.requests) {
-      const auto has = node.allocatable.find(resource);
-      here = std::min(here, has == node.allocatable.end() ? 0 : has->second / amount);
-    }
-    places[one_rack ? node.labels.at("rack") : ""] += here;
-  }
-  int64_t most = 0;
-  for (const auto& [rack, sum] : places) most = std::max(most, sum);
-  return most;
-}
-
-void PathWorld::MakePod(size_t j, int32_t member) {
-  const Job& job = jobs_[j];
-  ApiPod pod;
-  pod.job = j;
-  pod.member = member;
-  pod.facts.uid = absl::StrCat("u", next_uid_++);
-  pod.facts.name_space = "d";
-  pod.facts.name = absl::StrCat(job.gang.empty() ? absl::StrCat("lone", j) : job.gang, "-", member);
-  pod.facts.created_ms = clock_.NowMs();
-  pod.facts.priority = job.priority;
-  pod.facts.scheduler_name = "default-scheduler";
-  pod.facts.shape.Own().requests = job.requests;
-  pod.facts.our_gate = job.gated;
-  if (!job.gang.empty()) {
-    pod.facts.gang.name = job.gang;
-    pod.facts.gang.declares = true;
-    pod.facts.gang.declaration = job.declaration;
-    if (!job.leaves.empty()) {
-      pod.facts.gang.subgroup = absl::StrCat("s", static_cast<size_t>(member) % job.leaves.size());
-    }
-  }
-  const std::string uid = pod.facts.uid;
-  PodChanged(pods_.emplace(uid, std::move(pod)).first->second);
-}
-
-void PathWorld::RemovePod(const std::string& uid, const char* why) {
-  const auto found = pods_.find(uid);
-  if (found == pods_.end()) return;
-  Log(absl::StrCat("pod ", uid, " ", found->second.facts.name, " goes: ", why));
-  pods_.erase(found);
-  watch_.emplace_back(muster::RemovePod{uid});
-  news_.emplace_back([this, uid] { scheduler_->PodGone(uid, clock_.NowMs()); });
-}
-
-void PathWorld::PodChanged(const ApiPod& pod) {
-  watch_.emplace_back(UpsertPod{pod.facts});
-  news_.emplace_back([this, facts = pod.facts] { scheduler_->PodIs(facts, clock_.NowMs()); });
-}
-
-void PathWorld::NodeChanged(const NodeDescription& node) {
-  watch_.emplace_back(UpsertNode{node});
-  news_.emplace_back([this, node] { scheduler_->NodeIs(node, clock_.NowMs()); });
-}
-
-void PathWorld::EndPods() {
-  std::vector<std::string> over;
-  for (const auto& [uid, pod] : pods_) {
-    if (pod.facts.deleting && pod.gone_ms <= clock_.NowMs()) over.push_back(uid);
-  }
-  for (const std::string& uid : over) RemovePod(uid, "it has ended");
-}
-
-// Jobs end when they have run for a while; controllers make again what is gone.
-void PathWorld::EndJobs() {
-  std::map<size_t, std::vector<std::string>> members;
-  for (const auto& [uid, pod] : pods_) members[pod.job].push_back(uid);
-  std::vector<size_t> over;
-  for (const size_t j : open_) {
-    Job& job = jobs_[j];
-    Parts bound;
-    std::set<int32_t> there;
-    for (const std::string& uid : members[j]) {
-      const ApiPod& pod = pods_.at(uid);
-      if (!pod.facts.node_name.empty()) CountMember(pod, job, &bound);
-      there.insert(pod.member);
-    }
-    if (Enough(job, bound) && !std::exchange(job.whole, true)) {
-      job.ends_ms = clock_.NowMs() + 1'000 + Roll(30'000);
-      if (job.declaration.topology.has_value()) figures_["gangs started in one rack"] += 1;
-      if (!job.leaves.empty()) figures_["gangs of subgroups started"] += 1;
-      figures_[job.gang.empty() ? "pods of no gang started" : "gangs started"] += 1;
-    }
-    // With the members that it has: extras need not have found a place, nor those that were made again.
-    if (job.whole && job.ends_ms <= clock_.NowMs()) {
-      over.push_back(j);
-      continue;
-    }
-    for (int32_t member = 0; member < job.size; ++member) {
-      if (!there.contains(member)) MakePod(j, member);
-    }
-    // A member fails, or somebody deletes it.
-    if (!bound.empty() && Chance(3'000)) {
-      figures_["fault: a pod is deleted"] += 1;
-      RemovePod(members[j][static_cast<size_t>(Roll(static_cast<int>(members[j].size())))], "deleted");
-    }
-  }
-  for (const size_t j : over) {
-    for (const std::string& uid : members[j]) RemovePod(uid, "its job ends");
-    open_.erase(j);
-  }
-}
-
 // --- the process ---
 
 void PathWorld::Start() {
@@ -448,7 +290,12 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     if (bind == nullptr) continue;
     const auto pod = pods_.find(bind->pod.uid);
-    if (pod == pods_.end()) continue;
+    if (pod == pods_.end()) {
+      // It went a moment ago, and when this was decided musterd had not heard of it: it is let go with the others.
+      const auto gone = gone_.find(bind->pod.uid);
+      if (gone != gone_.end()) CountMember(gone->second, jobs_[gone->second.job], &going[gone->second.job]);
+      continue;
+    }
     // In the same batch it may have been read that the pod is bound, and the promise be kept no more.
     const bool bound = pod->second.facts.node_name == bind->node;
     if (!bound && !store_.Has(absl::StrCat("commit/", bind->pod.uid))) {
@@ -469,6 +316,21 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
     }
     job.decided = true;
     CheckQueues(job, effects);
+    CheckMates(job, going);
+  }
+}
+
+// D-10: the gangs of a group are let go together, or none is.
+void PathWorld::CheckMates(const Job& job, const std::map<size_t, Parts>& going) {
+  for (const size_t mate : job.mates) {
+    if (jobs_[mate].decided) continue;
+    const auto goes = going.find(mate);
+    Parts parts = goes == going.end() ? Parts() : goes->second;
+    for (const auto& [uid, pod] : pods_) {
+      if (pod.job == mate && !pod.facts.node_name.empty()) CountMember(pod, jobs_[mate], &parts);
+    }
+    if (Enough(jobs_[mate], parts)) continue;
+    Violate(absl::StrCat("D-10: ", job.gang, " is let go without enough of ", jobs_[mate].gang));
   }
 }
 

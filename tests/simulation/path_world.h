@@ -53,20 +53,26 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
     ResourceList requests;
     GangDeclaration declaration;
     std::vector<int32_t> leaves;  // P-5: how many each subgroup needs; members are theirs in turn
+    std::vector<size_t> mates;    // D-10: the other gangs of its group
     bool decided = false;         // its minimum was let go at once
     bool whole = false;           // and is bound
     int64_t ends_ms = 0;          // when it is whole
   };
 
-  // --- the world (path_world.cc) ---
-  void Turn();
+  // --- its users (path_jobs.cc) ---
   void MakeJobs();
+  [[nodiscard]] Job DrawJob(size_t number);
+  [[nodiscard]] Job DrawMate(size_t number, size_t first_number, Job* first);
   void MakePod(size_t job, int32_t member);
   void RemovePod(const std::string& uid, const char* why);
   void PodChanged(const ApiPod& pod);
+  void NodeChanged(const NodeDescription& node);
   // Pods that were told to go end when they are through with it.
   void EndPods();
   void EndJobs();
+
+  // --- the world (path_world.cc) ---
+  void Turn();
   void Start();
   void Crash(const char* when);
   void List();
@@ -76,7 +82,6 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   // One is cordoned or not any more, leaves with its pods, or is back.
   void NodeFault();
   void NodeBack(std::string name);
-  void NodeChanged(const NodeDescription& node);
   void PassTime();
   void Tell();
   [[nodiscard]] bool AllRest() const;
@@ -92,6 +97,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   void CheckRack(const ApiPod& pod);
   void CheckHalves();
   void CheckQueues(const Job& job, const std::vector<Effect>& effects);
+  void CheckMates(const Job& job, const std::map<size_t, Parts>& going);
 
   // --- what the engine does (path_world.cc) ---
   void Carry(std::vector<Effect> effects) override;
@@ -132,6 +138,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   std::map<std::string, NodeDescription> nodes_;
   std::map<std::string, NodeDescription> absent_;
   std::map<std::string, ApiPod> pods_;  // by UID
+  std::map<std::string, ApiPod> gone_;  // what they were
   std::vector<Job> jobs_;
   std::map<size_t, int64_t> half_since_ms_;  // once faults stopped: since when a job is started in part
   std::set<size_t> open_;                    // jobs that are not over
