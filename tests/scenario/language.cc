@@ -172,6 +172,7 @@ std::string ScenarioLanguage::Pod(const Words& words) {
     if (words[i] == "other-gate") spec["schedulingGates"].push_back({{"name", "example.com/quota"}});
     if (words[i] == "no-gates") spec.erase("schedulingGates");
     if (words[i] == "deleting") meta["deletionTimestamp"] = TimeText(target_->NowMs());
+    if (words[i] == "not-deleting") meta.erase("deletionTimestamp");
     if (key == "created") meta["creationTimestamp"] = TimeText(target_->NowMs() + 1000 * std::stoi(value));
     if (absl::StartsWith(key, "@")) meta["annotations"]["gang.scheduling.koordinator.sh/" + Prefixed("@", key)] = value;
     if (absl::StartsWith(key, "ann:")) meta["annotations"][Prefixed("ann:", key)] = value;

@@ -78,7 +78,8 @@ PathWorld::Job PathWorld::DrawMate(size_t number, size_t first_number, Job* firs
   mate.declaration.min_member = mate.minimum;
   mate.mates = {first_number};
   first->mates = {number};
-  mate.declaration.groups = first->declaration.groups = {absl::StrCat("d/", first->gang), absl::StrCat("d/", mate.gang)};
+  mate.declaration.groups =
+      first->declaration.groups = {absl::StrCat("d/", first->gang), absl::StrCat("d/", mate.gang)};
   return mate;
 }
 
