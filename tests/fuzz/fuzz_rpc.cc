@@ -43,7 +43,7 @@ class Fuzzed {
     muster::UpsertGangObject upsert;
     upsert.object.dialect = muster::GangDialect::kApi;
     muster::ReadGangName(request.gang(), "gang", &violations, &upsert.object.name_space, &upsert.object.name);
-    muster::ReadDeclaration(request.gang(), "gang", &violations, &upsert.object.declaration);
+    muster::ReadDeclaration(request.gang(), "gang", &violations, &upsert.object.declaration.Own());
     if (violations.none()) {
       Apply(upsert);
     } else if (violations.ToStatus().ok()) {
@@ -76,7 +76,7 @@ class Fuzzed {
     submit.id = "s";
     submit.ttl_ms = 1'000;
     muster::ReadGangName(request.gang(), "gang", &violations, &submit.name_space, &submit.name);
-    muster::ReadDeclaration(request.gang(), "gang", &violations, &submit.declaration);
+    muster::ReadDeclaration(request.gang(), "gang", &violations, &submit.declaration.Own());
     muster::ReadMembers(request, "", "s", 1, &violations, &submit);
     if (!violations.none()) return;
     Apply(submit);
