@@ -43,6 +43,10 @@ BUGS = {
         "state/gangs/declarations.cc",
         "    Mut(pod).facts.gang.declaration = *gang.annotations;  // one for all that say the same\n",
         ""),
+    "a-groups-only-member-is-taken": (
+        "state/drivers/kube_scheduler.cc",
+        "if (pod->gang->rules.min_member <= 1 && pod->gang->rules.group.empty()) continue;",
+        "if (pod->gang->rules.min_member <= 1) continue;"),
     "mild-as-it-was": (
         "state/placement/class_index.cc",
         "    family->malus[at] = cluster_->Malus(node, cls);\n  }\n",

@@ -277,7 +277,9 @@ bool KubeScheduler::BreaksGang(const std::vector<std::string>& victims) const {
   absl::btree_map<const Gang*, std::vector<const Pod*>> lost;
   for (const std::string& uid : victims) {
     const Pod* pod = r_.gangs->FindPod(uid);
-    if (pod == nullptr || pod->gang == nullptr || pod->gang->rules.min_member <= 1) continue;
+    if (pod == nullptr || pod->gang == nullptr) continue;
+    // A gang of one is as good as a pod of none, but for its group, which stands with it or falls (D-10).
+    if (pod->gang->rules.min_member <= 1 && pod->gang->rules.group.empty()) continue;
     if (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted) return true;
     // Also of one that is not there yet: kube-scheduler assumes it, its bind call is on the way.
     std::vector<const Pod*>& of_gang = lost[pod->gang];

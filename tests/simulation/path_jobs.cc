@@ -21,10 +21,11 @@ void PathWorld::MakeJobs() {
   if (grouped) made.push_back(DrawMate(number + 1, number, &made[0]));
   int32_t size = 0;
   int32_t minimum = 0;
-  for (const Job& job : made) {
+  for (size_t i = 0; i < made.size(); ++i) {
+    const Job& job = made[i];
     size += job.size;
     minimum += job.minimum;
-    Log(absl::StrCat("job ", number, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
+    Log(absl::StrCat("job ", number + i, " ", job.gang, " ", job.minimum, " of ", job.size, " ",
                      FormatResources(job.requests), grouped ? ", of a group" : ""));
   }
   // Every job fits the empty cluster, every group does: what does not would wait for good reason.
@@ -140,7 +141,6 @@ void PathWorld::RemovePod(const std::string& uid, const char* why) {
   const auto found = pods_.find(uid);
   if (found == pods_.end()) return;
   Log(absl::StrCat("pod ", uid, " ", found->second.facts.name, " goes: ", why));
-  gone_.insert_or_assign(uid, std::move(found->second));
   pods_.erase(found);
   watch_.emplace_back(muster::RemovePod{uid});
   news_.emplace_back([this, uid] { scheduler_->PodGone(uid, clock_.NowMs()); });

@@ -237,7 +237,8 @@ void PathWorld::CheckVictims(const Preempt& question, const std::vector<std::str
     for (const std::string& uid : candidate.victim_uids) {
       const Pod* victim = machine_->FindPod(uid);
       const bool leaves = victim == nullptr || victim->facts.deleting;  // it goes anyway
-      if (!leaves && victim->gang != nullptr && victim->gang->rules.min_member > 1) lose.insert(victim->gang);
+      if (leaves || victim->gang == nullptr) continue;
+      if (victim->gang->rules.min_member > 1 || !victim->gang->rules.group.empty()) lose.insert(victim->gang);
     }
     for (const Gang* gang : lose) {
       int32_t left = 0;

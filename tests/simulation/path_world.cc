@@ -290,12 +290,7 @@ void PathWorld::CheckCarried(const std::vector<Effect>& effects) {
     const auto* bind = std::get_if<BindPod>(&effect);
     if (bind == nullptr) continue;
     const auto pod = pods_.find(bind->pod.uid);
-    if (pod == pods_.end()) {
-      // It went a moment ago, and when this was decided musterd had not heard of it: it is let go with the others.
-      const auto gone = gone_.find(bind->pod.uid);
-      if (gone != gone_.end()) CountMember(gone->second, jobs_[gone->second.job], &going[gone->second.job]);
-      continue;
-    }
+    if (pod == pods_.end()) continue;
     // In the same batch it may have been read that the pod is bound, and the promise be kept no more.
     const bool bound = pod->second.facts.node_name == bind->node;
     if (!bound && !store_.Has(absl::StrCat("commit/", bind->pod.uid))) {

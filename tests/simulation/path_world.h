@@ -138,7 +138,6 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   std::map<std::string, NodeDescription> nodes_;
   std::map<std::string, NodeDescription> absent_;
   std::map<std::string, ApiPod> pods_;  // by UID
-  std::map<std::string, ApiPod> gone_;  // what they were
   std::vector<Job> jobs_;
   std::map<size_t, int64_t> half_since_ms_;  // once faults stopped: since when a job is started in part
   std::set<size_t> open_;                    // jobs that are not over
