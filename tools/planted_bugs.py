@@ -193,7 +193,8 @@ BUGS = {
         "  if (quorum.Children() >= gang.rules.min_member) return {};\n"),
     "any-subgroups-place": (
         "state/starts/plans.h",
-        "return cls == pod.cls && leaf == pod.leaf; }", "return cls == pod.cls && leaf >= 0; }"),
+        "return !to_come && cls == pod.cls && leaf == pod.leaf; }",
+        "return !to_come && cls == pod.cls && leaf >= 0; }"),
     "optional-subgroups-are-needed": (
         "state/placement/tree_planner.cc",
         "  return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);\n",
@@ -280,8 +281,8 @@ BUGS = {
     # --- starts ---
     "quorum-one-short": (
         "state/starts/bindings.cc",
-        "if (plan.held < plan.size()) return;",
-        "if (plan.held + 1 < plan.size()) return;"),
+        "if (plan.held < plan.present()) return;",
+        "if (plan.held + 1 < plan.present()) return;"),
     "no-reservation": (
         "state/starts/bindings.cc",
         "  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);\n  r_.ledger->NoteGoing(pod.id);\n",
@@ -306,8 +307,60 @@ BUGS = {
     "next-of-its-kind-sleeps": ("state/starts/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike, anew);\n", ""),
     "half-a-group-commits": (
         "state/starts/bindings.cc",
-        "if (plan.held < plan.size()) return;",
-        "if (each == &gang && plan.held < plan.size()) return;"),
+        "if (plan.held < plan.present()) return;",
+        "if (each == &gang && plan.held < plan.present()) return;"),
+    # Members that do not exist yet (P-7).
+    "starts-of-nobody": ("state/model/quorum.cc", "if (!ahead_ || !anybody) return out;", "if (!ahead_) return out;"),
+    "optional-planned-ahead": ("state/model/subgroups.cc", "    if (!Needed(*tree, node)) continue;\n", ""),
+    "who-comes-takes-nothing": ("state/starts/members_to_come.cc", "    r_.plans->Meet(*pod, slot);\n    any = true;\n", ""),
+    "place-without-a-look": (
+        "state/placement/feasibility.cc",
+        "  if (FindObstacle(id, cls) != Obstacle::kNone) return false;\n  ResourceSum regained;",
+        "  ResourceSum regained;"),
+    "place-beside-whom-it-avoids": (
+        "state/placement/feasibility.cc",
+        "  return !collides && (!pod_class(cls).has_neighbours || neighbours_.Room(id, cls, 1) > 0);",
+        "  return !collides;"),
+    "place-of-another-size": (
+        "state/placement/feasibility.cc",
+        "  if (!FitsWith(id, cls, regained)) return false;\n",
+        ""),
+    "room-to-come-for-ever": (
+        "state/machine/due.cc",
+        "    if (plan->committed && plan->to_come > 0) due = std::min(due, gang.kept.room_until_ms);\n",
+        ""),
+    "room-to-come-lost-at-restart": (
+        "state/machine/announcements.cc",
+        "    if (kept && gang.active() > 0) r_.gangs->SetSatisfied(gang, false);\n",
+        ""),
+    "room-to-come-anew-each-time": (
+        "state/starts/bindings.cc",
+        "r_.plans->Of(gang)->to_come > 0 && gang.kept.room_until_ms == 0;",
+        "r_.plans->Of(gang)->to_come > 0;"),
+    "who-left-leaves-no-place": (
+        "state/starts/members_to_come.cc",
+        "      r_.plans->Await(gang, slot);\n",
+        ""),
+    "more-room-than-is-due": (
+        "state/starts/members_to_come.cc",
+        "    for (; spare > 0; --spare) {",
+        "    for (; spare > 1'000'000; --spare) {"),
+    "room-outlives-its-gang": (
+        "state/starts/members_to_come.cc",
+        "if (gang.active() == 0 || plan->shape != ShapeOf(gang.rules)) return GiveBackToCome(gang);",
+        "if (plan->shape != ShapeOf(gang.rules)) return GiveBackToCome(gang);"),
+    "stale-plan-with-members-to-come": (
+        "state/starts/members_to_come.cc",
+        "  if (absl::c_any_of(due, [](int32_t left) { return left != 0; })) {",
+        "  if (absl::c_any_of(due, [](int32_t left) { return left > 1'000'000; })) {"),
+    "who-came-is-not-looked-at-again": (
+        "state/drivers/kube_scheduler.cc",
+        "  r_.claims->SettleToCome(gang, step);  // what kept it off its place may be gone (P-7)\n",
+        ""),
+    "hold-forgets-who-waits-for-ends": (
+        "state/starts/keep_room.cc",
+        "      r_.heads->NoteCouldRun(gang, /*could=*/true, /*strict=*/false, now_ms);\n",
+        ""),
     "permit-kept-for-ever": (
         "state/starts/permits.cc",
         "  state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;\n",

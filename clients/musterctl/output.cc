@@ -121,6 +121,7 @@ std::string Subgroup(const v1::Subgroup& subgroup) {
   if (subgroup.leaf()) {
     absl::StrAppend(&out, ", ", subgroup.placed(), " placed, ", subgroup.waiting(), " waiting, ", subgroup.pending(),
                     " pending");
+    if (subgroup.to_come() > 0) absl::StrAppend(&out, ", room kept for ", subgroup.to_come(), " to come");
   }
   if (const std::string where = Where(subgroup.topology()); !where.empty()) absl::StrAppend(&out, ", ", where);
   return out;

@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "state/base/names.h"
 #include "state/base/text.h"
@@ -39,6 +40,21 @@ bool ReadCount(const Json& holder, const char* field, std::optional<int32_t>* ou
   if (!number.has_value() || *number < 0 || *number > std::numeric_limits<int32_t>::max()) return false;
   *out = static_cast<int32_t>(*number);
   return true;
+}
+
+// What each member asks for, of {minResource, nodeSelector, tolerations, affinity}, which stand in the list as YuniKorn
+// names them. Of the affinity, what it says of nodes; what it says of other pods holds when there is a pod.
+absl::StatusOr<PodTemplate> ReadMemberTemplate(const Json& entry) {
+  if (absl::StatusOr<ResourceList> asked = ParseResourceMap(Child(entry, "minResource"), "minResource"); !asked.ok())
+    return asked.status();
+  Json spec = {{"containers", {{{"name", "member"}, {"resources", {{"requests", Child(entry, "minResource")}}}}}},
+               {"affinity", {{"nodeAffinity", Child(Child(entry, "affinity"), "nodeAffinity")}}}};
+  for (const char* field : {"nodeSelector", "tolerations"}) spec[field] = Child(entry, field);
+  absl::StatusOr<PodDescription> pod =
+      ParsePod({{"metadata", {{"name", "member"}, {"uid", "member"}}}, {"spec", std::move(spec)}});
+  if (!pod.ok()) return pod.status();
+  if (!pod->invalid.empty()) return absl::InvalidArgumentError(pod->invalid);
+  return std::move(pod->shape.Own());
 }
 
 }  // namespace
@@ -76,6 +92,11 @@ void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration*
                                           " is not a minimum; expected a whole number >= 0"));
       }
     }
+    if (Child(entry, "minResource").is_object()) {
+      absl::StatusOr<PodTemplate> members = ReadMemberTemplate(entry);
+      if (!members.ok()) return unreadable(i, absl::StrCat(".", members.status().message()));
+      said.members = *std::move(members);
+    }
     said.topology = ReadTopologyConstraint(Child(entry, "topologyConstraint"),
                                            absl::StrCat(path, "[", i, "].topologyConstraint"), out);
     out->subgroups.push_back(std::move(said));
@@ -104,8 +125,9 @@ bool ReadPlacementKeys(const Labels& annotations, const Labels& labels, GangDecl
       ReadSubgroupList(*list, keys::kSubgroups, out);
     } else {
       out->min_member.reset();
-      out->unreadable_minimum = absl::StrCat(keys::kSubgroups, ": ", Quoted(*value),
-                                             " is not a JSON list of {name, parent, minMember or minSubGroup}");
+      out->unreadable_minimum =
+          absl::StrCat(keys::kSubgroups, ": ", Quoted(*value),
+                       " is not a JSON list of {name, parent, minMember or minSubGroup, minResource}");
     }
   }
   return any;

@@ -17,8 +17,9 @@ bool ReadPlacementKeys(const Labels& annotations, const Labels& labels, GangDecl
 [[nodiscard]] TopologyRule ReadTopologyConstraint(const Json& constraint, absl::string_view path,
                                                   GangDeclaration* warned);
 
-// KAI's spec.subGroups: a list of {name, parent, minMember or minSubGroup, topologyConstraint}. An entry that cannot be
-// read makes the whole unreadable: unreadable_minimum names it.
+// KAI's spec.subGroups: a list of {name, parent, minMember or minSubGroup, topologyConstraint}, and, where members are
+// to be planned before they exist (P-7), what each asks for: {minResource, nodeSelector, tolerations, affinity}. An
+// entry that cannot be read makes the whole unreadable: unreadable_minimum names it.
 void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration* out);
 
 // The subgroup that a pod names; empty: none.

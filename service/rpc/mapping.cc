@@ -140,6 +140,7 @@ v1::Gang ToMessage(const GangView& view) {
     subgroup->set_pending(counts.pending);
     subgroup->set_waiting(counts.waiting);
     subgroup->set_placed(counts.active);
+    subgroup->set_to_come(view.to_come[static_cast<size_t>(each.leaf)]);
   }
   v1::GangCounts* counts = out.mutable_counts();
   counts->set_children(view.children);

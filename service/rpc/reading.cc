@@ -102,6 +102,22 @@ TopologyRule ReadTopology(const v1::Topology& topology, const std::string& path,
           key(topology.spread(), "spread")};
 }
 
+PodTemplate ReadTemplate(const v1::MemberTemplate& members, const std::string& path, Violations* violations) {
+  v1::PodShape shape;
+  *shape.mutable_requests() = members.requests();
+  *shape.mutable_node_selector() = members.node_selector();
+  for (const v1::MemberTemplate::Toleration& each : members.tolerations()) {
+    v1::Toleration& toleration = *shape.add_tolerations();
+    toleration.set_key(each.key());
+    toleration.set_operator_(each.operator_());
+    toleration.set_value(each.value());
+    toleration.set_effect(each.effect());
+  }
+  PodTemplate out;
+  ReadShape(shape, path, /*name_space=*/"", violations, &out);
+  return out;
+}
+
 void ReadSubgroups(const v1::GangSpec& gang, const std::string& path, Violations* violations, GangDeclaration* out) {
   for (int i = 0; i < gang.subgroups_size() && static_cast<size_t>(i) <= kMaxSubgroups; ++i) {
     const v1::SubgroupSpec& subgroup = gang.subgroups(i);
@@ -112,6 +128,7 @@ void ReadSubgroups(const v1::GangSpec& gang, const std::string& path, Violations
     said.parent = subgroup.parent();
     if (subgroup.has_min_member()) said.minimum = subgroup.min_member();
     said.topology = ReadTopology(subgroup.topology(), At(at, "topology"), violations);
+    if (subgroup.has_members()) said.members = ReadTemplate(subgroup.members(), At(at, "members"), violations);
   }
   const SubgroupReading reading = muster::ReadSubgroups(out->subgroups, out->min_member);
   if (!reading.problem.empty()) violations->Add(At(path, "subgroups"), reading.problem);

@@ -151,6 +151,7 @@ FilterReply KubeScheduler::FilterMember(const Pod& pod, const NodeOffer& offer, 
   r_.calls->NoteCame(pod);
   r_.gangs->SetStuck(pod, false);  // some node passes its scheduler's own filters
   if (Reason reason = CannotAsk(pod, step); !reason.none()) return RefuseMember(pod, std::move(reason));
+  r_.claims->SettleToCome(gang, step);  // what kept it off its place may be gone (P-7)
   if (r_.plans->Of(gang) != nullptr) {
     FilterReply reply = FilterPlanned(pod, offer, step);
     if (reply.kind == FilterReply::Kind::kOneNode || !reply.reason.none()) return reply;

@@ -218,7 +218,10 @@ Reason Eligibility::PlanReason(const Gang& gang, int64_t now_ms) const {
 Reason Eligibility::MembersReason(const Gang& gang) const {
   const int32_t missing = PassesOneByOne(gang) ? 0 : Missing(gang);
   const int32_t plannable = gang.count(MemberState::kWaiting) + gangs_->PlannableMembers(gang);
-  if (plannable >= missing &&
+  // P-7: members to come are planned with one that is there, or for those that started without them.
+  const bool some = plannable > 0 || gang.half_bound();
+  const int32_t to_come = some && !gang.rules.tree.empty() ? gang.quorum().AllToCome() : 0;
+  if (plannable + to_come >= missing && (some || missing == 0) &&
       (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.kept.satisfied))) {
     return {};
   }

@@ -123,7 +123,25 @@ const std::vector<Candidates>& Gangs::CandidateRuns(const Gang& gang) {
     }
   }
   for (const Pod* pod : stuck) add(*pod);
+  if (!gang.rules.tree.empty()) AddToCome(&changed);
   return gang.runs;
+}
+
+// P-7: members that do not exist yet come after all that do.
+void Gangs::AddToCome(Gang* gang) {
+  if (gang->quorum().AllToCome() == 0) return;
+  int32_t priority = gang->rules.priority.value_or(FirstMember(*gang).facts.priority);
+  for (const Candidates& run : gang->runs) priority = std::min(priority, run.priority);
+  const std::vector<int32_t> pods = gang->quorum().ToCome();
+  for (size_t leaf = 0; leaf < pods.size(); ++leaf) {
+    if (pods[leaf] == 0) continue;
+    gang->runs.push_back({gang->to_come[leaf], priority, pods[leaf], static_cast<int32_t>(leaf), /*to_come=*/true});
+  }
+}
+
+std::vector<ClassId> Gangs::SetToCome(const Gang& gang, std::vector<ClassId> classes) {
+  Mut(gang).runs_current = false;
+  return std::exchange(Mut(gang).to_come, std::move(classes));
 }
 
 const Pod& Gangs::AddPod(PodDescription facts, ClassId cls, MemberState state, bool submitted) {
@@ -271,6 +289,7 @@ void Gangs::DropRestored(const Gang& gang) {
 
 void Gangs::Forget(const Gang& gang) {
   MUSTER_CHECK(gang.children() == 0);
+  MUSTER_CHECK(absl::c_all_of(gang.to_come, [](ClassId cls) { return cls == kNoClass; }));  // nobody declares any more
   if (gang.touched) Untouch(gang);
   MarkChanged(gang);
   const GangId id = gang.id;

@@ -60,7 +60,8 @@ class Gangs {
   [[nodiscard]] int32_t PlannableMembers(const Gang& gang) const;
   // The member created first. REQUIRES: the gang has members.
   [[nodiscard]] static const Pod& FirstMember(const Gang& gang);
-  // The plannable members in order, those that are stuck last, in runs of one class and one priority.
+  // The plannable members in order, those that are stuck last, in runs of one class and one priority; then those to
+  // come (P-7).
   [[nodiscard]] const std::vector<Candidates>& CandidateRuns(const Gang& gang);
 
   // Who lists whom, as the gangs' rules say.
@@ -111,6 +112,9 @@ class Gangs {
   // Everything that was said about the gang is read again (D-9).
   void Redeclare(const Gang& gang);
   void ReadRules(const Gang& gang);
+  // P-7: by leaf, the classes of members to come, each of which the caller holds; kNoClass: none. Returns those that it
+  // held before.
+  [[nodiscard]] std::vector<ClassId> SetToCome(const Gang& gang, std::vector<ClassId> classes);
 
   // --- members that cannot be placed (K-5) ---
   // The plannable member comes after all others of its gang that are not stuck, or no more.
@@ -137,6 +141,7 @@ class Gangs {
   void SetRequeues(const Gang& gang, int32_t requeues) { Mut(gang).kept.requeues = requeues; }
   void SetPassedSince(const Gang& gang, int64_t at_ms) { Noted(gang).kept.passed_since_ms = at_ms; }
   void SetStarted(const Gang& gang, int64_t at_ms) { Noted(gang).kept.started_ms = at_ms; }
+  void SetRoomUntil(const Gang& gang, int64_t at_ms) { Noted(gang).kept.room_until_ms = at_ms; }
   void SetRetry(const Gang& gang, int64_t retry_at_ms) { Mut(gang).retry_at_ms = retry_at_ms; }
   void SetRootCause(const Gang& gang, std::string cause) { Mut(gang).root_cause = std::move(cause); }
   void SetSubmitted(const Gang& gang) { Mut(gang).submitted = true; }
@@ -190,6 +195,7 @@ class Gangs {
   void Judge(Pod* pod) const;
   static void CountLeaf(const Pod& pod, int32_t times, Gang* gang);
   void SetTree(SubgroupTree tree, Gang* gang);
+  static void AddToCome(Gang* gang);
   void Warn(Gang* gang, std::string text);
 
   GangsSettings settings_;

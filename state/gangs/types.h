@@ -112,6 +112,7 @@ struct Kept {
   bool evicting = false;        // its members are being evicted so that it can start anew (G-13)
   int64_t passed_since_ms = 0;  // when somebody behind it was started first while it waited; 0: nobody was
   int64_t started_ms = 0;       // when it started, of one that says how long it runs; 0: not known
+  int64_t room_until_ms = 0;    // until when room is kept for members to come, since it started (P-7); 0: none is
   friend bool operator==(const Kept&, const Kept&) = default;
 };
 
@@ -148,6 +149,7 @@ struct Gang {
   int32_t turned = 0;         // of the pending and waiting members: had their turn in this cycle
   std::array<MemberSet, kMemberStates> members;
   std::vector<MemberCounts> leaves;  // with subgroups: the members by leaf, strangers left out
+  std::vector<ClassId> to_come;      // by leaf, of members that do not exist yet (P-7); kNoClass: it is not declared
 
   // Its life.
   int64_t retry_at_ms = 0;   // back-off
@@ -203,7 +205,7 @@ struct Gang {
     const MemberCounts counts{count(MemberState::kPending),   gated,    count(MemberState::kWaiting), active(),
                               count(MemberState::kSucceeded), plannable};
     if (rules.tree.empty()) return {rules.min_member, rules.match_policy, counts};
-    return {&rules.tree, &leaves, rules.min_member, rules.match_policy, counts};
+    return {&rules.tree, &leaves, rules.min_member, rules.match_policy, counts, /*ahead=*/!submitted};
   }
 
   // What a recording keeps (state/recording/members.h): all but what is looked up again.
@@ -212,9 +214,9 @@ struct Gang {
     return std::tuple(&Gang::id, &Gang::key, &Gang::name_space, &Gang::name, &Gang::created_ms, &Gang::annotations,
                       &Gang::declared_by, &Gang::declared_as, &Gang::unreadable, &Gang::warnings, &Gang::objects,
                       &Gang::rules, &Gang::of_sigs_pods, &Gang::naming_object, &Gang::gated, &Gang::plannable,
-                      &Gang::by_callers, &Gang::turned, &Gang::members, &Gang::leaves, &Gang::retry_at_ms,
-                      &Gang::submitted, &Gang::left_half, &Gang::cycles_used, &Gang::recorded, &Gang::touched,
-                      &Gang::changed, &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason,
+                      &Gang::by_callers, &Gang::turned, &Gang::members, &Gang::leaves, &Gang::to_come,
+                      &Gang::retry_at_ms, &Gang::submitted, &Gang::left_half, &Gang::cycles_used, &Gang::recorded,
+                      &Gang::touched, &Gang::changed, &Gang::kept, &Gang::written, &Gang::root_cause, &Gang::reason,
                       &Gang::reason_since_ms, &Gang::notify_at_ms, &Gang::group_news);
   }
 };

@@ -10,6 +10,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "state/base/check.h"
 
 namespace muster {
 
@@ -107,7 +108,23 @@ void Announcements::Redeclare(const Gang& gang) {
   RulesChanged(gang);
 }
 
+void Announcements::HoldToCome(const Gang& gang) {
+  const SubgroupTree& tree = gang.rules.tree;
+  if (!tree.ahead && gang.to_come.empty()) return;
+  std::vector<ClassId> classes(static_cast<size_t>(tree.leaves), kNoClass);
+  for (const Subgroup& node : tree.nodes) {
+    if (!node.to_come.has_value()) continue;
+    const absl::StatusOr<ClassId> cls = r_.cluster->AcquireClass(*node.to_come);
+    MUSTER_CHECK(cls.ok());  // ReadSubgroups looked at what it asks for
+    classes[static_cast<size_t>(node.leaf)] = *cls;
+  }
+  for (const ClassId before : r_.gangs->SetToCome(gang, std::move(classes))) {
+    if (before != kNoClass) r_.cluster->ReleaseClass(before);
+  }
+}
+
 void Announcements::RulesChanged(const Gang& gang) {
+  HoldToCome(gang);
   if (!r_.backlog->why(gang.id).none()) r_.backlog->Remove(gang.id);
   r_.backlog->ForgetReason(gang.id);
   r_.gangs->Touch(gang);
@@ -146,6 +163,11 @@ void Announcements::TakeUpCommitments(Step* step) {
       if (const Gang* gang = r_.gangs->FindGang(key); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
     }
   }
+  // P-7: room that was kept for members to come is found anew, before anybody else's.
+  r_.gangs->ForEachGang([&](const Gang& gang) {
+    const bool kept = gang.kept.room_until_ms > step->now_ms() && gang.quorum().AllToCome() > 0;
+    if (kept && gang.active() > 0) r_.gangs->SetSatisfied(gang, false);
+  });
   r_.restored->ForgetRest(taken_up, step);
 }
 

@@ -110,6 +110,8 @@ class Announcements {
   void NoteHeard(const Pod& pod, int64_t now_ms);
   void NotifySoon(const Gang& gang, int64_t now_ms);
   void RulesChanged(const Gang& gang);
+  // P-7: the classes of members that the gang says are to come.
+  void HoldToCome(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
   void TakeUpCommitments(Step* step);
   void Learn(const PodTemplate& shape, Step* step);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/text.h"
 #include "state/machine/settling.h"
 
 namespace muster {
@@ -16,6 +17,7 @@ int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
     due = std::min({due, plan->next_wake_ms, plan->soon_ms, plan->doubt_ms});
     if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
+    if (plan->committed && plan->to_come > 0) due = std::min(due, gang.kept.room_until_ms);
   }
   if (gang.retry_at_ms > now_ms) due = std::min(due, gang.retry_at_ms);
   return due;
@@ -41,6 +43,9 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
   if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return GiveUpIdlePlan(gang, *plan, step);
+  if (plan->committed && plan->to_come > 0 && gang.kept.room_until_ms <= now_ms) GiveBackToCome(gang, *plan, step);
+  plan = r_.plans->Of(gang);
+  if (plan == nullptr) return;
   if (plan->doubt_ms <= now_ms) return GiveUpDoubted(gang, step);
   if (plan->soon_ms <= now_ms) {
     r_.plans->NoteCalledSoon(gang);
@@ -57,6 +62,20 @@ void Settling::LeaveHalf(const Gang& gang, Step* step) {
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
     if (each->half_bound()) r_.repair->LeaveHalf(*each, step);
   }
+}
+
+// P-7: others waited for this room for as long as the gang might have waited for it. Its first member's owner is told.
+void Settling::GiveBackToCome(const Gang& gang, const Plan& plan, Step* step) {
+  const Reason reason{ReasonCode::kWithdrawn,
+                      absl::StrCat("gang ", gang.key, ": ", plan.to_come, plan.to_come == 1 ? " member" : " members",
+                                   " did not come within ", WriteDuration(gang.rules.wait_time_ms),
+                                   " of the start; the room that was kept for them was given back")};
+  for (const MemberState state : {MemberState::kRunning, MemberState::kBound, MemberState::kCommitted}) {
+    if (gang.in(state).empty()) continue;
+    r_.calls->Tell(**gang.in(state).begin(), /*warning=*/true, reason, step);
+    break;
+  }
+  r_.claims->GiveBackToCome(gang);
 }
 
 // K-5: members of which kube-scheduler said before what stands in the way were called and did not come.

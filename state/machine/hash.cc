@@ -68,6 +68,7 @@ void AddDeclaration(const GangDeclaration& said, StateHasher* hasher) {
     add(each.minimum);
     add(each.min_groups);
     hasher->Add(ToString(each.topology));
+    hasher->Add(each.members.has_value() ? (*each.members)->Key() : "");
   }
   AddNames(said.warnings, hasher);
 }
@@ -159,7 +160,8 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
        {plan.created_ms, plan.last_arrival_ms, plan.wake_base_ms, plan.next_wake_ms, plan.soon_ms, plan.doubt_ms}) {
     hasher->AddTime(time);
   }
-  for (const int32_t value : {plan.held, plan.bound, plan.lowest_priority, plan.absences, plan.soon_calls}) {
+  for (const int32_t value :
+       {plan.held, plan.to_come, plan.bound, plan.lowest_priority, plan.absences, plan.soon_calls}) {
     hasher->Add(value);
   }
   hasher->Add(plan.committed);
@@ -173,6 +175,7 @@ void AddPlan(const Plan& plan, const Cluster& cluster, StateHasher* hasher) {
     hasher->Add(static_cast<int>(slot.state));
     hasher->Add(slot.priority);
     hasher->Add(slot.leaf);
+    hasher->Add(slot.to_come);
     hasher->Add(slot.pod == nullptr ? absl::string_view() : absl::string_view(slot.pod->facts.uid));
   }
 }
@@ -283,6 +286,7 @@ uint64_t Machine::DurableHash() const {
     AddKept(gang, &hasher);
     hasher.Add(gang.kept.passed_since_ms);
     hasher.Add(gang.kept.started_ms);
+    hasher.Add(gang.kept.room_until_ms);
   });
   return hasher.value();
 }
@@ -347,6 +351,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     AddKept(gang, &hasher);
     hasher.AddTime(gang.kept.passed_since_ms);
     hasher.AddTime(gang.kept.started_ms);
+    hasher.AddTime(gang.kept.room_until_ms);
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));
     hasher.Add(clock_.running(gang) && clock_.by_plan(gang));

@@ -324,6 +324,9 @@ absl::Status Machine::CheckInvariants() const {
     if (queued && &eligibility_.LeaderOf(gang) != &gang) status = Broken(gang.key + " is queued, not led by itself");
     if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
     if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
+    for (const ClassId cls : gang.to_come) {
+      if (cls != kNoClass) expected.Count(cls);
+    }
     const Plan* plan = plans_.Of(gang);
     if (std::string wrong = WrongShape(gang, plan, cluster_, topology_.levels()); !wrong.empty())
       status = Broken(wrong);
@@ -332,7 +335,7 @@ absl::Status Machine::CheckInvariants() const {
     status = held.status();
     if (!status.ok()) return;
     holds += *held;
-    if (plan->uses_holds) promised += plan->size();
+    if (plan->uses_holds) promised += plan->present();
     for (const Slot& slot : plan->slots) {
       if (slot.state != SlotState::kCommitted) {
         expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);

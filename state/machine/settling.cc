@@ -42,6 +42,7 @@ void Settling::Settle(const Gang& gang, Step* step) {
   SettleSatisfied(gang);
   if (r_.sources->complete()) r_.heads->Follow(gang, step->now_ms());
   SettlePlan(gang, step);
+  SettleToCome(gang, step);
   if (r_.plans->Of(gang) == nullptr) r_.bindings->EndStart(gang, step);
   if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
   SettleQueue(gang, step->now_ms());
@@ -107,6 +108,18 @@ void Settling::SettlePlan(const Gang& gang, Step* step) {
   if (r_.plans->Of(gang) == nullptr && gang.count(MemberState::kWaiting) == 0) r_.clock->Stop(gang, step->now_ms());
 }
 
+// P-7: what is kept for members that do not exist yet follows those that do.
+void Settling::SettleToCome(const Gang& gang, Step* step) {
+  r_.claims->SettleToCome(gang, step);
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan != nullptr && !plan->committed && plan->to_come > 0) r_.bindings->CommitIfAllCame(gang, 0, step);
+  if (gang.kept.room_until_ms == 0 || plan != nullptr || !r_.sources->complete()) return;
+  // Of one that is half bound it is to be found anew (K-13).
+  if (gang.half_bound()) return;
+  r_.gangs->SetRoomUntil(gang, 0);
+  if (gang.whole()) r_.bindings->NoteWhole(gang);
+}
+
 // The plan was made together with other gangs than those the gang must start with now. REQUIRES: a plan, not committed.
 bool Settling::PlannedWithOthers(const Gang& gang) const {
   const std::vector<std::string>& planned = r_.plans->Of(gang)->mates;
@@ -130,7 +143,8 @@ bool Settling::GroupIsFree(const Gang& gang) const {
 }
 
 void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
-  const bool wants = r_.sources->complete() && r_.plans->Of(gang) == nullptr && gang.count(MemberState::kPending) > 0 &&
+  const bool some = gang.count(MemberState::kPending) > 0 || (gang.half_bound() && gang.quorum().AllToCome() > 0);
+  const bool wants = r_.sources->complete() && r_.plans->Of(gang) == nullptr && some &&
                      gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
                      !r_.eligibility->PassesOneByOne(gang) && GroupIsFree(gang);
   if (r_.repair->FinishBy(gang) != kNever && !r_.eligibility->KeyOf(gang).half_bound) r_.repair->EndFinish(gang);

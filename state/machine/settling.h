@@ -58,6 +58,7 @@ class Settling {
   void SettleTimeoutMark(const Gang& gang);
   void SettleSatisfied(const Gang& gang);
   void SettlePlan(const Gang& gang, Step* step);
+  void SettleToCome(const Gang& gang, Step* step);
   void SettleQueue(const Gang& gang, int64_t now_ms);
   bool SettleReason(const Gang& gang, int64_t now_ms);
   void SettleRecord(const Gang& gang, Step* step);
@@ -68,6 +69,7 @@ class Settling {
   [[nodiscard]] bool GroupIsFree(const Gang& gang) const;
   [[nodiscard]] bool PlannedWithOthers(const Gang& gang) const;
   void LeaveHalf(const Gang& gang, Step* step);
+  void GiveBackToCome(const Gang& gang, const Plan& plan, Step* step);
   void GiveUpDoubted(const Gang& gang, Step* step);
   void GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step);
   void NotifyMembers(const Gang& gang, Step* step);

@@ -65,6 +65,33 @@ std::string WrongCounts(const Gang& gang) {
   return "";
 }
 
+// P-7: places for members to come are nobody's, so many as are to come, and not kept for ever.
+std::string WrongToCome(const Gang& gang, const Plan& plan) {
+  std::vector<int32_t> left(std::max<size_t>(1, gang.leaves.size()), 0);
+  if (!gang.rules.tree.empty()) left = gang.quorum().ToCome();
+  int32_t counted = 0;
+  for (const Slot& slot : plan.slots) {
+    if (!slot.to_come) continue;
+    ++counted;
+    if (slot.state != SlotState::kFree || slot.pod != nullptr) {
+      return absl::StrCat(gang.key, " has a place for a member to come that is somebody's");
+    }
+    if (static_cast<size_t>(slot.leaf) >= left.size()) {
+      return absl::StrCat(gang.key, " has a place for a member to come of no subgroup");
+    }
+    --left[static_cast<size_t>(slot.leaf)];
+  }
+  if (counted != plan.to_come) {
+    return absl::StrCat(gang.key, " counts ", plan.to_come, " places for members to come, has ", counted);
+  }
+  if (plan.committed) {
+    const bool ends = counted == 0 || gang.kept.room_until_ms > 0;
+    return ends ? "" : absl::StrCat(gang.key, " keeps room for members to come for ever");
+  }
+  const bool exact = absl::c_all_of(left, [](int32_t more) { return more == 0; });
+  return exact ? "" : absl::StrCat(gang.key, " has other places for members to come than it needs");
+}
+
 }  // namespace
 
 bool NamesLeaf(const Pod& pod) {
@@ -73,7 +100,8 @@ bool NamesLeaf(const Pod& pod) {
 
 std::string WrongShape(const Gang& gang, const Plan* plan, const Cluster& cluster,
                        const std::vector<std::string>& levels) {
-  if (std::string wrong = WrongCounts(gang); !wrong.empty() || plan == nullptr || plan->committed) return wrong;
+  if (std::string wrong = WrongCounts(gang); !wrong.empty() || plan == nullptr) return wrong;
+  if (std::string wrong = WrongToCome(gang, *plan); !wrong.empty() || plan->committed) return wrong;
   const auto look = [&](int32_t subgroup, const std::string& key) -> std::string {
     if (key.empty()) return "";
     std::string first;

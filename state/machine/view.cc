@@ -136,6 +136,13 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
     view.warnings.push_back(std::move(warning));
   }
   view.leaves = gang.leaves;
+  view.to_come.assign(gang.leaves.size(), 0);
+  for (size_t i = 0; plan != nullptr && plan->to_come > 0 && i < plan->slots.size(); ++i) {
+    const Slot& slot = plan->slots[i];
+    if (slot.to_come && static_cast<size_t>(slot.leaf) < view.to_come.size()) {
+      ++view.to_come[static_cast<size_t>(slot.leaf)];
+    }
+  }
   MembersRead read;
   if (with_members) ViewMembers(gang, static_cast<size_t>(gang.children()), &read, &view.members);
   return view;

@@ -107,6 +107,7 @@ struct GangView {
   std::vector<std::string> warnings;
   std::vector<MemberView> members;
   std::vector<MemberCounts> leaves;  // of rules.tree
+  std::vector<int32_t> to_come;      // of the same, places that are kept for members that do not exist yet (P-7)
   HoldersView holders;               // only where somebody asked for an explanation
   LineView line;                     // the same
 };

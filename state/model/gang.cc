@@ -158,7 +158,9 @@ std::string ShapeOf(const GangRules& rules) {
   if (!rules.shaped()) return "";
   std::string out = absl::StrCat(ToString(rules.topology), "/", rules.tree.minimum);
   for (const Subgroup& node : rules.tree.nodes) {
-    absl::StrAppend(&out, "(", node.name, ",", node.parent, ",", node.minimum, ",", ToString(node.topology), ")");
+    absl::StrAppend(&out, "(", node.name, ",", node.parent, ",", node.minimum, ",", ToString(node.topology));
+    if (node.to_come.has_value()) absl::StrAppend(&out, ",", (*node.to_come)->Key());
+    absl::StrAppend(&out, ")");
   }
   return out;
 }

@@ -6,32 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "state/base/resources.h"
 #include "state/base/shared.h"
-#include "state/model/constraints.h"
 #include "state/model/gang.h"
-#include "state/model/neighbours.h"
-#include "state/model/preferences.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
-
-// Everything about a pod that decides where it goes. Pods with equal templates are one class.
-struct PodTemplate {
-  ResourceList requests;  // the pod's effective requests; one "pods" is added when it is interned
-  Labels node_selector;
-  bool has_affinity = false;               // required node affinity is present (and may be an empty list: no node)
-  std::vector<NodeSelectorTerm> affinity;  // ORed
-  std::vector<Toleration> tolerations;
-  std::vector<HostPort> host_ports;
-  NeighbourRules neighbours;
-  Preferences preferences;  // of a gang's member; others' are kube-scheduler's to look at
-
-  // Equal exactly for equal templates.
-  [[nodiscard]] std::string Key() const;
-  // Equal exactly for templates of the same constraints that ask for the same resources, however much of them; host
-  // ports, neighbours and preferences aside.
-  [[nodiscard]] std::string Family() const;
-};
 
 enum class PodPhase : uint8_t { kPending, kRunning, kSucceeded, kFailed };
 

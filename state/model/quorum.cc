@@ -1,5 +1,7 @@
 #include "state/model/quorum.h"
 
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 
 namespace muster {
@@ -58,10 +60,30 @@ bool Quorum::ServedBy(bool finishing, const std::vector<int32_t>& more) const {
   });
 }
 
+std::vector<int32_t> Quorum::ToCome() const {
+  std::vector<int32_t> out(leaves_->size(), 0);
+  const bool anybody = counts_.pending + counts_.waiting + counts_.active > 0;
+  if (!ahead_ || !anybody) return out;
+  for (const Subgroup& node : tree_->nodes) {
+    if (!node.to_come.has_value()) continue;
+    const auto leaf = static_cast<size_t>(node.leaf);
+    const MemberCounts& has = (*leaves_)[leaf];
+    const int32_t exist = has.pending + has.waiting + has.active + LeafAt(leaf).Succeeded();
+    out[leaf] = std::max(0, node.minimum - exist);
+  }
+  return out;
+}
+
+int32_t Quorum::AllToCome() const {
+  if (!ahead_) return 0;
+  const std::vector<int32_t> by_leaf = ToCome();
+  return std::accumulate(by_leaf.begin(), by_leaf.end(), 0);
+}
+
 bool Quorum::Placeable(bool finishing) const {
   if (tree_ == nullptr) return counts_.waiting + counts_.plannable >= Missing(finishing);
-  std::vector<int32_t> more;
-  for (const MemberCounts& leaf : *leaves_) more.push_back(leaf.waiting + leaf.plannable);
+  std::vector<int32_t> more = ToCome();
+  for (size_t leaf = 0; leaf < more.size(); ++leaf) more[leaf] += (*leaves_)[leaf].waiting + (*leaves_)[leaf].plannable;
   return ServedBy(finishing, more);
 }
 
@@ -94,7 +116,8 @@ std::string Quorum::Lacks(CountOf count_of, const char* what) const {
 }
 
 std::string Quorum::LacksChildren() const {
-  return Lacks([this](size_t leaf) { return LeafAt(leaf).Children(); }, "pods exist");
+  const std::vector<int32_t> to_come = ToCome();
+  return Lacks([&](size_t leaf) { return LeafAt(leaf).Children() + to_come[leaf]; }, "pods exist");
 }
 
 std::string Quorum::LacksPresent() const {

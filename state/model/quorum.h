@@ -32,10 +32,16 @@ class Quorum {
   // `minimum` -1: not declared.
   Quorum(int32_t minimum, MatchPolicy policy, const MemberCounts& counts)
       : minimum_(minimum), policy_(policy), counts_(counts) {}
-  // With subgroups: `leaves` are the members by leaf, `counts` all of them. Both outlive this.
+  // With subgroups: `leaves` are the members by leaf, `counts` all of them. Both outlive this. `ahead`: members may be
+  // planned before they exist, where the tree says what they ask for (P-7).
   Quorum(const SubgroupTree* tree, const std::vector<MemberCounts>* leaves, int32_t minimum, MatchPolicy policy,
-         const MemberCounts& counts)
-      : minimum_(minimum), policy_(policy), counts_(counts), tree_(tree), leaves_(leaves) {}
+         const MemberCounts& counts, bool ahead)
+      : minimum_(minimum),
+        policy_(policy),
+        counts_(counts),
+        tree_(tree),
+        leaves_(leaves),
+        ahead_(ahead && tree->ahead) {}
 
   // G-1: the children that count towards having enough of them.
   [[nodiscard]] int32_t Children() const {
@@ -61,9 +67,15 @@ class Quorum {
   }
   // G-1: enough children for every minimum.
   [[nodiscard]] bool Enough() const {
-    if (tree_ != nullptr) return Satisfied([this](size_t leaf) { return LeafAt(leaf).Children(); });
-    return Children() >= minimum_;
+    if (tree_ == nullptr) return Children() >= minimum_;
+    const std::vector<int32_t> to_come = ToCome();
+    return Satisfied([&](size_t leaf) { return LeafAt(leaf).Children() + to_come[leaf]; });
   }
+  // P-7: by leaf, how many members do not exist yet and may be planned all the same; of a gang of which nobody exists,
+  // none. REQUIRES: there are subgroups.
+  [[nodiscard]] std::vector<int32_t> ToCome() const;
+  // The sum of those; 0 without subgroups.
+  [[nodiscard]] int32_t AllToCome() const;
   // It would be there if everybody were who waits, has a node or may be placed, as far as Missing counts them.
   [[nodiscard]] bool Placeable(bool finishing) const;
   // It would be there with so many members more, by leaf, than Missing counts.
@@ -106,6 +118,7 @@ class Quorum {
   MemberCounts counts_;
   const SubgroupTree* tree_ = nullptr;
   const std::vector<MemberCounts>* leaves_ = nullptr;
+  bool ahead_ = false;
 };
 
 }  // namespace muster

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "state/base/resources.h"
 
 namespace muster {
 namespace {
@@ -68,6 +69,49 @@ void Order(int32_t parent, const std::vector<int32_t>& parents, std::vector<int3
     out->push_back(static_cast<int32_t>(i));
     Order(static_cast<int32_t>(i), parents, out);
   }
+}
+
+// How many children there are of the node; kTop: at the top.
+int32_t ChildrenOf(const SubgroupTree& tree, int32_t node) {
+  return static_cast<int32_t>(std::count_if(tree.nodes.begin(), tree.nodes.end(),
+                                            [node](const Subgroup& each) { return each.parent == node; }));
+}
+
+// The gang cannot start without it.
+bool Needed(const SubgroupTree& tree, const Subgroup& node) {
+  int32_t parent = node.parent;
+  while (parent != kTop) {
+    const Subgroup& above = tree.nodes[static_cast<size_t>(parent)];
+    if (above.minimum < ChildrenOf(tree, parent)) return false;
+    parent = above.parent;
+  }
+  return tree.minimum == ChildrenOf(tree, kTop);
+}
+
+// P-7: says of which leaves members may be planned before they exist. Returns what is wrong with it.
+std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const std::vector<int32_t>& order,
+                      SubgroupTree* tree) {
+  for (size_t i = 0; i < order.size(); ++i) {
+    const std::optional<Shared<PodTemplate>>& members = declared[static_cast<size_t>(order[i])].members;
+    Subgroup& node = tree->nodes[i];
+    if (!members.has_value()) continue;
+    if (node.leaf < 0)
+      return absl::StrCat("subgroup ", node.name, " says what members ask for and has none of its own");
+    for (const auto& [name, amount] : (*members)->requests) {
+      if (amount < 0 || amount > kMaxAmount) {
+        return absl::StrCat("subgroup ", node.name, ": a member's ", name, " is ", amount, "; expected 0 to ",
+                            kMaxAmount);
+      }
+    }
+    if (!Needed(*tree, node)) continue;
+    if (node.minimum > kMaxToCome) {
+      return absl::StrCat("subgroup ", node.name, " has minimum ", node.minimum,
+                          " and says what members ask for that do ", "not exist yet; expected at most ", kMaxToCome);
+    }
+    node.to_come = members;
+    tree->ahead = true;
+  }
+  return "";
 }
 
 }  // namespace
@@ -146,6 +190,8 @@ SubgroupReading ReadSubgroups(const std::vector<SubgroupDeclaration>& declared, 
   }
   if (out.tree.Least() > std::numeric_limits<int32_t>::max())
     return {{}, "its minimums add up to more than can be counted"};
+  out.problem = PlanAhead(declared, order, &out.tree);
+  if (!out.problem.empty()) return {{}, out.problem};
   return out;
 }
 

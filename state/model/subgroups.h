@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "state/base/shared.h"
+#include "state/model/pod_template.h"
 
 namespace muster {
 
@@ -35,12 +37,15 @@ struct SubgroupDeclaration {
   std::optional<int32_t> minimum;     // of members, or, with children, of children
   std::optional<int32_t> min_groups;  // of children: another name, never beside `minimum`
   TopologyRule topology;
+  std::optional<Shared<PodTemplate>> members;  // what each of its members asks for, also of those to come (P-7)
   friend bool operator==(const SubgroupDeclaration&, const SubgroupDeclaration&) = default;
 };
 
 // What there may be of them in one gang, and how deep.
 inline constexpr size_t kMaxSubgroups = 1024;
 inline constexpr int32_t kMaxSubgroupDepth = 16;
+// How many members of a leaf may be planned before they exist (P-7).
+inline constexpr int32_t kMaxToCome = 100'000;
 
 struct Subgroup {
   std::string name;
@@ -48,12 +53,16 @@ struct Subgroup {
   int32_t minimum = 0;  // of members, or, with children, of children
   int32_t leaf = -1;    // its number among the leaves; -1: it has children
   TopologyRule topology;
+  // P-7: of a leaf that the gang cannot start without, what members ask for that do not exist yet, where it is
+  // declared.
+  std::optional<Shared<PodTemplate>> to_come;
 };
 
 struct SubgroupTree {
   std::vector<Subgroup> nodes;  // parents before their children, else in the order of the declaration
   int32_t leaves = 0;
   int32_t minimum = 0;  // of subgroups at the top
+  bool ahead = false;   // of some leaf members may be planned before they exist (P-7)
 
   [[nodiscard]] bool empty() const { return nodes.empty(); }
   // The number of the leaf of that name; -1: there is none.

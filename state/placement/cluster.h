@@ -172,6 +172,8 @@ class Cluster {
   }
   // How many would, at most `limit`.
   [[nodiscard]] int32_t RoomWith(NodeId node, ClassId cls, const ResourceSum& regained, int32_t limit) const;
+  // Whether the node would take a pod of `cls` if one of `gone`, which asks nothing of its neighbours, were not there.
+  [[nodiscard]] bool TakesInstead(NodeId node, ClassId cls, ClassId gone) const;
   // Taints with effect PreferNoSchedule that the class does not tolerate (P-3).
   [[nodiscard]] int32_t SoftTaints(NodeId node, ClassId cls) const;
   // P-4: the mean share, 0 to 1000, of each requested resource that is taken, less 1000 where GPUs would be stranded,

@@ -86,6 +86,17 @@ int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, i
   return static_cast<int32_t>(std::max<WideSum>(times, 0));
 }
 
+bool Cluster::TakesInstead(NodeId id, ClassId cls, ClassId gone) const {
+  if (FindObstacle(id, cls) != Obstacle::kNone) return false;
+  ResourceSum regained;
+  regained.AddTimes(pod_class(gone).request, 1);
+  if (!FitsWith(id, cls, regained)) return false;
+  const bool collides = absl::c_any_of(pod_class(cls).shape->host_ports, [&](const HostPort& port) {
+    return absl::c_any_of(node(id).ports, [&](const PortCharges& held) { return Conflicts(held.port, port); });
+  });
+  return !collides && (!pod_class(cls).has_neighbours || neighbours_.Room(id, cls, 1) > 0);
+}
+
 int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
   const std::vector<Toleration>& tolerations = pod_class(cls).shape->tolerations;
   return static_cast<int32_t>(absl::c_count_if(node(id).facts.taints, [&](const Taint& taint) {

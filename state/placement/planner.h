@@ -21,7 +21,8 @@ struct Candidates {
   ClassId cls = kNoClass;
   int32_t priority = 0;
   int32_t pods = 0;
-  int32_t leaf = 0;  // which subgroup's they are
+  int32_t leaf = 0;      // which subgroup's they are
+  bool to_come = false;  // they do not exist yet (P-7)
 };
 
 struct PlacementResult {

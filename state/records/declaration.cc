@@ -1,6 +1,7 @@
 #include "state/records/declaration.h"
 
 #include "proto/muster/store/v1/records.pb.h"
+#include "state/records/template.h"
 
 namespace muster {
 namespace {
@@ -47,6 +48,7 @@ void PutDeclaration(const GangDeclaration& from, store::v1::Declaration* to) {
     if (subgroup.minimum.has_value()) out.set_minimum(*subgroup.minimum);
     if (subgroup.min_groups.has_value()) out.set_min_groups(*subgroup.min_groups);
     Put(subgroup.topology, out.mutable_topology());
+    if (subgroup.members.has_value()) PutTemplate(*subgroup.members, out.mutable_members());
   }
 }
 
@@ -77,6 +79,7 @@ GangDeclaration GetDeclaration(const store::v1::Declaration& from) {
     if (subgroup.has_minimum()) out.minimum = subgroup.minimum();
     if (subgroup.has_min_groups()) out.min_groups = subgroup.min_groups();
     out.topology = Get(subgroup.topology());
+    if (subgroup.has_members()) out.members = GetTemplate(subgroup.members());
   }
   return to;
 }

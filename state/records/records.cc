@@ -60,6 +60,7 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
   record.set_evicting(gang.kept.evicting);
   record.set_passed_since_ms(gang.kept.passed_since_ms);
   record.set_started_ms(gang.kept.started_ms);
+  record.set_room_until_ms(gang.kept.room_until_ms);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
@@ -141,9 +142,9 @@ absl::Status Restored::LoadOne(const Record& record) {
     store::v1::GangRecord parsed;
     if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
     gangs_[record.key] =
-        Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),   parsed.requeues(),
-             parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation, parsed.evicting(),
-             parsed.passed_since_ms(),   parsed.started_ms()};
+        Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),      parsed.requeues(),
+             parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation,    parsed.evicting(),
+             parsed.passed_since_ms(),   parsed.started_ms(),     parsed.room_until_ms()};
     return absl::OkStatus();
   }
   if (record.kind == kCommit) {

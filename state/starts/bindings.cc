@@ -54,10 +54,16 @@ void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) 
   }
   r_.barrier->HoldSlot(pod, by_permit ? kNever : step->now_ms() + settings_.hold_limit_ms);
   r_.gangs->Touch(gang);
+  CommitIfAllCame(gang, by_permit ? 0 : step->now_ms() + settings_.answer_limit_ms, step);
+}
+
+void Bindings::CommitIfAllCame(const Gang& gang, int64_t deadline_ms, Step* step) {
   const Group together = r_.plans->MatesOf(gang);
+  bool any_held = false;
   for (const Gang* each : together) {
     const Plan& plan = *r_.plans->Of(*each);
-    if (plan.held < plan.size()) return;
+    if (plan.held < plan.present()) return;
+    any_held = any_held || plan.held > 0;
   }
   for (const Gang* each : together) {
     const Reason reason = VerifyPlan(*each, step->now_ms());
@@ -65,7 +71,7 @@ void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) 
     r_.claims->Withdraw(*each, reason.code, reason.text, step);
     return;
   }
-  RecordStart(together, r_.plans->Of(gang)->id, by_permit ? 0 : step->now_ms() + settings_.answer_limit_ms, step);
+  if (any_held) RecordStart(together, r_.plans->Of(gang)->id, deadline_ms, step);
   for (const Gang* each : together) Commit(*each, step);
 }
 
@@ -74,14 +80,13 @@ Reason Bindings::VerifyPlan(const Gang& gang, int64_t now_ms) const {
   if (Reason gate = r_.eligibility->GateReason(gang, now_ms); !gate.none()) return gate;
   if (!r_.domains->Kept(gang)) return {ReasonCode::kWithdrawn, "its places are not in one domain any more"};
   for (const Slot& slot : r_.plans->Of(gang)->slots) {
-    if (slot.pod == nullptr) return {ReasonCode::kBarrier, "not every member has come"};
-    const Pod& pod = *slot.pod;
-    if (pod.facts.deleting || !slot.Suits(pod)) {
-      return {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " changed")};
+    if (slot.pod == nullptr && !slot.to_come) return {ReasonCode::kBarrier, "not every member has come"};
+    if (slot.pod != nullptr && (slot.pod->facts.deleting || !slot.Suits(*slot.pod))) {
+      return {ReasonCode::kGone, absl::StrCat("pod ", slot.pod->facts.name, " changed")};
     }
-    if (r_.barrier->Of(pod).answer_by_ms - now_ms < kCommitSpareMs) {
+    if (slot.pod != nullptr && r_.barrier->Of(*slot.pod).answer_by_ms - now_ms < kCommitSpareMs) {
       return {ReasonCode::kHoldExpired,
-              absl::StrCat("the call for pod ", pod.facts.name, " is too old to bind it safely")};
+              absl::StrCat("the call for pod ", slot.pod->facts.name, " is too old to bind it safely")};
     }
     if (!r_.cluster->Carries(slot.node, slot.cls)) {
       return {ReasonCode::kWithdrawn,
@@ -107,7 +112,11 @@ void Bindings::Commit(const Gang& gang, Step* step) {
   r_.plans->Commit(gang);
   NoteStarted(gang);
   const std::vector<Slot> slots = r_.plans->Of(gang)->slots;
+  // P-7: who is still to come finds room for as long as the gang might have waited for it.
+  const bool keeps = r_.plans->Of(gang)->to_come > 0 && gang.kept.room_until_ms == 0;
+  if (keeps) r_.gangs->SetRoomUntil(gang, step->now_ms() + gang.rules.wait_time_ms);
   for (const Slot& slot : slots) {
+    if (slot.to_come) continue;
     r_.plans->CommitSlot(*slot.pod);
     r_.barrier->CommitHeld();
     CommitPod(*slot.pod, slot.node, step);

@@ -61,6 +61,12 @@ class Claims {
   // A plan that lost a member keeps its slots only if other members can take them.
   void NoteMemberLoss(const Gang& gang, Step* step);
 
+  // P-7: a member that came takes a place that was kept for it. What nobody needs any more is given back; a plan that
+  // is not committed and has not what its gang needs is withdrawn.
+  void SettleToCome(const Gang& gang, Step* step);
+  // Nothing is kept for members to come any more. REQUIRES: a committed plan.
+  void GiveBackToCome(const Gang& gang);
+
   // A fact changed `node`: plans that it no longer carries are withdrawn, the last in order first.
   void ReverifyNode(NodeId node, Step* step);
   // A pod that is on a node uses it, whatever was charged for it before.
@@ -85,6 +91,9 @@ class Claims {
   void DropOpenSlots(const Gang& gang, const Reason& reason, Step* step);
   [[nodiscard]] bool OthersCanTake(const Gang& gang, const Plan& plan) const;
   [[nodiscard]] const Gang* LastOnNode(NodeId node, bool exceeded) const;
+  bool MeetThoseWhoCame(const Gang& gang, int64_t now_ms);
+  [[nodiscard]] int32_t PlaceToComeFor(const Pod& pod) const;
+  void KeepWhatIsDue(const Gang& gang);
 
   const ClaimRooms r_;
 };

@@ -20,6 +20,10 @@ bool Planning::KeepSome(const Gang& gang, const Group& gangs, const Pipeline::Li
   }
   const bool cluster = reason->code != ReasonCode::kTooManyHolds && !Queues::Said(*reason);
   if (cluster && KeepRoom(gang, gangs, lending, now_ms)) {
+    // Under policy hold it comes first like any that waits for what others use.
+    if (r_.queues->tree().rules().head == HeadPolicy::kHold) {
+      r_.heads->NoteCouldRun(gang, /*could=*/true, /*strict=*/false, now_ms);
+    }
     NameKeptRoom(gang, reason);
     return true;
   }

@@ -301,7 +301,9 @@ void Planning::TryHead(const Gang& gang, int64_t now_ms) {
 // What keeps the gangs from being planned whatever room there is on single nodes (K-4, P-10).
 Reason Planning::NoChance(const Group& gangs) const {
   int32_t needed = 0;  // held binds
-  for (const Gang* each : gangs) needed += each->submitted ? 0 : r_.eligibility->Missing(*each);
+  for (const Gang* each : gangs) {
+    if (!each->submitted) needed += r_.eligibility->Missing(*each) - each->quorum().AllToCome();
+  }
   if (needed > settings_.max_holds) {
     return {ReasonCode::kTooManyHolds,
             absl::StrCat("needs ", needed, " held binds at once, the limit is ", settings_.max_holds, " (holds.max)")};

@@ -19,24 +19,26 @@ class Priorities {
   explicit Priorities(const std::vector<Candidates>& candidates) {
     for (const Candidates& run : candidates) {
       std::vector<Left>& of_class = left_[{run.cls, run.leaf}];
-      if (of_class.empty() || of_class.back().priority != run.priority) of_class.push_back({run.priority, 0});
+      const bool more = !of_class.empty() && of_class.back().priority == run.priority;
+      if (!more || of_class.back().to_come != run.to_come) of_class.push_back({run.priority, 0, run.to_come});
       of_class.back().pods += run.pods;
     }
     for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());  // the highest is taken first
   }
-  int32_t Next(ClassId cls, int32_t leaf) {
-    std::vector<Left>& of_class = left_[{cls, leaf}];
-    MUSTER_CHECK(!of_class.empty());  // the planner places no more than there are
-    const int32_t priority = of_class.back().priority;
-    if (--of_class.back().pods == 0) of_class.pop_back();
-    return priority;
-  }
-
- private:
   struct Left {
     int32_t priority;
     int32_t pods;
+    bool to_come;
   };
+  Left Next(ClassId cls, int32_t leaf) {
+    std::vector<Left>& of_class = left_[{cls, leaf}];
+    MUSTER_CHECK(!of_class.empty());  // the planner places no more than there are
+    const Left next = of_class.back();
+    if (--of_class.back().pods == 0) of_class.pop_back();
+    return next;
+  }
+
+ private:
   absl::btree_map<std::pair<ClassId, int32_t>, std::vector<Left>> left_;
 };
 
@@ -44,7 +46,7 @@ class Priorities {
 
 FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
   for (size_t i = plan.slots.size(); i-- > 0;) {
-    if (plan.slots[i].state != SlotState::kFree) continue;
+    if (plan.slots[i].state != SlotState::kFree || plan.slots[i].to_come) continue;
     by_class_[{plan.slots[i].cls, plan.slots[i].leaf}].push_back(static_cast<int32_t>(i));
     ++left_;
   }
@@ -62,6 +64,7 @@ int32_t FreePlaces::Take(const Pod& pod) {
   std::vector<int32_t>& indexes = found->second;
   // What asks for more than this pod has asks for more than all who follow.
   while (!indexes.empty() && plan_->slots[static_cast<size_t>(indexes.back())].priority > pod.facts.priority) {
+    passed_.push_back(indexes.back());
     indexes.pop_back();
   }
   if (indexes.empty()) return -1;
@@ -69,6 +72,13 @@ int32_t FreePlaces::Take(const Pod& pod) {
   indexes.pop_back();
   --left_;
   return index;
+}
+
+std::vector<int32_t> FreePlaces::Left() const {
+  std::vector<int32_t> out = passed_;
+  for (const auto& [kind, indexes] : by_class_) out.insert(out.end(), indexes.begin(), indexes.end());
+  std::sort(out.begin(), out.end());
+  return out;
 }
 
 int32_t Plans::PlaceFor(const Pod& pod) const {
@@ -140,10 +150,13 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
       slot.cls = operation.cls;
       slot.node = operation.node;
       slot.leaf = operation.part;
-      slot.priority = priorities.Next(operation.cls, operation.part);
+      const Priorities::Left next = priorities.Next(operation.cls, operation.part);
+      slot.priority = next.priority;
+      slot.to_come = next.to_come;
+      plan->to_come += next.to_come ? 1 : 0;
     }
   }
-  if (uses_holds) promised_holds_ += plan->size();
+  if (uses_holds) promised_holds_ += plan->present();
   plans_[gang.id] = std::move(plan);
   ScheduleCall(gang, now_ms);
 }
@@ -171,12 +184,13 @@ std::vector<Slot> Plans::DropOpen(const Gang& gang) {
     if (slot.pod != nullptr) slots_.Reset(slot.pod->id);
   }
   for (const Slot& slot : open) ledger_->GiveBackPlace(gang.id, slot.node, slot.cls, /*gained=*/true);
+  const auto to_come = std::exchange(plan.to_come, 0);
   plan.slots = std::move(kept);
   plan.held = 0;
   for (size_t i = 0; i < plan.slots.size(); ++i) {
     if (plan.slots[i].pod != nullptr) slots_[plan.slots[i].pod->id].index = static_cast<int32_t>(i);
   }
-  if (plan.uses_holds) promised_holds_ -= static_cast<int32_t>(open.size());
+  if (plan.uses_holds) promised_holds_ -= static_cast<int32_t>(open.size()) - to_come;
   return open;
 }
 
@@ -223,6 +237,36 @@ void Plans::Move(const Gang& gang, int32_t slot, NodeId to) {
   ledger_->GiveBackPlace(gang.id, moved.node, moved.cls, /*gained=*/true);
   moved.node = to;
   ledger_->AddPlace(gang.id, to, moved.cls);
+}
+
+void Plans::Meet(const Pod& pod, int32_t slot) {
+  Plan& plan = Mut(*pod.gang);
+  Slot& met = plan.slots[static_cast<size_t>(slot)];
+  met.priority = pod.facts.priority;
+  met.to_come = false;
+  --plan.to_come;
+  ++promised_holds_;
+  if (met.cls == pod.cls) return;
+  ledger_->GiveBackPlace(pod.gang->id, met.node, met.cls, /*gained=*/true);
+  met.cls = pod.cls;
+  ledger_->AddPlace(pod.gang->id, met.node, met.cls);
+}
+
+void Plans::Await(const Gang& gang, int32_t slot) {
+  Mut(gang).slots[static_cast<size_t>(slot)].to_come = true;
+  ++Mut(gang).to_come;
+  --promised_holds_;
+}
+
+void Plans::DropToCome(const Gang& gang, int32_t slot) {
+  Plan& plan = Mut(gang);
+  const auto at = static_cast<size_t>(slot);
+  MUSTER_CHECK(plan.slots[at].to_come);
+  ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  plan.slots[at] = plan.slots.back();
+  plan.slots.pop_back();
+  if (at < plan.slots.size() && plan.slots[at].pod != nullptr) slots_[plan.slots[at].pod->id].index = slot;
+  --plan.to_come;
 }
 
 bool Plans::Release(const Pod& pod) {

@@ -31,10 +31,11 @@ struct Slot {
   int32_t priority = 0;  // D-11: of the member that it was planned for; one of lower priority does not take it
   SlotState state = SlotState::kFree;
   const Pod* pod = nullptr;
-  int32_t leaf = 0;  // the subgroup that it was planned for (P-5)
+  int32_t leaf = 0;      // the subgroup that it was planned for (P-5)
+  bool to_come = false;  // free, for a member that does not exist yet (P-7)
 
   // It is for pods like this one.
-  [[nodiscard]] bool Suits(const Pod& pod) const { return cls == pod.cls && leaf == pod.leaf; }
+  [[nodiscard]] bool Suits(const Pod& pod) const { return !to_come && cls == pod.cls && leaf == pod.leaf; }
 };
 
 struct Plan {
@@ -44,7 +45,8 @@ struct Plan {
   std::vector<Slot> slots;
   int32_t lowest_priority = 0;  // of the members it was made for
   int32_t held = 0;
-  int32_t bound = 0;  // committed slots whose binding succeeded
+  int32_t to_come = 0;  // slots for members that do not exist yet (P-7)
+  int32_t bound = 0;    // committed slots whose binding succeeded
   bool committed = false;
   bool uses_holds = true;    // its members are held binds; a submitted gang's are not
   int64_t wake_base_ms = 0;  // members that did not come are called again 2, 4 and 8 s after this (K-7)
@@ -57,6 +59,8 @@ struct Plan {
   std::string shape;               // the gang's domains and subgroups that it was made for (P-4, P-5)
 
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
+  // Slots for members that exist.
+  [[nodiscard]] int32_t present() const { return size() - to_come; }
 };
 
 // Which free slots members may take, the highest priority first: a driver comes before its executors (D-11).
@@ -68,11 +72,14 @@ class FreePlaces {
   [[nodiscard]] int32_t Take(const Pod& pod);
   // Nobody takes what is left.
   [[nodiscard]] bool empty() const { return left_ == 0; }
+  // Indexes of what nobody took, in order.
+  [[nodiscard]] std::vector<int32_t> Left() const;
 
  private:
   const Plan* plan_;
   using Kind = std::pair<ClassId, int32_t>;               // and leaf
   absl::btree_map<Kind, std::vector<int32_t>> by_class_;  // indexes, the lowest priority first
+  std::vector<int32_t> passed_;                           // indexes of places that ask for more than who came last
   size_t left_ = 0;
 };
 
@@ -129,6 +136,11 @@ class Plans {
   // A repaired member's slot is committed like those of its gang (G-13).
   void CommitSlot(const Pod& pod);
   void Move(const Gang& gang, int32_t slot, NodeId to);
+  // P-7: the slot for a member to come is for pods like this one from now on. REQUIRES: the node takes the pod instead.
+  void Meet(const Pod& pod, int32_t slot);
+  // A free slot of a committed plan waits for a member to come; such a slot is given back.
+  void Await(const Gang& gang, int32_t slot);
+  void DropToCome(const Gang& gang, int32_t slot);
   // The pod gives up its slot. A committed one goes with it, others are free again. Returns whether a slot is gone.
   bool Release(const Pod& pod);
   // G-13: the pod's committed slot becomes a promise again. REQUIRES: the pod is charged no more.

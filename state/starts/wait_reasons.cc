@@ -24,17 +24,22 @@ Reason NobodyWaits(const Gang& gang) {
 }  // namespace
 
 Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) {
-  const int32_t slots = plan.size();
+  const int32_t slots = plan.present();
+  const std::string more =
+      plan.to_come == 0 ? "" : absl::StrCat("; room is kept for ", plan.to_come, " more, which do not exist yet");
+  if (plan.committed && plan.to_come > 0 && plan.bound == slots) {
+    return {ReasonCode::kSatisfied, absl::StrCat("it has started", more)};
+  }
   if (plan.committed) {
-    return {ReasonCode::kBinding, absl::StrCat("permitted: ", plan.bound, " of ", slots, " members are bound")};
+    return {ReasonCode::kBinding, absl::StrCat("permitted: ", plan.bound, " of ", slots, " members are bound", more)};
   }
   Reason reason;
   if (plan.held > 0) {
-    reason = {ReasonCode::kBarrier, absl::StrCat(plan.held, " of ", slots, " members are at the barrier")};
+    reason = {ReasonCode::kBarrier, absl::StrCat(plan.held, " of ", slots, " members are at the barrier", more)};
   } else {
     reason = {ReasonCode::kPlanned,
               absl::StrCat("room is reserved for ", slots, " members, ",
-                           gang.submitted ? "until the plan is confirmed" : "which are being called")};
+                           gang.submitted ? "until the plan is confirmed" : "which are being called", more)};
   }
   if (!gang.root_cause.empty()) absl::StrAppend(&reason.text, "; ", gang.root_cause);
   return reason;

@@ -261,6 +261,79 @@ TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
   EXPECT_EQ(std::get<FilterReply>(outcome.reply).guarded, std::vector<std::string>{"n"});
 }
 
+// P-7: what a driver was promised for its workers is found anew before anybody else is given room, also when none of
+// them exists yet; for as long as was left, and no longer.
+TEST_F(Restarts, RoomForMembersToComeIsFoundAnew) {
+  GangObject job;
+  job.name_space = "d";
+  job.name = "job";
+  job.uid = "job-1";
+  job.declaration.Own().wait_time_ms = 60'000;
+  job.declaration.Own().subgroups = {{"driver", "", 1, {}, {}, {}}, {"worker", "", 6, {}, {}, PodTemplate()}};
+  job.declaration.Own().subgroups.back().members->Own().requests = {{"cpu", 1'000}};
+  const auto member = [](const std::string& uid, const std::string& subgroup) {
+    PodDescription pod;
+    pod.uid = pod.name = uid;
+    pod.name_space = "d";
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.Own().requests = {{"cpu", 1'000}};
+    pod.gang.name = "job";
+    pod.gang.dialect = GangDialect::kPodGroupSigs;
+    pod.gang.subgroup = subgroup;
+    return pod;
+  };
+  const auto filter = [&](const std::string& uid) {
+    const Outcome outcome = Apply(Filter{uid, std::make_shared<NodeOffer>(std::vector<std::string>{"n"})});
+    return std::get<FilterReply>(outcome.reply).kind;
+  };
+  const auto to_come = [&] {
+    const Plan* plan = machine_->plans().Of(At("job"));
+    return plan == nullptr ? 0 : plan->to_come;
+  };
+  PodDescription driver = member("driver", "driver");
+  Apply(UpsertNode{Node()});
+  Apply(FactsRead{});
+  Apply(UpsertGangObject{job});
+  Apply(UpsertPod{driver});
+  EXPECT_EQ(filter("driver"), FilterReply::Kind::kOneNode);
+  Apply(Bind{"driver", "n", ++token_});
+  Apply(BindingOutcome{"driver", "n", BindingResult::kBound, ""});
+  EXPECT_EQ(to_come(), 6);
+  driver.node_name = "n";
+  // Somebody else wants more than is left beside it, and comes first in order and in being announced.
+  PodDescription other = Member("other", "other-1");
+  other.gang.declaration.Own().min_member = 1;
+  other.scheduler_name = "default-scheduler";
+  other.priority = 9;
+  other.shape.Own().requests = {{"cpu", 2'000}};
+  now_ms_ += 20'000;
+  Begin();
+  for (const Command& fact : std::vector<Command>{UpsertPod{other}, UpsertNode{Node()}, UpsertPod{driver},
+                                                  UpsertGangObject{job}, FactsRead{}}) {
+    Apply(fact);
+  }
+  EXPECT_EQ(to_come(), 6) << At("job").reason.text;
+  EXPECT_TRUE(At("job").kept.satisfied);
+  EXPECT_EQ(filter("other-1"), FilterReply::Kind::kRefuse) << At("other").reason.text;
+  Apply(UpsertPod{member("worker-1", "worker")});
+  EXPECT_EQ(filter("worker-1"), FilterReply::Kind::kOneNode);
+  EXPECT_EQ(to_come(), 5);
+  now_ms_ += 30'000;
+  Apply(Tick{});
+  EXPECT_EQ(to_come(), 5);
+  now_ms_ += 15'000;
+  Apply(Tick{});
+  EXPECT_EQ(to_come(), 0) << "65 s after the start";
+  EXPECT_EQ(filter("other-1"), FilterReply::Kind::kOneNode) << At("other").reason.text;
+  // Another restart promises nothing again.
+  Begin();
+  for (const Command& fact :
+       std::vector<Command>{UpsertNode{Node()}, UpsertPod{driver}, UpsertGangObject{job}, FactsRead{}}) {
+    Apply(fact);
+  }
+  EXPECT_EQ(to_come(), 0);
+}
+
 TEST_F(Restarts, AnEditByHandDoesNotEndTheReading) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   Permit("g-1");

@@ -43,6 +43,9 @@ Json SubgroupJson(const std::string& text) {
     if (key == "parent") out["parent"] = value;
     if (key == "required") out["topologyConstraint"]["requiredTopologyLevel"] = value;
     if (key == "preferred") out["topologyConstraint"]["preferredTopologyLevel"] = value;
+    const std::pair<std::string, std::string> pair = absl::StrSplit(value, absl::MaxSplits('/', 1));
+    if (key == "asks") out["minResource"][pair.first] = pair.second;
+    if (key == "sel") out["nodeSelector"][pair.first] = pair.second;
   }
   return out;
 }

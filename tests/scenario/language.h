@@ -4,7 +4,8 @@
 //   remove-node NAME
 //   podgroup NAME [ns=NAMESPACE] [x|kai] min=N [timeout=S] [res:NAME=QTY] [@KEY=VALUE]  a PodGroup (x: x-k8s group)
 //            [required=LABEL] [preferred=LABEL] [spread=LABEL]
-//            [subgroup=NAME[:min=N][:groups=N][:parent=NAME][:required=LABEL][:preferred=LABEL]]
+//            [subgroup=NAME[:min=N][:groups=N][:parent=NAME][:required=LABEL][:preferred=LABEL]
+//             [:asks=RES/QTY][:sel=K/V]]
 //   pod NAME [ns=NAMESPACE] [gang=G] [kai=G] [subgroup=S] [RES=QTY...] [priority=N] [node=N] [phase=P] [gate]
 //   [other-gate] [deleting]
 //            [created=S] [@KEY=VALUE: annotation gang.scheduling.koordinator.sh/KEY] [ann:KEY=VALUE] [label:KEY=VALUE]

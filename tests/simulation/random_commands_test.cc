@@ -28,6 +28,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   const int steps = FromEnv("MUSTER_STEPS", kSteps);
   int64_t commits = 0;
   int64_t in_domains = 0;
+  int64_t met = 0;
   int64_t kept_apart = 0;
   int64_t groups = 0;
   int64_t rolled_back = 0;
@@ -49,6 +50,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
     }
     commits += world.commits();
     in_domains += world.in_domains();
+    met += world.met();
     kept_apart += world.kept_apart();
     groups += world.groups_started();
     confirmed += world.confirmed();
@@ -61,6 +63,7 @@ TEST(RandomCommands, KeepEveryInvariant) {
   EXPECT_GT(commits, only > 0 ? 0 : steps / 20) << "hardly anything was ever bound: the test would prove nothing";
   EXPECT_GT(kept_apart, only > 0 ? -1 : steps / 1000)
       << "hardly any pod was ever bound that has something against others";
+  EXPECT_GT(met, only > 0 ? -1 : steps / 2000) << "hardly any member found room that was kept before it came";
   EXPECT_GT(in_domains, only > 0 ? -1 : steps / 100) << "hardly any gang was ever bound to a domain";
   EXPECT_GT(groups, only > 0 ? -1 : steps / 1000) << "hardly any gang group ever started";
   EXPECT_GT(confirmed, only > 0 ? -1 : steps / 100) << "hardly any submitted gang was ever confirmed";

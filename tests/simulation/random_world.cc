@@ -7,6 +7,7 @@ namespace muster {
 RandomWorld::RandomWorld(uint64_t seed, bool keeps_facts)
     : plain_(seed % 3 == 0),
       queued_(seed % 3 == 1),
+      driven_(seed % 3 == 2),
       headed_(seed % 3 != 2),
       keeps_facts_(keeps_facts),
       random_(seed),
@@ -76,6 +77,7 @@ void RandomWorld::Step() {
       break;
   }
   if (plain_ && Roll(2) == 0) FillAndEnd();
+  if (driven_ && Roll(3) == 0) DriveSome();
   if (queued_ && Roll(40) == 0) ChangeQueues();
   if (headed_ && Roll(100) == 0) ChangeHead();
   if (machine_->PlanningDue()) Plan();
@@ -305,11 +307,17 @@ void RandomWorld::AddShape(GangDeclaration* said) {
   if (Roll(2) == 0) said->topology = some_rule();
   if (Roll(2) == 0) return;
   const bool deep = Roll(3) == 0;
-  if (deep) said->subgroups.push_back({"top", "", 1 + Roll(2), {}, some_rule()});
+  if (deep) said->subgroups.push_back({"top", "", 1 + Roll(2), {}, some_rule(), {}});
   for (int i = 0; i < 3; ++i) {
-    said->subgroups.push_back({absl::StrCat("s", i), deep && i < 2 ? "top" : "", 1 + Roll(2), {}, some_rule()});
+    said->subgroups.push_back({absl::StrCat("s", i), deep && i < 2 ? "top" : "", 1 + Roll(2), {}, some_rule(), {}});
+    if (Roll(4) == 0) {
+      PodTemplate members;
+      members.requests = {{"cpu", 500 * (1 + Roll(3))}};
+      said->subgroups.back().members = std::move(members);
+    }
   }
-  said->min_member = 1 + Roll(Roll(8) == 0 ? 4 : 2);  // too many of them, now and then
+  // Too many of them, now and then; all of them, which lets members be planned before they exist, more often.
+  said->min_member = Roll(8) == 0 ? 4 : Roll(3) == 0 ? 3 - (deep ? 1 : 0) : 1 + Roll(2);
 }
 
 void RandomWorld::ChangeGangObject() {

@@ -53,6 +53,7 @@ class RandomWorld {
   [[nodiscard]] int groups_started() const { return groups_started_; }
   // Bindings of gangs that require a domain.
   [[nodiscard]] int64_t in_domains() const { return in_domains_; }
+  [[nodiscard]] int64_t met() const { return met_; }
   // Pods bound that want some other pods not near them, or that others want so.
   [[nodiscard]] int64_t kept_apart() const { return kept_apart_; }
   [[nodiscard]] int commits() const { return commits_; }
@@ -79,6 +80,7 @@ class RandomWorld {
   void AddPod();
   // Pods come to nodes without anybody asking, and end in their time (P-8).
   void FillAndEnd();
+  void DriveSome();
   std::string SomeUid();
   void RemoveSomePod();
   void ChangeSomePod();
@@ -136,7 +138,7 @@ class RandomWorld {
 
   Outcome Apply(const Command& command);
   // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
-  [[nodiscard]] static bool Whole(const Gang& gang, const std::vector<MemberState>& states);
+  [[nodiscard]] bool Whole(const Gang& gang, const std::vector<MemberState>& states) const;
   void CheckDomains(const Outcome& outcome);
   void CheckNeighbours(const Outcome& outcome, const std::set<std::string>& placed);
   [[nodiscard]] std::set<std::string> Placed() const;
@@ -145,11 +147,13 @@ class RandomWorld {
   void AddNeighbours(PodDescription* pod);
   void CheckWholeGang(const std::string& uid);
   void NoteWholeGangs();
+  void NoteMet(const std::string& uid);
   // D-10: when a gang becomes satisfied, so is every gang of its group, in the same step or before.
   void CheckWholeGroups();
 
   const bool plain_;   // nobody has host ports or neighbours: for those no room is kept (P-8)
   const bool queued_;  // there are queues
+  const bool driven_;  // drivers come before their workers (P-7)
   const bool headed_;  // who comes first and waits is looked after
   const bool keeps_facts_;
   std::mt19937_64 random_;
@@ -161,6 +165,7 @@ class RandomWorld {
   int64_t facts_version_ = 0;
   int confirmed_ = 0;
   int64_t in_domains_ = 0;
+  int64_t met_ = 0;  // members that were bound where room was kept for them before they came (P-7)
   int64_t kept_apart_ = 0;
   int commits_ = 0;
   int groups_started_ = 0;

@@ -38,6 +38,68 @@ void RandomWorld::BindSome() {
   offered_.erase(uid);
 }
 
+// Gang "dr" is a driver and its workers, which it makes once it runs and of which room is kept before (P-7): they come
+// and go, and are filtered and bound at once, or not; the driver ends now and then, and the gang is another one.
+void RandomWorld::DriveSome() {
+  GangObject object;
+  object.name_space = "d";
+  object.name = "dr";
+  object.created_ms = 5;
+  object.declaration.Own().subgroups = {{"s0", "", 1, {}, {}, {}}, {"s1", "", 1 + Roll(3), {}, {}, PodTemplate()}};
+  object.declaration.Own().subgroups.back().members->Own().requests = {{"cpu", 500 * (1 + Roll(2))}};
+  if (objects_.count(object.name) == 0 || Roll(60) == 0) {
+    objects_[object.name] = object;
+    Apply(UpsertGangObject{object});
+    return;
+  }
+  std::vector<std::string> drivers;
+  std::vector<std::string> workers;
+  for (const auto& [uid, pod] : pods_) {
+    if (pod.gang.name == object.name) (pod.gang.subgroup == "s0" ? drivers : workers).push_back(uid);
+  }
+  if (drivers.empty() || (workers.size() < 4 && Roll(4) == 0)) {
+    PodDescription pod;
+    pod.uid = absl::StrCat("u", next_uid_++);
+    pod.name_space = "d";
+    pod.name = absl::StrCat("p", next_uid_);
+    pod.created_ms = now_ms_;
+    pod.priority = 2;
+    pod.scheduler_name = "default-scheduler";
+    pod.gang.name = object.name;
+    pod.gang.dialect = GangDialect::kPodGroupSigs;
+    pod.gang.subgroup = drivers.empty() ? "s0" : "s1";
+    pod.shape.Own().requests = {{"cpu", 500 * (1 + Roll(Roll(3) == 0 ? 3 : 1))}};
+    pod.other_gates = Roll(12) == 0;
+    pods_.emplace(pod.uid, pod);
+    Apply(UpsertPod{pod});
+    return;
+  }
+  std::vector<std::string>& some = workers.empty() || Roll(6) == 0 ? drivers : workers;
+  const std::string uid = some[static_cast<size_t>(Roll(static_cast<int>(some.size())))];
+  if (Roll(8) == 0) {
+    std::vector<std::string> gone = {uid};
+    if (Roll(2) == 0) {  // the job is over
+      gone = drivers;
+      gone.insert(gone.end(), workers.begin(), workers.end());
+    }
+    for (const std::string& each : gone) {
+      pods_.erase(each);
+      evictions_.erase(each);
+      Apply(RemovePod{each});
+    }
+    return;
+  }
+  std::vector<std::string> names;
+  for (int i = 0; i < 6; ++i) names.push_back(NodeName(i));
+  const Outcome outcome = Apply(Filter{uid, std::make_shared<NodeOffer>(names)});
+  const FilterReply& reply = std::get<FilterReply>(outcome.reply);
+  if (reply.kind == FilterReply::Kind::kRefuse) return;
+  const HoldToken token = next_token_++;
+  tokens_[token] = uid;
+  Apply(Bind{uid, reply.kind == FilterReply::Kind::kOneNode ? reply.node : NodeName(Roll(6)), token});
+  if (Roll(2) == 0) FinishBindings();
+}
+
 void RandomWorld::PermitSome() {
   if (pods_.empty()) return;
   const HoldToken token = next_token_++;

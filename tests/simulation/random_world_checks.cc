@@ -152,6 +152,7 @@ Outcome RandomWorld::Apply(const Command& command) {
       bindings_[bind->pod.uid] = bind->node;
       ++commits_;
       CheckWholeGang(bind->pod.uid);
+      NoteMet(bind->pod.uid);
     }
     if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
       if (pods_.count(mark->pod.uid) > 0) marks_.insert(mark->pod.uid);
@@ -170,8 +171,9 @@ Outcome RandomWorld::Apply(const Command& command) {
   return outcome;
 }
 
-// Those who succeeded count too. Subgroups are counted by the names that pods give.
-bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states) {
+// Those who succeeded count too, and places that are kept for members to come (P-7). Subgroups are counted by the names
+// that pods give.
+bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states) const {
   std::map<std::string, int32_t> there;  // members of a leaf, or satisfied children
   int32_t all = 0;
   const auto count = [&](MemberState state) {
@@ -184,6 +186,11 @@ bool RandomWorld::Whole(const Gang& gang, const std::vector<MemberState>& states
   count(MemberState::kSucceeded);
   const std::vector<Subgroup>& nodes = gang.rules.tree.nodes;
   if (nodes.empty()) return all >= gang.rules.min_member;
+  if (const muster::Plan* plan = machine_->plans().Of(gang); plan != nullptr) {
+    for (const Subgroup& node : nodes) {
+      for (const Slot& slot : plan->slots) there[node.name] += slot.to_come && slot.leaf == node.leaf ? 1 : 0;
+    }
+  }
   int32_t top = 0;
   std::map<std::string, int32_t> children;
   for (size_t i = nodes.size(); i-- > 0;) {
@@ -281,6 +288,12 @@ void RandomWorld::CheckWholeGang(const std::string& uid) {
     violation_ = absl::StrCat("pod ", uid, " is bound although its gang ", gang.key, " has ", gang.active(), " of ",
                               gang.rules.min_member);
   }
+}
+
+void RandomWorld::NoteMet(const std::string& uid) {
+  const Pod* pod = machine_->FindPod(uid);
+  if (pod == nullptr || pod->gang == nullptr || started_.count(pod->gang->key) == 0) return;
+  met_ += pod->gang->kept.room_until_ms > 0 && machine_->plans().SlotIndex(*pod) >= 0 ? 1 : 0;
 }
 
 void RandomWorld::NoteWholeGangs() {

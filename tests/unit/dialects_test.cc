@@ -1,5 +1,6 @@
 #include "k8s-extender/dialects/dialects.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace muster {
@@ -157,11 +158,47 @@ TEST(Dialects, Kai) {
   EXPECT_EQ(said.subgroups[0], (SubgroupDeclaration{"decode", "", std::nullopt, 1, {}}));
   EXPECT_EQ(said.subgroups[1], (SubgroupDeclaration{"d0", "decode", 2, std::nullopt, {"", "rack", ""}}));
   EXPECT_EQ(said.subgroups[2], (SubgroupDeclaration{"prefill", "", std::nullopt, std::nullopt, {}}));
+  EXPECT_FALSE(said.subgroups[1].members.has_value());
   const GangRules rules = ResolveRules(nullptr, &said, GangDialect::kKai, {});
   EXPECT_EQ(rules.min_member, 1) << "one of the two at the top: prefill, of one member";
   EXPECT_EQ(rules.tree.leaves, 2);
   EXPECT_TRUE(rules.domains);
   EXPECT_EQ(rules.on_timeout, OnTimeout::kRequeue);
+}
+
+// P-7: what members to come ask for is what a pod of the same fields asks for.
+TEST(Dialects, MembersToCome) {
+  const auto read = [](const std::string& exec) {
+    return ParseMembership({{"gang.scheduling.koordinator.sh/name", "g"},
+                            {"gang.scheduling.koordinator.sh/min-available", "2"},
+                            {"muster.dev/subgroup", "driver"},
+                            {"muster.dev/subgroups", "[{\"name\":\"driver\"}," + exec + "]"}},
+                           {}, "");
+  };
+  const GangMembership said = read(R"({"name":"exec","minMember":3,"minResource":{"cpu":"500m","memory":"1Gi"},
+      "nodeSelector":{"pool":"spark"},"tolerations":[{"key":"a","operator":"Exists","effect":"NoSchedule"}],
+      "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+        {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}},
+       "podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"zone"}]}}})");
+  ASSERT_EQ(said.declaration->subgroups.size(), 2U) << said.declaration->unreadable_minimum;
+  ASSERT_TRUE(said.declaration->subgroups[1].members.has_value());
+  const auto pod = ParsePod(Parse(R"({"metadata":{"name":"p","uid":"u"},"spec":{
+      "containers":[{"name":"c","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}],
+      "nodeSelector":{"pool":"spark"},"tolerations":[{"key":"a","operator":"Exists","effect":"NoSchedule"}],
+      "affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[
+        {"matchExpressions":[{"key":"zone","operator":"In","values":["a"]}]}]}}}}})"));
+  ASSERT_TRUE(pod.ok());
+  EXPECT_EQ((*said.declaration->subgroups[1].members)->Key(), pod->shape->Key());
+  const GangRules rules = ResolveRules(&*said.declaration, nullptr, GangDialect::kKoordinator, {});
+  EXPECT_TRUE(rules.tree.ahead);
+  EXPECT_EQ(rules.min_member, 4);
+  EXPECT_THAT(read(R"({"name":"exec","minResource":{"cpu":"-1"}})").declaration->unreadable_minimum,
+              testing::HasSubstr("muster.dev/subgroups[1].minResource.cpu"));
+  EXPECT_THAT(read(R"({"name":"exec","minResource":{"cpu":"1"},"affinity":{"nodeAffinity":{
+      "requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[
+      {"key":"zone","operator":"Near"}]}]}}}})")
+                  .declaration->unreadable_minimum,
+              testing::HasSubstr("nodeAffinity"));
 }
 
 // P-4: where a gang goes, by whoever's key; ours first.
