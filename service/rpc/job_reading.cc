@@ -1,5 +1,8 @@
 #include "service/rpc/job_reading.h"
 
+#include <utility>
+
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "service/rpc/reading.h"
 
@@ -60,6 +63,23 @@ void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, cons
     TakeManifests(facts, gang_is_given, field, violations, out);
   }
   ReadMembers(request, path, out->id, now_ms, violations, out);
+}
+
+void AddMembersToCome(SubmitGang* job) {
+  const SubgroupReading subgroups = ReadSubgroups(job->declaration->subgroups, job->declaration->min_member);
+  for (const Subgroup& each : subgroups.tree.nodes) {
+    if (!each.to_come.has_value()) continue;
+    const auto exist = static_cast<int32_t>(
+        absl::c_count_if(job->pods, [&](const PodDescription& pod) { return pod.gang.subgroup == each.name; }));
+    for (int32_t i = exist; i < each.minimum; ++i) {
+      PodDescription pod;
+      pod.name = absl::StrCat(job->name, "-", each.name, "-", i);
+      pod.uid = absl::StrCat(job->id, "/to-come/", pod.name);
+      pod.gang.subgroup = each.name;
+      pod.shape = *each.to_come;
+      job->pods.push_back(std::move(pod));
+    }
+  }
 }
 
 }  // namespace muster

@@ -17,6 +17,10 @@ namespace muster {
 void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, const ManifestReader& manifests,
              int64_t now_ms, Violations* violations, SubmitGang* out);
 
+// For a question only: adds a pod for each member that does not exist yet and of which it is declared what it asks for
+// (P-7), "GANG-SUBGROUP-0" and so on. What a submitted gang starts with are its pods.
+void AddMembersToCome(SubmitGang* job);
+
 }  // namespace muster
 
 #endif  // MUSTER_SERVICE_RPC_JOB_READING_H_

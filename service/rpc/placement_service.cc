@@ -163,6 +163,11 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                      violations.Add("ttl_ms", absl::StrCat(submit.ttl_ms, "; expected 0 (the default) to ", kMaxTtlMs));
                    }
                    ReadJob(*request, "", door_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
+                   for (int i = 0; i < request->gang().subgroups_size(); ++i) {
+                     if (!request->gang().subgroups(i).has_members()) continue;
+                     violations.Add(absl::StrCat("gang.subgroups[", i, "].members"),
+                                    "is there; expected none: a submitted gang has all its pods");
+                   }
                    if (!violations.none()) return finish(violations.ToStatus());
                    const std::string id = submit.id;
                    Ask(id, std::move(submit), context, response, finish);

@@ -74,6 +74,7 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
     out.job.emplace();
     out.job->id = absl::StrCat("what-if/", now_ms, "/", ++asked);
     ReadJob(request.job(), "job.", manifests, now_ms, violations, &*out.job);
+    if (violations->none()) AddMembersToCome(&*out.job);
   }
   if (request.without_nodes_size() > kMaxNodeNames) {
     violations->Add("without_nodes",

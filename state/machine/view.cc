@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-GangPhase PhaseOf(const Gang& gang, bool has_plan) {
+GangPhase PhaseOf(const Gang& gang, const Plan* plan) {
   const int32_t min = std::max(0, gang.rules.min_member);
   const int32_t succeeded = gang.count(MemberState::kSucceeded);
   const int32_t running = gang.count(MemberState::kRunning);
@@ -16,12 +16,16 @@ GangPhase PhaseOf(const Gang& gang, bool has_plan) {
   const bool over = gang.active() == 0 && pending == 0;
   if (over && succeeded > 0 && succeeded >= min) return GangPhase::kFinished;
   if (over && gang.count(MemberState::kFailed) > 0) return GangPhase::kFailed;
-  if (has_plan || gang.count(MemberState::kWaiting) > 0 || gang.count(MemberState::kCommitted) > 0) {
+  // Members to come for which room is kept count as placed (P-7).
+  const bool started = plan != nullptr && plan->committed && plan->bound == plan->present();
+  const int32_t kept = started ? plan->to_come : 0;
+  if ((plan != nullptr && !started) || gang.count(MemberState::kWaiting) > 0 ||
+      gang.count(MemberState::kCommitted) > 0) {
     return GangPhase::kScheduling;
   }
   if (gang.active() + succeeded > 0) {
     if (running + succeeded >= min) return GangPhase::kRunning;
-    if (gang.active() + succeeded >= min) return GangPhase::kScheduled;
+    if (gang.active() + succeeded + kept >= min) return GangPhase::kScheduled;
     if (gang.kept.satisfied) return GangPhase::kUnknown;
   }
   const bool enough = gang.rules.min_member >= 0 && gang.quorum().Enough();
@@ -109,7 +113,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   view.satisfied = gang.kept.satisfied;
   view.timed_out = gang.kept.timed_out;
   view.children = gang.quorum().Children();
-  view.phase = PhaseOf(gang, plan != nullptr);
+  view.phase = PhaseOf(gang, plan);
   view.waiting = gang.count(MemberState::kWaiting);
   view.committed = gang.count(MemberState::kCommitted);
   view.bound = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);

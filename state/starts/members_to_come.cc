@@ -16,8 +16,8 @@ int32_t Claims::PlaceToComeFor(const Pod& pod) const {
     if (!slot.to_come || slot.leaf != pod.leaf) return false;
     return slot.cls == pod.cls || r_.cluster->TakesInstead(slot.node, pod.cls, slot.cls);
   };
-  const auto same = std::find_if(slots.begin(), slots.end(),
-                                 [&](const Slot& slot) { return slot.cls == pod.cls && will_do(slot); });
+  const auto same =
+      std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.cls == pod.cls && will_do(slot); });
   const auto found = same != slots.end() ? same : std::find_if(slots.begin(), slots.end(), will_do);
   return found == slots.end() ? -1 : static_cast<int32_t>(found - slots.begin());
 }
@@ -79,7 +79,8 @@ void Claims::SettleToCome(const Gang& gang, Step* step) {
   std::vector<int32_t> due = gang.quorum().ToCome();
   for (const Slot& slot : plan->slots) due[static_cast<size_t>(slot.leaf)] -= slot.to_come ? 1 : 0;
   if (absl::c_any_of(due, [](int32_t left) { return left != 0; })) {
-    return Withdraw(gang, ReasonCode::kWithdrawn, "a member came that does not fit the place that was kept for it", step);
+    return Withdraw(gang, ReasonCode::kWithdrawn, "a member came that does not fit the place that was kept for it",
+                    step);
   }
   if (met) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
 }

@@ -42,6 +42,37 @@ TEST_F(WhatIfRpc, TellsWhereAndKeepsNothing) {
   EXPECT_EQ(HashNow(), before);
 }
 
+// P-7: of a driver, whether there is room for its workers too, which it makes only when it runs.
+TEST_F(WhatIfRpc, MembersThatDoNotExistYetAreAskedAboutToo) {
+  v1::PlanGangRequest request = Job(1, "1");
+  v1::GangSpec* gang = request.mutable_job()->mutable_gang();
+  gang->clear_min_member();
+  gang->add_subgroups()->set_name("driver");
+  v1::SubgroupSpec* workers = gang->add_subgroups();
+  workers->set_name("worker");
+  workers->set_min_member(1);
+  (*workers->mutable_members()->mutable_requests())["cpu"] = "1";
+  request.mutable_job()->mutable_members(0)->set_subgroup("driver");
+  auto plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->starts()) << plan->reason().text();
+  ASSERT_EQ(plan->placements_size(), 2);
+  EXPECT_EQ(plan->placements(1).pod_name(), "job-worker-0");
+  workers->set_min_member(2);
+  plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->starts());
+  EXPECT_EQ(plan->reason().code(), "NoRoom") << plan->reason().text();
+  // What is submitted has all its pods.
+  const absl::Status submitted = client_->SubmitGang(request.job()).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(submitted));
+  EXPECT_TRUE(absl::StrContains(submitted.message(), "gang.subgroups[1].members")) << submitted;
+  // A template that says what cannot be is named by its field.
+  (*workers->mutable_members()->mutable_requests())["cpu"] = "many";
+  const absl::Status wrong = client_->PlanGang(request).status();
+  EXPECT_TRUE(absl::StrContains(wrong.message(), "subgroups[1].members.requests")) << wrong;
+}
+
 TEST_F(WhatIfRpc, TellsWhatStopsItAndWhatWouldHelp) {
   v1::PlanGangRequest request = Job(3, "1");
   auto plan = client_->PlanGang(request);

@@ -350,9 +350,11 @@ type Subgroup struct {
 	Leaf     bool      `protobuf:"varint,4,opt,name=leaf,proto3" json:"leaf,omitempty"`
 	Topology *Topology `protobuf:"bytes,5,opt,name=topology,proto3" json:"topology,omitempty"`
 	// Of a leaf: members that have no node, that wait at the barrier, that have a node.
-	Pending       int32 `protobuf:"varint,6,opt,name=pending,proto3" json:"pending,omitempty"`
-	Waiting       int32 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
-	Placed        int32 `protobuf:"varint,8,opt,name=placed,proto3" json:"placed,omitempty"`
+	Pending int32 `protobuf:"varint,6,opt,name=pending,proto3" json:"pending,omitempty"`
+	Waiting int32 `protobuf:"varint,7,opt,name=waiting,proto3" json:"waiting,omitempty"`
+	Placed  int32 `protobuf:"varint,8,opt,name=placed,proto3" json:"placed,omitempty"`
+	// Of a leaf: members that do not exist yet and for which room is kept (SPEC P-7).
+	ToCome        int32 `protobuf:"varint,9,opt,name=to_come,json=toCome,proto3" json:"to_come,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -439,6 +441,13 @@ func (x *Subgroup) GetWaiting() int32 {
 func (x *Subgroup) GetPlaced() int32 {
 	if x != nil {
 		return x.Placed
+	}
+	return 0
+}
+
+func (x *Subgroup) GetToCome() int32 {
+	if x != nil {
+		return x.ToCome
 	}
 	return 0
 }
@@ -1172,8 +1181,12 @@ type SubgroupSpec struct {
 	// Empty: it is at the top.
 	Parent string `protobuf:"bytes,2,opt,name=parent,proto3" json:"parent,omitempty"`
 	// Of members, or, with children, of children that are satisfied. Absent: 1 member, or all children.
-	MinMember     *int32    `protobuf:"varint,3,opt,name=min_member,json=minMember,proto3,oneof" json:"min_member,omitempty"`
-	Topology      *Topology `protobuf:"bytes,4,opt,name=topology,proto3" json:"topology,omitempty"`
+	MinMember *int32    `protobuf:"varint,3,opt,name=min_member,json=minMember,proto3,oneof" json:"min_member,omitempty"`
+	Topology  *Topology `protobuf:"bytes,4,opt,name=topology,proto3" json:"topology,omitempty"`
+	// What each of its members asks for: the gang then starts before all of them exist, with room kept for those to come
+	// (SPEC P-7). Of a subgroup without children that the gang cannot start without; not of a submitted gang, which has all
+	// its pods.
+	Members       *MemberTemplate `protobuf:"bytes,5,opt,name=members,proto3" json:"members,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1236,6 +1249,75 @@ func (x *SubgroupSpec) GetTopology() *Topology {
 	return nil
 }
 
+func (x *SubgroupSpec) GetMembers() *MemberTemplate {
+	if x != nil {
+		return x.Members
+	}
+	return nil
+}
+
+// What pods that do not exist yet will ask for.
+type MemberTemplate struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Quantities, a pod's effective requests.
+	Requests      map[string]string            `protobuf:"bytes,1,rep,name=requests,proto3" json:"requests,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	NodeSelector  map[string]string            `protobuf:"bytes,2,rep,name=node_selector,json=nodeSelector,proto3" json:"node_selector,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Tolerations   []*MemberTemplate_Toleration `protobuf:"bytes,3,rep,name=tolerations,proto3" json:"tolerations,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberTemplate) Reset() {
+	*x = MemberTemplate{}
+	mi := &file_muster_v1_muster_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberTemplate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberTemplate) ProtoMessage() {}
+
+func (x *MemberTemplate) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberTemplate.ProtoReflect.Descriptor instead.
+func (*MemberTemplate) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *MemberTemplate) GetRequests() map[string]string {
+	if x != nil {
+		return x.Requests
+	}
+	return nil
+}
+
+func (x *MemberTemplate) GetNodeSelector() map[string]string {
+	if x != nil {
+		return x.NodeSelector
+	}
+	return nil
+}
+
+func (x *MemberTemplate) GetTolerations() []*MemberTemplate_Toleration {
+	if x != nil {
+		return x.Tolerations
+	}
+	return nil
+}
+
 type CreateGangRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RequestId     string                 `protobuf:"bytes,1,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
@@ -1246,7 +1328,7 @@ type CreateGangRequest struct {
 
 func (x *CreateGangRequest) Reset() {
 	*x = CreateGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[11]
+	mi := &file_muster_v1_muster_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1258,7 +1340,7 @@ func (x *CreateGangRequest) String() string {
 func (*CreateGangRequest) ProtoMessage() {}
 
 func (x *CreateGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[11]
+	mi := &file_muster_v1_muster_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1271,7 +1353,7 @@ func (x *CreateGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CreateGangRequest.ProtoReflect.Descriptor instead.
 func (*CreateGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{11}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *CreateGangRequest) GetRequestId() string {
@@ -1298,7 +1380,7 @@ type UpdateGangRequest struct {
 
 func (x *UpdateGangRequest) Reset() {
 	*x = UpdateGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[12]
+	mi := &file_muster_v1_muster_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1310,7 +1392,7 @@ func (x *UpdateGangRequest) String() string {
 func (*UpdateGangRequest) ProtoMessage() {}
 
 func (x *UpdateGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[12]
+	mi := &file_muster_v1_muster_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1323,7 +1405,7 @@ func (x *UpdateGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use UpdateGangRequest.ProtoReflect.Descriptor instead.
 func (*UpdateGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{12}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *UpdateGangRequest) GetRequestId() string {
@@ -1351,7 +1433,7 @@ type DeleteGangRequest struct {
 
 func (x *DeleteGangRequest) Reset() {
 	*x = DeleteGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[13]
+	mi := &file_muster_v1_muster_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1445,7 @@ func (x *DeleteGangRequest) String() string {
 func (*DeleteGangRequest) ProtoMessage() {}
 
 func (x *DeleteGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[13]
+	mi := &file_muster_v1_muster_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1458,7 @@ func (x *DeleteGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGangRequest.ProtoReflect.Descriptor instead.
 func (*DeleteGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{13}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *DeleteGangRequest) GetRequestId() string {
@@ -1408,7 +1490,7 @@ type DeleteGangResponse struct {
 
 func (x *DeleteGangResponse) Reset() {
 	*x = DeleteGangResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[14]
+	mi := &file_muster_v1_muster_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1420,7 +1502,7 @@ func (x *DeleteGangResponse) String() string {
 func (*DeleteGangResponse) ProtoMessage() {}
 
 func (x *DeleteGangResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[14]
+	mi := &file_muster_v1_muster_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1433,7 +1515,7 @@ func (x *DeleteGangResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteGangResponse.ProtoReflect.Descriptor instead.
 func (*DeleteGangResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{14}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{15}
 }
 
 type GetGangRequest struct {
@@ -1446,7 +1528,7 @@ type GetGangRequest struct {
 
 func (x *GetGangRequest) Reset() {
 	*x = GetGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[15]
+	mi := &file_muster_v1_muster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1458,7 +1540,7 @@ func (x *GetGangRequest) String() string {
 func (*GetGangRequest) ProtoMessage() {}
 
 func (x *GetGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[15]
+	mi := &file_muster_v1_muster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1471,7 +1553,7 @@ func (x *GetGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetGangRequest.ProtoReflect.Descriptor instead.
 func (*GetGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{15}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *GetGangRequest) GetNamespace() string {
@@ -1498,7 +1580,7 @@ type ListGangsRequest struct {
 
 func (x *ListGangsRequest) Reset() {
 	*x = ListGangsRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[16]
+	mi := &file_muster_v1_muster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1592,7 @@ func (x *ListGangsRequest) String() string {
 func (*ListGangsRequest) ProtoMessage() {}
 
 func (x *ListGangsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[16]
+	mi := &file_muster_v1_muster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1605,7 @@ func (x *ListGangsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGangsRequest.ProtoReflect.Descriptor instead.
 func (*ListGangsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{16}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *ListGangsRequest) GetNamespace() string {
@@ -1542,7 +1624,7 @@ type ListGangsResponse struct {
 
 func (x *ListGangsResponse) Reset() {
 	*x = ListGangsResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[17]
+	mi := &file_muster_v1_muster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1554,7 +1636,7 @@ func (x *ListGangsResponse) String() string {
 func (*ListGangsResponse) ProtoMessage() {}
 
 func (x *ListGangsResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[17]
+	mi := &file_muster_v1_muster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1567,7 +1649,7 @@ func (x *ListGangsResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListGangsResponse.ProtoReflect.Descriptor instead.
 func (*ListGangsResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{17}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ListGangsResponse) GetGangs() []*Gang {
@@ -1586,7 +1668,7 @@ type WatchGangsRequest struct {
 
 func (x *WatchGangsRequest) Reset() {
 	*x = WatchGangsRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[18]
+	mi := &file_muster_v1_muster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1598,7 +1680,7 @@ func (x *WatchGangsRequest) String() string {
 func (*WatchGangsRequest) ProtoMessage() {}
 
 func (x *WatchGangsRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[18]
+	mi := &file_muster_v1_muster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1611,7 +1693,7 @@ func (x *WatchGangsRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchGangsRequest.ProtoReflect.Descriptor instead.
 func (*WatchGangsRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{18}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *WatchGangsRequest) GetNamespace() string {
@@ -1638,7 +1720,7 @@ type GangEvent struct {
 
 func (x *GangEvent) Reset() {
 	*x = GangEvent{}
-	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	mi := &file_muster_v1_muster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1732,7 @@ func (x *GangEvent) String() string {
 func (*GangEvent) ProtoMessage() {}
 
 func (x *GangEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[19]
+	mi := &file_muster_v1_muster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1745,7 @@ func (x *GangEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangEvent.ProtoReflect.Descriptor instead.
 func (*GangEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{19}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *GangEvent) GetEvent() isGangEvent_Event {
@@ -1748,7 +1830,7 @@ type ExplainGangRequest struct {
 
 func (x *ExplainGangRequest) Reset() {
 	*x = ExplainGangRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1760,7 +1842,7 @@ func (x *ExplainGangRequest) String() string {
 func (*ExplainGangRequest) ProtoMessage() {}
 
 func (x *ExplainGangRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[20]
+	mi := &file_muster_v1_muster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1773,7 +1855,7 @@ func (x *ExplainGangRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGangRequest.ProtoReflect.Descriptor instead.
 func (*ExplainGangRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{20}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *ExplainGangRequest) GetNamespace() string {
@@ -1804,7 +1886,7 @@ type GangInLine struct {
 
 func (x *GangInLine) Reset() {
 	*x = GangInLine{}
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1816,7 +1898,7 @@ func (x *GangInLine) String() string {
 func (*GangInLine) ProtoMessage() {}
 
 func (x *GangInLine) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[21]
+	mi := &file_muster_v1_muster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1829,7 +1911,7 @@ func (x *GangInLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangInLine.ProtoReflect.Descriptor instead.
 func (*GangInLine) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{21}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *GangInLine) GetNamespace() string {
@@ -1878,7 +1960,7 @@ type ExplainGangResponse struct {
 
 func (x *ExplainGangResponse) Reset() {
 	*x = ExplainGangResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1890,7 +1972,7 @@ func (x *ExplainGangResponse) String() string {
 func (*ExplainGangResponse) ProtoMessage() {}
 
 func (x *ExplainGangResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[22]
+	mi := &file_muster_v1_muster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1903,7 +1985,7 @@ func (x *ExplainGangResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainGangResponse.ProtoReflect.Descriptor instead.
 func (*ExplainGangResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{22}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ExplainGangResponse) GetText() string {
@@ -1954,7 +2036,7 @@ type ExplainPodRequest struct {
 
 func (x *ExplainPodRequest) Reset() {
 	*x = ExplainPodRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1966,7 +2048,7 @@ func (x *ExplainPodRequest) String() string {
 func (*ExplainPodRequest) ProtoMessage() {}
 
 func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[23]
+	mi := &file_muster_v1_muster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1979,7 +2061,7 @@ func (x *ExplainPodRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainPodRequest.ProtoReflect.Descriptor instead.
 func (*ExplainPodRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{23}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *ExplainPodRequest) GetNamespace() string {
@@ -2018,7 +2100,7 @@ type ExplainPodResponse struct {
 
 func (x *ExplainPodResponse) Reset() {
 	*x = ExplainPodResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[24]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2030,7 +2112,7 @@ func (x *ExplainPodResponse) String() string {
 func (*ExplainPodResponse) ProtoMessage() {}
 
 func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[24]
+	mi := &file_muster_v1_muster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2043,7 +2125,7 @@ func (x *ExplainPodResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainPodResponse.ProtoReflect.Descriptor instead.
 func (*ExplainPodResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{24}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ExplainPodResponse) GetText() string {
@@ -2083,7 +2165,7 @@ type GetNodeRequest struct {
 
 func (x *GetNodeRequest) Reset() {
 	*x = GetNodeRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[25]
+	mi := &file_muster_v1_muster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2177,7 @@ func (x *GetNodeRequest) String() string {
 func (*GetNodeRequest) ProtoMessage() {}
 
 func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[25]
+	mi := &file_muster_v1_muster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2190,7 @@ func (x *GetNodeRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetNodeRequest.ProtoReflect.Descriptor instead.
 func (*GetNodeRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{25}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *GetNodeRequest) GetName() string {
@@ -2126,7 +2208,7 @@ type ListNodesRequest struct {
 
 func (x *ListNodesRequest) Reset() {
 	*x = ListNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[26]
+	mi := &file_muster_v1_muster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2220,7 @@ func (x *ListNodesRequest) String() string {
 func (*ListNodesRequest) ProtoMessage() {}
 
 func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[26]
+	mi := &file_muster_v1_muster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2233,7 @@ func (x *ListNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesRequest.ProtoReflect.Descriptor instead.
 func (*ListNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{26}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{27}
 }
 
 type ListNodesResponse struct {
@@ -2163,7 +2245,7 @@ type ListNodesResponse struct {
 
 func (x *ListNodesResponse) Reset() {
 	*x = ListNodesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[27]
+	mi := &file_muster_v1_muster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2175,7 +2257,7 @@ func (x *ListNodesResponse) String() string {
 func (*ListNodesResponse) ProtoMessage() {}
 
 func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[27]
+	mi := &file_muster_v1_muster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2188,7 +2270,7 @@ func (x *ListNodesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListNodesResponse.ProtoReflect.Descriptor instead.
 func (*ListNodesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{27}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *ListNodesResponse) GetNodes() []*Node {
@@ -2206,7 +2288,7 @@ type WatchNodesRequest struct {
 
 func (x *WatchNodesRequest) Reset() {
 	*x = WatchNodesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[28]
+	mi := &file_muster_v1_muster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2218,7 +2300,7 @@ func (x *WatchNodesRequest) String() string {
 func (*WatchNodesRequest) ProtoMessage() {}
 
 func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[28]
+	mi := &file_muster_v1_muster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2231,7 +2313,7 @@ func (x *WatchNodesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WatchNodesRequest.ProtoReflect.Descriptor instead.
 func (*WatchNodesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{28}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{29}
 }
 
 type NodeEvent struct {
@@ -2249,7 +2331,7 @@ type NodeEvent struct {
 
 func (x *NodeEvent) Reset() {
 	*x = NodeEvent{}
-	mi := &file_muster_v1_muster_proto_msgTypes[29]
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2261,7 +2343,7 @@ func (x *NodeEvent) String() string {
 func (*NodeEvent) ProtoMessage() {}
 
 func (x *NodeEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[29]
+	mi := &file_muster_v1_muster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2274,7 +2356,7 @@ func (x *NodeEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeEvent.ProtoReflect.Descriptor instead.
 func (*NodeEvent) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{29}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *NodeEvent) GetEvent() isNodeEvent_Event {
@@ -2382,7 +2464,7 @@ type Queue struct {
 
 func (x *Queue) Reset() {
 	*x = Queue{}
-	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2394,7 +2476,7 @@ func (x *Queue) String() string {
 func (*Queue) ProtoMessage() {}
 
 func (x *Queue) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[30]
+	mi := &file_muster_v1_muster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2407,7 +2489,7 @@ func (x *Queue) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Queue.ProtoReflect.Descriptor instead.
 func (*Queue) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{30}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Queue) GetName() string {
@@ -2531,7 +2613,7 @@ type QueueSpec struct {
 
 func (x *QueueSpec) Reset() {
 	*x = QueueSpec{}
-	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2543,7 +2625,7 @@ func (x *QueueSpec) String() string {
 func (*QueueSpec) ProtoMessage() {}
 
 func (x *QueueSpec) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[31]
+	mi := &file_muster_v1_muster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2556,7 +2638,7 @@ func (x *QueueSpec) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QueueSpec.ProtoReflect.Descriptor instead.
 func (*QueueSpec) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{31}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *QueueSpec) GetName() string {
@@ -2628,7 +2710,7 @@ type ApplyQueuesRequest struct {
 
 func (x *ApplyQueuesRequest) Reset() {
 	*x = ApplyQueuesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	mi := &file_muster_v1_muster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2640,7 +2722,7 @@ func (x *ApplyQueuesRequest) String() string {
 func (*ApplyQueuesRequest) ProtoMessage() {}
 
 func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[32]
+	mi := &file_muster_v1_muster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2653,7 +2735,7 @@ func (x *ApplyQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ApplyQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{32}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *ApplyQueuesRequest) GetRequestId() string {
@@ -2685,7 +2767,7 @@ type ApplyQueuesResponse struct {
 
 func (x *ApplyQueuesResponse) Reset() {
 	*x = ApplyQueuesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[33]
+	mi := &file_muster_v1_muster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2697,7 +2779,7 @@ func (x *ApplyQueuesResponse) String() string {
 func (*ApplyQueuesResponse) ProtoMessage() {}
 
 func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[33]
+	mi := &file_muster_v1_muster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2710,7 +2792,7 @@ func (x *ApplyQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ApplyQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ApplyQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{33}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{34}
 }
 
 type DeleteQueueRequest struct {
@@ -2723,7 +2805,7 @@ type DeleteQueueRequest struct {
 
 func (x *DeleteQueueRequest) Reset() {
 	*x = DeleteQueueRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[34]
+	mi := &file_muster_v1_muster_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2735,7 +2817,7 @@ func (x *DeleteQueueRequest) String() string {
 func (*DeleteQueueRequest) ProtoMessage() {}
 
 func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[34]
+	mi := &file_muster_v1_muster_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2748,7 +2830,7 @@ func (x *DeleteQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueueRequest.ProtoReflect.Descriptor instead.
 func (*DeleteQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{34}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *DeleteQueueRequest) GetRequestId() string {
@@ -2773,7 +2855,7 @@ type DeleteQueueResponse struct {
 
 func (x *DeleteQueueResponse) Reset() {
 	*x = DeleteQueueResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[35]
+	mi := &file_muster_v1_muster_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2867,7 @@ func (x *DeleteQueueResponse) String() string {
 func (*DeleteQueueResponse) ProtoMessage() {}
 
 func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[35]
+	mi := &file_muster_v1_muster_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2880,7 @@ func (x *DeleteQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteQueueResponse.ProtoReflect.Descriptor instead.
 func (*DeleteQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{35}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{36}
 }
 
 type GetQueueRequest struct {
@@ -2810,7 +2892,7 @@ type GetQueueRequest struct {
 
 func (x *GetQueueRequest) Reset() {
 	*x = GetQueueRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[36]
+	mi := &file_muster_v1_muster_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2822,7 +2904,7 @@ func (x *GetQueueRequest) String() string {
 func (*GetQueueRequest) ProtoMessage() {}
 
 func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[36]
+	mi := &file_muster_v1_muster_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2835,7 +2917,7 @@ func (x *GetQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GetQueueRequest.ProtoReflect.Descriptor instead.
 func (*GetQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{36}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *GetQueueRequest) GetName() string {
@@ -2854,7 +2936,7 @@ type ExplainQueueRequest struct {
 
 func (x *ExplainQueueRequest) Reset() {
 	*x = ExplainQueueRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[37]
+	mi := &file_muster_v1_muster_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2866,7 +2948,7 @@ func (x *ExplainQueueRequest) String() string {
 func (*ExplainQueueRequest) ProtoMessage() {}
 
 func (x *ExplainQueueRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[37]
+	mi := &file_muster_v1_muster_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2879,7 +2961,7 @@ func (x *ExplainQueueRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainQueueRequest.ProtoReflect.Descriptor instead.
 func (*ExplainQueueRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{37}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *ExplainQueueRequest) GetName() string {
@@ -2905,7 +2987,7 @@ type ExplainQueueResponse struct {
 
 func (x *ExplainQueueResponse) Reset() {
 	*x = ExplainQueueResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[38]
+	mi := &file_muster_v1_muster_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2917,7 +2999,7 @@ func (x *ExplainQueueResponse) String() string {
 func (*ExplainQueueResponse) ProtoMessage() {}
 
 func (x *ExplainQueueResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[38]
+	mi := &file_muster_v1_muster_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2930,7 +3012,7 @@ func (x *ExplainQueueResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExplainQueueResponse.ProtoReflect.Descriptor instead.
 func (*ExplainQueueResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{38}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *ExplainQueueResponse) GetText() string {
@@ -2969,7 +3051,7 @@ type ListQueuesRequest struct {
 
 func (x *ListQueuesRequest) Reset() {
 	*x = ListQueuesRequest{}
-	mi := &file_muster_v1_muster_proto_msgTypes[39]
+	mi := &file_muster_v1_muster_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3063,7 @@ func (x *ListQueuesRequest) String() string {
 func (*ListQueuesRequest) ProtoMessage() {}
 
 func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[39]
+	mi := &file_muster_v1_muster_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +3076,7 @@ func (x *ListQueuesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesRequest.ProtoReflect.Descriptor instead.
 func (*ListQueuesRequest) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{39}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{40}
 }
 
 type ListQueuesResponse struct {
@@ -3007,7 +3089,7 @@ type ListQueuesResponse struct {
 
 func (x *ListQueuesResponse) Reset() {
 	*x = ListQueuesResponse{}
-	mi := &file_muster_v1_muster_proto_msgTypes[40]
+	mi := &file_muster_v1_muster_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3101,7 @@ func (x *ListQueuesResponse) String() string {
 func (*ListQueuesResponse) ProtoMessage() {}
 
 func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_muster_v1_muster_proto_msgTypes[40]
+	mi := &file_muster_v1_muster_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3114,7 @@ func (x *ListQueuesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ListQueuesResponse.ProtoReflect.Descriptor instead.
 func (*ListQueuesResponse) Descriptor() ([]byte, []int) {
-	return file_muster_v1_muster_proto_rawDescGZIP(), []int{40}
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *ListQueuesResponse) GetQueues() []*Queue {
@@ -3040,6 +3122,77 @@ func (x *ListQueuesResponse) GetQueues() []*Queue {
 		return x.Queues
 	}
 	return nil
+}
+
+type MemberTemplate_Toleration struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Empty with operator Exists: every taint.
+	Key string `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`
+	// Exists or Equal (default).
+	Operator string `protobuf:"bytes,2,opt,name=operator,proto3" json:"operator,omitempty"`
+	Value    string `protobuf:"bytes,3,opt,name=value,proto3" json:"value,omitempty"`
+	// Empty: every effect.
+	Effect        string `protobuf:"bytes,4,opt,name=effect,proto3" json:"effect,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberTemplate_Toleration) Reset() {
+	*x = MemberTemplate_Toleration{}
+	mi := &file_muster_v1_muster_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberTemplate_Toleration) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberTemplate_Toleration) ProtoMessage() {}
+
+func (x *MemberTemplate_Toleration) ProtoReflect() protoreflect.Message {
+	mi := &file_muster_v1_muster_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberTemplate_Toleration.ProtoReflect.Descriptor instead.
+func (*MemberTemplate_Toleration) Descriptor() ([]byte, []int) {
+	return file_muster_v1_muster_proto_rawDescGZIP(), []int{11, 0}
+}
+
+func (x *MemberTemplate_Toleration) GetKey() string {
+	if x != nil {
+		return x.Key
+	}
+	return ""
+}
+
+func (x *MemberTemplate_Toleration) GetOperator() string {
+	if x != nil {
+		return x.Operator
+	}
+	return ""
+}
+
+func (x *MemberTemplate_Toleration) GetValue() string {
+	if x != nil {
+		return x.Value
+	}
+	return ""
+}
+
+func (x *MemberTemplate_Toleration) GetEffect() string {
+	if x != nil {
+		return x.Effect
+	}
+	return ""
 }
 
 var File_muster_v1_muster_proto protoreflect.FileDescriptor
@@ -3085,7 +3238,7 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"durationMs\x1a?\n" +
 	"\x11MinResourcesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xe1\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\xfa\x01\n" +
 	"\bSubgroup\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\x18\n" +
@@ -3094,7 +3247,8 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\btopology\x18\x05 \x01(\v2\x13.muster.v1.TopologyR\btopology\x12\x18\n" +
 	"\apending\x18\x06 \x01(\x05R\apending\x12\x18\n" +
 	"\awaiting\x18\a \x01(\x05R\awaiting\x12\x16\n" +
-	"\x06placed\x18\b \x01(\x05R\x06placed\"\xf0\x01\n" +
+	"\x06placed\x18\b \x01(\x05R\x06placed\x12\x17\n" +
+	"\ato_come\x18\t \x01(\x05R\x06toCome\"\xf0\x01\n" +
 	"\n" +
 	"GangCounts\x12\x1a\n" +
 	"\bchildren\x18\x01 \x01(\x05R\bchildren\x12\x18\n" +
@@ -3180,14 +3334,31 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\bTopology\x12\x1a\n" +
 	"\brequired\x18\x01 \x01(\tR\brequired\x12\x1c\n" +
 	"\tpreferred\x18\x02 \x01(\tR\tpreferred\x12\x16\n" +
-	"\x06spread\x18\x03 \x01(\tR\x06spread\"\x9e\x01\n" +
+	"\x06spread\x18\x03 \x01(\tR\x06spread\"\xd3\x01\n" +
 	"\fSubgroupSpec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06parent\x18\x02 \x01(\tR\x06parent\x12\"\n" +
 	"\n" +
 	"min_member\x18\x03 \x01(\x05H\x00R\tminMember\x88\x01\x01\x12/\n" +
-	"\btopology\x18\x04 \x01(\v2\x13.muster.v1.TopologyR\btopologyB\r\n" +
-	"\v_min_member\"[\n" +
+	"\btopology\x18\x04 \x01(\v2\x13.muster.v1.TopologyR\btopology\x123\n" +
+	"\amembers\x18\x05 \x01(\v2\x19.muster.v1.MemberTemplateR\amembersB\r\n" +
+	"\v_min_member\"\xd7\x03\n" +
+	"\x0eMemberTemplate\x12C\n" +
+	"\brequests\x18\x01 \x03(\v2'.muster.v1.MemberTemplate.RequestsEntryR\brequests\x12P\n" +
+	"\rnode_selector\x18\x02 \x03(\v2+.muster.v1.MemberTemplate.NodeSelectorEntryR\fnodeSelector\x12F\n" +
+	"\vtolerations\x18\x03 \x03(\v2$.muster.v1.MemberTemplate.TolerationR\vtolerations\x1ah\n" +
+	"\n" +
+	"Toleration\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +
+	"\boperator\x18\x02 \x01(\tR\boperator\x12\x14\n" +
+	"\x05value\x18\x03 \x01(\tR\x05value\x12\x16\n" +
+	"\x06effect\x18\x04 \x01(\tR\x06effect\x1a;\n" +
+	"\rRequestsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\x1a?\n" +
+	"\x11NodeSelectorEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"[\n" +
 	"\x11CreateGangRequest\x12\x1d\n" +
 	"\n" +
 	"request_id\x18\x01 \x01(\tR\trequestId\x12'\n" +
@@ -3372,145 +3543,153 @@ func file_muster_v1_muster_proto_rawDescGZIP() []byte {
 	return file_muster_v1_muster_proto_rawDescData
 }
 
-var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_muster_v1_muster_proto_msgTypes = make([]protoimpl.MessageInfo, 60)
 var file_muster_v1_muster_proto_goTypes = []any{
-	(*Gang)(nil),                 // 0: muster.v1.Gang
-	(*GangRules)(nil),            // 1: muster.v1.GangRules
-	(*Subgroup)(nil),             // 2: muster.v1.Subgroup
-	(*GangCounts)(nil),           // 3: muster.v1.GangCounts
-	(*Reason)(nil),               // 4: muster.v1.Reason
-	(*Member)(nil),               // 5: muster.v1.Member
-	(*Binding)(nil),              // 6: muster.v1.Binding
-	(*Node)(nil),                 // 7: muster.v1.Node
-	(*GangSpec)(nil),             // 8: muster.v1.GangSpec
-	(*Topology)(nil),             // 9: muster.v1.Topology
-	(*SubgroupSpec)(nil),         // 10: muster.v1.SubgroupSpec
-	(*CreateGangRequest)(nil),    // 11: muster.v1.CreateGangRequest
-	(*UpdateGangRequest)(nil),    // 12: muster.v1.UpdateGangRequest
-	(*DeleteGangRequest)(nil),    // 13: muster.v1.DeleteGangRequest
-	(*DeleteGangResponse)(nil),   // 14: muster.v1.DeleteGangResponse
-	(*GetGangRequest)(nil),       // 15: muster.v1.GetGangRequest
-	(*ListGangsRequest)(nil),     // 16: muster.v1.ListGangsRequest
-	(*ListGangsResponse)(nil),    // 17: muster.v1.ListGangsResponse
-	(*WatchGangsRequest)(nil),    // 18: muster.v1.WatchGangsRequest
-	(*GangEvent)(nil),            // 19: muster.v1.GangEvent
-	(*ExplainGangRequest)(nil),   // 20: muster.v1.ExplainGangRequest
-	(*GangInLine)(nil),           // 21: muster.v1.GangInLine
-	(*ExplainGangResponse)(nil),  // 22: muster.v1.ExplainGangResponse
-	(*ExplainPodRequest)(nil),    // 23: muster.v1.ExplainPodRequest
-	(*ExplainPodResponse)(nil),   // 24: muster.v1.ExplainPodResponse
-	(*GetNodeRequest)(nil),       // 25: muster.v1.GetNodeRequest
-	(*ListNodesRequest)(nil),     // 26: muster.v1.ListNodesRequest
-	(*ListNodesResponse)(nil),    // 27: muster.v1.ListNodesResponse
-	(*WatchNodesRequest)(nil),    // 28: muster.v1.WatchNodesRequest
-	(*NodeEvent)(nil),            // 29: muster.v1.NodeEvent
-	(*Queue)(nil),                // 30: muster.v1.Queue
-	(*QueueSpec)(nil),            // 31: muster.v1.QueueSpec
-	(*ApplyQueuesRequest)(nil),   // 32: muster.v1.ApplyQueuesRequest
-	(*ApplyQueuesResponse)(nil),  // 33: muster.v1.ApplyQueuesResponse
-	(*DeleteQueueRequest)(nil),   // 34: muster.v1.DeleteQueueRequest
-	(*DeleteQueueResponse)(nil),  // 35: muster.v1.DeleteQueueResponse
-	(*GetQueueRequest)(nil),      // 36: muster.v1.GetQueueRequest
-	(*ExplainQueueRequest)(nil),  // 37: muster.v1.ExplainQueueRequest
-	(*ExplainQueueResponse)(nil), // 38: muster.v1.ExplainQueueResponse
-	(*ListQueuesRequest)(nil),    // 39: muster.v1.ListQueuesRequest
-	(*ListQueuesResponse)(nil),   // 40: muster.v1.ListQueuesResponse
-	nil,                          // 41: muster.v1.GangRules.MinResourcesEntry
-	nil,                          // 42: muster.v1.Node.AllocatableEntry
-	nil,                          // 43: muster.v1.Node.UsedEntry
-	nil,                          // 44: muster.v1.Node.ReservedEntry
-	nil,                          // 45: muster.v1.Node.FreeEntry
-	nil,                          // 46: muster.v1.GangSpec.MinResourcesEntry
-	nil,                          // 47: muster.v1.Queue.QuotaEntry
-	nil,                          // 48: muster.v1.Queue.LimitEntry
-	nil,                          // 49: muster.v1.Queue.OverQuotaWeightEntry
-	nil,                          // 50: muster.v1.Queue.UsedEntry
-	nil,                          // 51: muster.v1.Queue.WaitingEntry
-	nil,                          // 52: muster.v1.Queue.ShareEntry
-	nil,                          // 53: muster.v1.QueueSpec.QuotaEntry
-	nil,                          // 54: muster.v1.QueueSpec.LimitEntry
-	nil,                          // 55: muster.v1.QueueSpec.OverQuotaWeightEntry
+	(*Gang)(nil),                      // 0: muster.v1.Gang
+	(*GangRules)(nil),                 // 1: muster.v1.GangRules
+	(*Subgroup)(nil),                  // 2: muster.v1.Subgroup
+	(*GangCounts)(nil),                // 3: muster.v1.GangCounts
+	(*Reason)(nil),                    // 4: muster.v1.Reason
+	(*Member)(nil),                    // 5: muster.v1.Member
+	(*Binding)(nil),                   // 6: muster.v1.Binding
+	(*Node)(nil),                      // 7: muster.v1.Node
+	(*GangSpec)(nil),                  // 8: muster.v1.GangSpec
+	(*Topology)(nil),                  // 9: muster.v1.Topology
+	(*SubgroupSpec)(nil),              // 10: muster.v1.SubgroupSpec
+	(*MemberTemplate)(nil),            // 11: muster.v1.MemberTemplate
+	(*CreateGangRequest)(nil),         // 12: muster.v1.CreateGangRequest
+	(*UpdateGangRequest)(nil),         // 13: muster.v1.UpdateGangRequest
+	(*DeleteGangRequest)(nil),         // 14: muster.v1.DeleteGangRequest
+	(*DeleteGangResponse)(nil),        // 15: muster.v1.DeleteGangResponse
+	(*GetGangRequest)(nil),            // 16: muster.v1.GetGangRequest
+	(*ListGangsRequest)(nil),          // 17: muster.v1.ListGangsRequest
+	(*ListGangsResponse)(nil),         // 18: muster.v1.ListGangsResponse
+	(*WatchGangsRequest)(nil),         // 19: muster.v1.WatchGangsRequest
+	(*GangEvent)(nil),                 // 20: muster.v1.GangEvent
+	(*ExplainGangRequest)(nil),        // 21: muster.v1.ExplainGangRequest
+	(*GangInLine)(nil),                // 22: muster.v1.GangInLine
+	(*ExplainGangResponse)(nil),       // 23: muster.v1.ExplainGangResponse
+	(*ExplainPodRequest)(nil),         // 24: muster.v1.ExplainPodRequest
+	(*ExplainPodResponse)(nil),        // 25: muster.v1.ExplainPodResponse
+	(*GetNodeRequest)(nil),            // 26: muster.v1.GetNodeRequest
+	(*ListNodesRequest)(nil),          // 27: muster.v1.ListNodesRequest
+	(*ListNodesResponse)(nil),         // 28: muster.v1.ListNodesResponse
+	(*WatchNodesRequest)(nil),         // 29: muster.v1.WatchNodesRequest
+	(*NodeEvent)(nil),                 // 30: muster.v1.NodeEvent
+	(*Queue)(nil),                     // 31: muster.v1.Queue
+	(*QueueSpec)(nil),                 // 32: muster.v1.QueueSpec
+	(*ApplyQueuesRequest)(nil),        // 33: muster.v1.ApplyQueuesRequest
+	(*ApplyQueuesResponse)(nil),       // 34: muster.v1.ApplyQueuesResponse
+	(*DeleteQueueRequest)(nil),        // 35: muster.v1.DeleteQueueRequest
+	(*DeleteQueueResponse)(nil),       // 36: muster.v1.DeleteQueueResponse
+	(*GetQueueRequest)(nil),           // 37: muster.v1.GetQueueRequest
+	(*ExplainQueueRequest)(nil),       // 38: muster.v1.ExplainQueueRequest
+	(*ExplainQueueResponse)(nil),      // 39: muster.v1.ExplainQueueResponse
+	(*ListQueuesRequest)(nil),         // 40: muster.v1.ListQueuesRequest
+	(*ListQueuesResponse)(nil),        // 41: muster.v1.ListQueuesResponse
+	nil,                               // 42: muster.v1.GangRules.MinResourcesEntry
+	nil,                               // 43: muster.v1.Node.AllocatableEntry
+	nil,                               // 44: muster.v1.Node.UsedEntry
+	nil,                               // 45: muster.v1.Node.ReservedEntry
+	nil,                               // 46: muster.v1.Node.FreeEntry
+	nil,                               // 47: muster.v1.GangSpec.MinResourcesEntry
+	(*MemberTemplate_Toleration)(nil), // 48: muster.v1.MemberTemplate.Toleration
+	nil,                               // 49: muster.v1.MemberTemplate.RequestsEntry
+	nil,                               // 50: muster.v1.MemberTemplate.NodeSelectorEntry
+	nil,                               // 51: muster.v1.Queue.QuotaEntry
+	nil,                               // 52: muster.v1.Queue.LimitEntry
+	nil,                               // 53: muster.v1.Queue.OverQuotaWeightEntry
+	nil,                               // 54: muster.v1.Queue.UsedEntry
+	nil,                               // 55: muster.v1.Queue.WaitingEntry
+	nil,                               // 56: muster.v1.Queue.ShareEntry
+	nil,                               // 57: muster.v1.QueueSpec.QuotaEntry
+	nil,                               // 58: muster.v1.QueueSpec.LimitEntry
+	nil,                               // 59: muster.v1.QueueSpec.OverQuotaWeightEntry
 }
 var file_muster_v1_muster_proto_depIdxs = []int32{
 	1,  // 0: muster.v1.Gang.rules:type_name -> muster.v1.GangRules
 	3,  // 1: muster.v1.Gang.counts:type_name -> muster.v1.GangCounts
 	4,  // 2: muster.v1.Gang.reason:type_name -> muster.v1.Reason
 	5,  // 3: muster.v1.Gang.members:type_name -> muster.v1.Member
-	41, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
+	42, // 4: muster.v1.GangRules.min_resources:type_name -> muster.v1.GangRules.MinResourcesEntry
 	9,  // 5: muster.v1.GangRules.topology:type_name -> muster.v1.Topology
 	2,  // 6: muster.v1.GangRules.subgroups:type_name -> muster.v1.Subgroup
 	9,  // 7: muster.v1.Subgroup.topology:type_name -> muster.v1.Topology
 	4,  // 8: muster.v1.Member.reason:type_name -> muster.v1.Reason
 	6,  // 9: muster.v1.Member.binding:type_name -> muster.v1.Binding
-	42, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
-	43, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
-	44, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
-	45, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
-	46, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
+	43, // 10: muster.v1.Node.allocatable:type_name -> muster.v1.Node.AllocatableEntry
+	44, // 11: muster.v1.Node.used:type_name -> muster.v1.Node.UsedEntry
+	45, // 12: muster.v1.Node.reserved:type_name -> muster.v1.Node.ReservedEntry
+	46, // 13: muster.v1.Node.free:type_name -> muster.v1.Node.FreeEntry
+	47, // 14: muster.v1.GangSpec.min_resources:type_name -> muster.v1.GangSpec.MinResourcesEntry
 	10, // 15: muster.v1.GangSpec.subgroups:type_name -> muster.v1.SubgroupSpec
 	9,  // 16: muster.v1.GangSpec.topology:type_name -> muster.v1.Topology
 	9,  // 17: muster.v1.SubgroupSpec.topology:type_name -> muster.v1.Topology
-	8,  // 18: muster.v1.CreateGangRequest.gang:type_name -> muster.v1.GangSpec
-	8,  // 19: muster.v1.UpdateGangRequest.gang:type_name -> muster.v1.GangSpec
-	0,  // 20: muster.v1.ListGangsResponse.gangs:type_name -> muster.v1.Gang
-	0,  // 21: muster.v1.GangEvent.upserted:type_name -> muster.v1.Gang
-	4,  // 22: muster.v1.GangInLine.reason:type_name -> muster.v1.Reason
-	0,  // 23: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
-	21, // 24: muster.v1.ExplainGangResponse.ahead:type_name -> muster.v1.GangInLine
-	5,  // 25: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
-	0,  // 26: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
-	7,  // 27: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
-	7,  // 28: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
-	47, // 29: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
-	48, // 30: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
-	49, // 31: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
-	50, // 32: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
-	51, // 33: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
-	52, // 34: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
-	53, // 35: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
-	54, // 36: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
-	55, // 37: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
-	31, // 38: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
-	30, // 39: muster.v1.ExplainQueueResponse.queue:type_name -> muster.v1.Queue
-	21, // 40: muster.v1.ExplainQueueResponse.line:type_name -> muster.v1.GangInLine
-	30, // 41: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
-	11, // 42: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
-	12, // 43: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
-	13, // 44: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
-	15, // 45: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
-	16, // 46: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
-	18, // 47: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
-	20, // 48: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
-	23, // 49: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
-	25, // 50: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
-	26, // 51: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
-	28, // 52: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
-	36, // 53: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
-	39, // 54: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
-	37, // 55: muster.v1.QueueService.ExplainQueue:input_type -> muster.v1.ExplainQueueRequest
-	32, // 56: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
-	34, // 57: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
-	0,  // 58: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
-	0,  // 59: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
-	14, // 60: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
-	0,  // 61: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
-	17, // 62: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
-	19, // 63: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
-	22, // 64: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
-	24, // 65: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
-	7,  // 66: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
-	27, // 67: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
-	29, // 68: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
-	30, // 69: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
-	40, // 70: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
-	38, // 71: muster.v1.QueueService.ExplainQueue:output_type -> muster.v1.ExplainQueueResponse
-	33, // 72: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
-	35, // 73: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
-	58, // [58:74] is the sub-list for method output_type
-	42, // [42:58] is the sub-list for method input_type
-	42, // [42:42] is the sub-list for extension type_name
-	42, // [42:42] is the sub-list for extension extendee
-	0,  // [0:42] is the sub-list for field type_name
+	11, // 18: muster.v1.SubgroupSpec.members:type_name -> muster.v1.MemberTemplate
+	49, // 19: muster.v1.MemberTemplate.requests:type_name -> muster.v1.MemberTemplate.RequestsEntry
+	50, // 20: muster.v1.MemberTemplate.node_selector:type_name -> muster.v1.MemberTemplate.NodeSelectorEntry
+	48, // 21: muster.v1.MemberTemplate.tolerations:type_name -> muster.v1.MemberTemplate.Toleration
+	8,  // 22: muster.v1.CreateGangRequest.gang:type_name -> muster.v1.GangSpec
+	8,  // 23: muster.v1.UpdateGangRequest.gang:type_name -> muster.v1.GangSpec
+	0,  // 24: muster.v1.ListGangsResponse.gangs:type_name -> muster.v1.Gang
+	0,  // 25: muster.v1.GangEvent.upserted:type_name -> muster.v1.Gang
+	4,  // 26: muster.v1.GangInLine.reason:type_name -> muster.v1.Reason
+	0,  // 27: muster.v1.ExplainGangResponse.gang:type_name -> muster.v1.Gang
+	22, // 28: muster.v1.ExplainGangResponse.ahead:type_name -> muster.v1.GangInLine
+	5,  // 29: muster.v1.ExplainPodResponse.pod:type_name -> muster.v1.Member
+	0,  // 30: muster.v1.ExplainPodResponse.gang:type_name -> muster.v1.Gang
+	7,  // 31: muster.v1.ListNodesResponse.nodes:type_name -> muster.v1.Node
+	7,  // 32: muster.v1.NodeEvent.upserted:type_name -> muster.v1.Node
+	51, // 33: muster.v1.Queue.quota:type_name -> muster.v1.Queue.QuotaEntry
+	52, // 34: muster.v1.Queue.limit:type_name -> muster.v1.Queue.LimitEntry
+	53, // 35: muster.v1.Queue.over_quota_weight:type_name -> muster.v1.Queue.OverQuotaWeightEntry
+	54, // 36: muster.v1.Queue.used:type_name -> muster.v1.Queue.UsedEntry
+	55, // 37: muster.v1.Queue.waiting:type_name -> muster.v1.Queue.WaitingEntry
+	56, // 38: muster.v1.Queue.share:type_name -> muster.v1.Queue.ShareEntry
+	57, // 39: muster.v1.QueueSpec.quota:type_name -> muster.v1.QueueSpec.QuotaEntry
+	58, // 40: muster.v1.QueueSpec.limit:type_name -> muster.v1.QueueSpec.LimitEntry
+	59, // 41: muster.v1.QueueSpec.over_quota_weight:type_name -> muster.v1.QueueSpec.OverQuotaWeightEntry
+	32, // 42: muster.v1.ApplyQueuesRequest.queues:type_name -> muster.v1.QueueSpec
+	31, // 43: muster.v1.ExplainQueueResponse.queue:type_name -> muster.v1.Queue
+	22, // 44: muster.v1.ExplainQueueResponse.line:type_name -> muster.v1.GangInLine
+	31, // 45: muster.v1.ListQueuesResponse.queues:type_name -> muster.v1.Queue
+	12, // 46: muster.v1.GangService.CreateGang:input_type -> muster.v1.CreateGangRequest
+	13, // 47: muster.v1.GangService.UpdateGang:input_type -> muster.v1.UpdateGangRequest
+	14, // 48: muster.v1.GangService.DeleteGang:input_type -> muster.v1.DeleteGangRequest
+	16, // 49: muster.v1.GangService.GetGang:input_type -> muster.v1.GetGangRequest
+	17, // 50: muster.v1.GangService.ListGangs:input_type -> muster.v1.ListGangsRequest
+	19, // 51: muster.v1.GangService.WatchGangs:input_type -> muster.v1.WatchGangsRequest
+	21, // 52: muster.v1.GangService.ExplainGang:input_type -> muster.v1.ExplainGangRequest
+	24, // 53: muster.v1.GangService.ExplainPod:input_type -> muster.v1.ExplainPodRequest
+	26, // 54: muster.v1.NodeService.GetNode:input_type -> muster.v1.GetNodeRequest
+	27, // 55: muster.v1.NodeService.ListNodes:input_type -> muster.v1.ListNodesRequest
+	29, // 56: muster.v1.NodeService.WatchNodes:input_type -> muster.v1.WatchNodesRequest
+	37, // 57: muster.v1.QueueService.GetQueue:input_type -> muster.v1.GetQueueRequest
+	40, // 58: muster.v1.QueueService.ListQueues:input_type -> muster.v1.ListQueuesRequest
+	38, // 59: muster.v1.QueueService.ExplainQueue:input_type -> muster.v1.ExplainQueueRequest
+	33, // 60: muster.v1.QueueService.ApplyQueues:input_type -> muster.v1.ApplyQueuesRequest
+	35, // 61: muster.v1.QueueService.DeleteQueue:input_type -> muster.v1.DeleteQueueRequest
+	0,  // 62: muster.v1.GangService.CreateGang:output_type -> muster.v1.Gang
+	0,  // 63: muster.v1.GangService.UpdateGang:output_type -> muster.v1.Gang
+	15, // 64: muster.v1.GangService.DeleteGang:output_type -> muster.v1.DeleteGangResponse
+	0,  // 65: muster.v1.GangService.GetGang:output_type -> muster.v1.Gang
+	18, // 66: muster.v1.GangService.ListGangs:output_type -> muster.v1.ListGangsResponse
+	20, // 67: muster.v1.GangService.WatchGangs:output_type -> muster.v1.GangEvent
+	23, // 68: muster.v1.GangService.ExplainGang:output_type -> muster.v1.ExplainGangResponse
+	25, // 69: muster.v1.GangService.ExplainPod:output_type -> muster.v1.ExplainPodResponse
+	7,  // 70: muster.v1.NodeService.GetNode:output_type -> muster.v1.Node
+	28, // 71: muster.v1.NodeService.ListNodes:output_type -> muster.v1.ListNodesResponse
+	30, // 72: muster.v1.NodeService.WatchNodes:output_type -> muster.v1.NodeEvent
+	31, // 73: muster.v1.QueueService.GetQueue:output_type -> muster.v1.Queue
+	41, // 74: muster.v1.QueueService.ListQueues:output_type -> muster.v1.ListQueuesResponse
+	39, // 75: muster.v1.QueueService.ExplainQueue:output_type -> muster.v1.ExplainQueueResponse
+	34, // 76: muster.v1.QueueService.ApplyQueues:output_type -> muster.v1.ApplyQueuesResponse
+	36, // 77: muster.v1.QueueService.DeleteQueue:output_type -> muster.v1.DeleteQueueResponse
+	62, // [62:78] is the sub-list for method output_type
+	46, // [46:62] is the sub-list for method input_type
+	46, // [46:46] is the sub-list for extension type_name
+	46, // [46:46] is the sub-list for extension extendee
+	0,  // [0:46] is the sub-list for field type_name
 }
 
 func init() { file_muster_v1_muster_proto_init() }
@@ -3520,13 +3699,13 @@ func file_muster_v1_muster_proto_init() {
 	}
 	file_muster_v1_muster_proto_msgTypes[8].OneofWrappers = []any{}
 	file_muster_v1_muster_proto_msgTypes[10].OneofWrappers = []any{}
-	file_muster_v1_muster_proto_msgTypes[19].OneofWrappers = []any{
+	file_muster_v1_muster_proto_msgTypes[20].OneofWrappers = []any{
 		(*GangEvent_Upserted)(nil),
 		(*GangEvent_Removed)(nil),
 		(*GangEvent_Synced)(nil),
 		(*GangEvent_Resync)(nil),
 	}
-	file_muster_v1_muster_proto_msgTypes[29].OneofWrappers = []any{
+	file_muster_v1_muster_proto_msgTypes[30].OneofWrappers = []any{
 		(*NodeEvent_Upserted)(nil),
 		(*NodeEvent_Removed)(nil),
 		(*NodeEvent_Synced)(nil),
@@ -3538,7 +3717,7 @@ func file_muster_v1_muster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_muster_v1_muster_proto_rawDesc), len(file_muster_v1_muster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   56,
+			NumMessages:   60,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

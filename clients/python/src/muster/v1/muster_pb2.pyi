@@ -77,7 +77,7 @@ class GangRules(_message.Message):
     def __init__(self, min_member: _Optional[int] = ..., total_number: _Optional[int] = ..., wait_time_ms: _Optional[int] = ..., mode: _Optional[str] = ..., match_policy: _Optional[str] = ..., queue: _Optional[str] = ..., on_timeout: _Optional[str] = ..., on_member_failure: _Optional[str] = ..., min_resources: _Optional[_Mapping[str, str]] = ..., group: _Optional[_Iterable[str]] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., subgroups: _Optional[_Iterable[_Union[Subgroup, _Mapping]]] = ..., preemptible: bool = ..., duration_ms: _Optional[int] = ...) -> None: ...
 
 class Subgroup(_message.Message):
-    __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed")
+    __slots__ = ("name", "parent", "minimum", "leaf", "topology", "pending", "waiting", "placed", "to_come")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
@@ -86,6 +86,7 @@ class Subgroup(_message.Message):
     PENDING_FIELD_NUMBER: _ClassVar[int]
     WAITING_FIELD_NUMBER: _ClassVar[int]
     PLACED_FIELD_NUMBER: _ClassVar[int]
+    TO_COME_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     minimum: int
@@ -94,7 +95,8 @@ class Subgroup(_message.Message):
     pending: int
     waiting: int
     placed: int
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., minimum: _Optional[int] = ..., leaf: bool = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., pending: _Optional[int] = ..., waiting: _Optional[int] = ..., placed: _Optional[int] = ...) -> None: ...
+    to_come: int
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., minimum: _Optional[int] = ..., leaf: bool = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., pending: _Optional[int] = ..., waiting: _Optional[int] = ..., placed: _Optional[int] = ..., to_come: _Optional[int] = ...) -> None: ...
 
 class GangCounts(_message.Message):
     __slots__ = ("children", "waiting", "binding", "bound", "running", "succeeded", "failed", "planned", "held")
@@ -268,16 +270,53 @@ class Topology(_message.Message):
     def __init__(self, required: _Optional[str] = ..., preferred: _Optional[str] = ..., spread: _Optional[str] = ...) -> None: ...
 
 class SubgroupSpec(_message.Message):
-    __slots__ = ("name", "parent", "min_member", "topology")
+    __slots__ = ("name", "parent", "min_member", "topology", "members")
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARENT_FIELD_NUMBER: _ClassVar[int]
     MIN_MEMBER_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_FIELD_NUMBER: _ClassVar[int]
+    MEMBERS_FIELD_NUMBER: _ClassVar[int]
     name: str
     parent: str
     min_member: int
     topology: Topology
-    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., min_member: _Optional[int] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ...) -> None: ...
+    members: MemberTemplate
+    def __init__(self, name: _Optional[str] = ..., parent: _Optional[str] = ..., min_member: _Optional[int] = ..., topology: _Optional[_Union[Topology, _Mapping]] = ..., members: _Optional[_Union[MemberTemplate, _Mapping]] = ...) -> None: ...
+
+class MemberTemplate(_message.Message):
+    __slots__ = ("requests", "node_selector", "tolerations")
+    class Toleration(_message.Message):
+        __slots__ = ("key", "operator", "value", "effect")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        OPERATOR_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        EFFECT_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        operator: str
+        value: str
+        effect: str
+        def __init__(self, key: _Optional[str] = ..., operator: _Optional[str] = ..., value: _Optional[str] = ..., effect: _Optional[str] = ...) -> None: ...
+    class RequestsEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    class NodeSelectorEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: str
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[str] = ...) -> None: ...
+    REQUESTS_FIELD_NUMBER: _ClassVar[int]
+    NODE_SELECTOR_FIELD_NUMBER: _ClassVar[int]
+    TOLERATIONS_FIELD_NUMBER: _ClassVar[int]
+    requests: _containers.ScalarMap[str, str]
+    node_selector: _containers.ScalarMap[str, str]
+    tolerations: _containers.RepeatedCompositeFieldContainer[MemberTemplate.Toleration]
+    def __init__(self, requests: _Optional[_Mapping[str, str]] = ..., node_selector: _Optional[_Mapping[str, str]] = ..., tolerations: _Optional[_Iterable[_Union[MemberTemplate.Toleration, _Mapping]]] = ...) -> None: ...
 
 class CreateGangRequest(_message.Message):
     __slots__ = ("request_id", "gang")

@@ -1,0 +1,45 @@
+package e2e
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// A driver is bound when there is room for the executors that it will make, and that room is theirs: neither pods of no gang
+// nor other gangs take it, and musterd killed in between finds it again. Executors come with a gate, without, and later than
+// the room was kept. SPEC P-7, K-13.
+func TestMembersToCome(t *testing.T) {
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(2, "2")
+	as := func(subgroup string) podOption {
+		return func(pod *corev1.Pod) { pod.Labels["muster.dev/subgroup"] = subgroup }
+	}
+	w.podGroup("spark", 2, map[string]any{"muster.dev/subgroups": `[{"name": "driver"},
+		{"name": "executor", "minMember": 4, "minResource": {"cpu": "1"}}]`}, nil)
+	w.pod("driver-0", "1", member("spark"), as("driver"))
+	w.everyMemberSays("driver", "room for 3 of 4 members of subgroup executor", 15*time.Second)
+	w.nodesFrom(2, 1, "1")
+	w.waitBound("driver", 1, 20*time.Second)
+	// Nobody else gets what is kept.
+	w.pods("plain", 1, "1", w.withPriority(-1))
+	w.pods("other", 1, "1", gang("other", 1))
+	w.staysBound("plain", 0, 2*time.Second)
+	w.staysBound("other", 0, time.Second)
+	w.pod("executor-0", "1", member("spark"), as("executor"))
+	w.pod("executor-1", "1", member("spark"), as("executor"), withGate)
+	w.waitBound("executor", 2, 20*time.Second)
+	w.muster.kill()
+	w.must(w.startMuster(""))
+	w.staysBound("plain", 0, 2*time.Second)
+	w.staysBound("other", 0, time.Second)
+	w.podsFrom("executor", 2, 2, "1", member("spark"), as("executor"))
+	w.waitBound("executor", 4, 20*time.Second)
+	w.staysBound("plain", 0, time.Second)
+	// What is over leaves room for those who wait.
+	w.deletePods("executor")
+	w.waitBound("other", 1, 20*time.Second)
+	w.waitBound("plain", 1, 20*time.Second)
+}
