@@ -104,12 +104,12 @@ using MemberSet = absl::btree_set<const Pod*, MemberOrder>;
 struct Kept {
   bool satisfied = false;  // the minimum was placed once, and some member is still active (G-4, G-8)
   bool timed_out = false;  // G-6, policy fail
+  bool evicting = false;   // its members are being evicted so that it can start anew (G-13)
   int64_t held_ms = 0;     // G-6: what earlier plans held
   int32_t requeues = 0;
   int64_t cycle = 1;            // G-2: the schedule cycle, for callers that drive pods one by one
   bool cycle_valid = true;      // false: a member found no node; nobody passes until all had their turn
   std::string incarnation;      // which gang of this name: UID of its PodGroup, or of the member created first
-  bool evicting = false;        // its members are being evicted so that it can start anew (G-13)
   int64_t passed_since_ms = 0;  // when somebody behind it was started first while it waited; 0: nobody was
   int64_t started_ms = 0;       // when it started, of one that says how long it runs; 0: not known
   int64_t room_until_ms = 0;    // until when room is kept for members to come, since it started (P-7); 0: none is
@@ -123,10 +123,31 @@ struct GroupNews {
   uint64_t explains = 0;  // how far it is
 };
 
-// What a decision asks of most gangs stands together: rules, members, life.
+// What a decision asks of most gangs stands first, and together: of ten thousand gangs each line that is read is one
+// that the processor has to fetch.
 struct Gang {
   GangId id = -1;
-  std::string key;  // "namespace/name"
+  int32_t of_sigs_pods = 0;   // members that declare it by dialect D-2
+  int32_t naming_object = 0;  // members that name a PodGroup (D-3)
+  int32_t gated = 0;          // of the pending members: behind somebody else's gate
+  int32_t plannable = 0;      // of the pending members: those that Muster may place, one priority aside
+  int32_t by_callers = 0;     // of the pending and waiting members: placed pod by pod by a scheduler of their own
+  int32_t turned = 0;         // of the pending and waiting members: had their turn in this cycle
+  bool submitted = false;     // as a whole, and not confirmed yet (S-1)
+  bool left_half = false;     // half bound, and nobody waits for it any more (K-13)
+  bool cycles_used = false;   // some member had a turn
+  bool recorded = false;      // the store holds a record of it
+  bool touched = false;       // is to be settled at the end of the command
+  bool changed = false;       // readers have not been told yet
+  int64_t retry_at_ms = 0;    // back-off
+  absl::btree_map<GangDialect, GangObject> objects;
+  Kept kept;
+  std::array<MemberSet, kMemberStates> members;
+  GangRules rules;  // min_member -1: uninitialised
+
+  std::vector<MemberCounts> leaves;  // with subgroups: the members by leaf, strangers left out
+  std::vector<ClassId> to_come;      // by leaf, of members that do not exist yet (P-7); kNoClass: it is not declared
+  std::string key;                   // "namespace/name"
   std::string name_space;
   std::string name;
   int64_t created_ms = 0;
@@ -137,29 +158,7 @@ struct Gang {
   GangDialect declared_as = GangDialect::kKoordinator;
   std::string unreadable;             // what a pod said that could not be read (D-8)
   std::vector<std::string> warnings;  // repairs and contradictions, for the user
-  absl::btree_map<GangDialect, GangObject> objects;
-  GangRules rules;  // min_member -1: uninitialised
 
-  // Its members.
-  int32_t of_sigs_pods = 0;   // members that declare it by dialect D-2
-  int32_t naming_object = 0;  // members that name a PodGroup (D-3)
-  int32_t gated = 0;          // of the pending members: behind somebody else's gate
-  int32_t plannable = 0;      // of the pending members: those that Muster may place, one priority aside
-  int32_t by_callers = 0;     // of the pending and waiting members: placed pod by pod by a scheduler of their own
-  int32_t turned = 0;         // of the pending and waiting members: had their turn in this cycle
-  std::array<MemberSet, kMemberStates> members;
-  std::vector<MemberCounts> leaves;  // with subgroups: the members by leaf, strangers left out
-  std::vector<ClassId> to_come;      // by leaf, of members that do not exist yet (P-7); kNoClass: it is not declared
-
-  // Its life.
-  int64_t retry_at_ms = 0;   // back-off
-  bool submitted = false;    // as a whole, and not confirmed yet (S-1)
-  bool left_half = false;    // half bound, and nobody waits for it any more (K-13)
-  bool cycles_used = false;  // some member had a turn
-  bool recorded = false;     // the store holds a record of it
-  bool touched = false;      // is to be settled at the end of the command
-  bool changed = false;      // readers have not been told yet
-  Kept kept;
   Kept written;            // as the store has it
   std::string root_cause;  // G-3: what kept a member off every node
 

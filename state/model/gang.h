@@ -104,22 +104,22 @@ struct GangRules {
   int32_t min_member = 0;  // with subgroups: the fewest members with which it can start
   int32_t total_number = 0;
   bool declares_total = false;  // by its total number or minResources
-  int64_t wait_time_ms = 0;
   GangMode mode = GangMode::kStrict;
   MatchPolicy match_policy = MatchPolicy::kOnceSatisfied;
-  ResourceList min_resources;
-  std::optional<int32_t> priority;
-  std::vector<std::string> group;  // D-10: ids in order, without duplicates; empty: the gang alone
-  std::string queue;
   OnTimeout on_timeout = OnTimeout::kFail;
   OnMemberFailure on_member_failure = OnMemberFailure::kKeep;
-  int64_t stale_grace_ms = -1;
   bool preemptible = true;
+  bool domains = false;            // it, or a subgroup, requires a domain
+  SubgroupTree tree;               // empty: the gang has no subgroups
+  std::vector<std::string> group;  // D-10: ids in order, without duplicates; empty: the gang alone
+  int64_t wait_time_ms = 0;
+  ResourceList min_resources;
+  std::optional<int32_t> priority;
+  std::string queue;
+  int64_t stale_grace_ms = -1;
   int64_t duration_ms = 0;  // 0: not known
   TopologyRule topology;
-  SubgroupTree tree;         // empty: the gang has no subgroups
-  std::string tree_problem;  // what is wrong with them; min_member is -1 then
-  bool domains = false;      // it, or a subgroup, requires a domain
+  std::string tree_problem;  // what is wrong with the subgroups; min_member is -1 then
 
   // Placed as a tree, or by domains.
   [[nodiscard]] bool shaped() const { return !tree.empty() || !topology.none(); }

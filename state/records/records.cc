@@ -141,10 +141,17 @@ absl::Status Restored::LoadOne(const Record& record) {
   if (record.kind == kGang) {
     store::v1::GangRecord parsed;
     if (!parsed.ParseFromString(record.value)) return Unreadable(record, "not a readable GangRecord");
-    gangs_[record.key] =
-        Kept{parsed.satisfied(),         parsed.timed_out(),      parsed.held_ms(),      parsed.requeues(),
-             parsed.cycles_passed() + 1, !parsed.cycle_invalid(), record.incarnation,    parsed.evicting(),
-             parsed.passed_since_ms(),   parsed.started_ms(),     parsed.room_until_ms()};
+    gangs_[record.key] = Kept{.satisfied = parsed.satisfied(),
+                              .timed_out = parsed.timed_out(),
+                              .evicting = parsed.evicting(),
+                              .held_ms = parsed.held_ms(),
+                              .requeues = parsed.requeues(),
+                              .cycle = parsed.cycles_passed() + 1,
+                              .cycle_valid = !parsed.cycle_invalid(),
+                              .incarnation = record.incarnation,
+                              .passed_since_ms = parsed.passed_since_ms(),
+                              .started_ms = parsed.started_ms(),
+                              .room_until_ms = parsed.room_until_ms()};
     return absl::OkStatus();
   }
   if (record.kind == kCommit) {

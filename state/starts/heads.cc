@@ -132,14 +132,14 @@ void Heads::Follow(const Gang& gang, int64_t now_ms) {
     timed_.insert(gang.id);
     if (gang.kept.started_ms == 0) gangs_->SetStarted(gang, now_ms);
   } else {
-    timed_.erase(gang.id);
+    if (!timed_.empty()) timed_.erase(gang.id);
     if (gang.kept.started_ms != 0 && !gang.kept.satisfied) gangs_->SetStarted(gang, 0);
   }
 }
 
 void Heads::Leave(const Gang& gang) {
   if (!(states_.Of(gang.id) == State())) states_.Reset(gang.id);
-  strict_.erase(gang.id);
+  if (!strict_.empty()) strict_.erase(gang.id);
 }
 
 }  // namespace muster

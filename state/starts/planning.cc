@@ -180,8 +180,11 @@ Reason Planning::QueueAgrees(const Group& gangs, const Placed& placed) const {
 // Wherever there is room.
 Planning::Placed Planning::PlaceRoom(const Group& gangs, int32_t tries, Statement* statement) const {
   std::vector<Demand> demands;
+  demands.reserve(gangs.size());
   for (const Gang* each : gangs) {
-    demands.push_back({r_.gangs->CandidateRuns(*each), r_.eligibility->Missing(*each)});
+    Demand& demand = demands.emplace_back();
+    demand.candidates = r_.gangs->CandidateRuns(*each);
+    demand.needed = r_.eligibility->Missing(*each);
   }
   const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
   Placed out{placement.placed, placement.tries, placement.out_of_tries, "", {}};

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "state/gangs/sources.h"
 #include "state/placement/class_index.h"
 #include "state/placement/tree_planner.h"
@@ -143,7 +144,7 @@ class Planning {
     bool out_of_tries = false;
     std::string why;  // not placed
     struct Part {
-      std::vector<Statement::Operation> operations;  // whose parts are leaves
+      absl::InlinedVector<Statement::Operation, 4> operations;  // whose parts are leaves
       int32_t lowest_priority = 0;
     };
     std::vector<Part> parts;  // by gang

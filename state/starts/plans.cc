@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/container/inlined_vector.h"
 #include "state/base/check.h"
 #include "state/records/records.h"
 
@@ -13,33 +14,43 @@ constexpr int64_t kSoonMs = 250;
 constexpr int64_t kIdsAtOnce = 1'000;
 constexpr int64_t kLatestSoonMs = 8'000;
 
-// Of each class the members of the highest priority are placed first (D-11).
+// Of each class the members of the highest priority are placed first (D-11): the candidates' own order. Most gangs are
+// one run.
 class Priorities {
  public:
-  explicit Priorities(const std::vector<Candidates>& candidates) {
-    for (const Candidates& run : candidates) {
-      std::vector<Left>& of_class = left_[{run.cls, run.leaf}];
-      const bool more = !of_class.empty() && of_class.back().priority == run.priority;
-      if (!more || of_class.back().to_come != run.to_come) of_class.push_back({run.priority, 0, run.to_come});
-      of_class.back().pods += run.pods;
-    }
-    for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());  // the highest is taken first
-  }
   struct Left {
     int32_t priority;
     int32_t pods;
     bool to_come;
   };
-  Left Next(ClassId cls, int32_t leaf) {
-    std::vector<Left>& of_class = left_[{cls, leaf}];
-    MUSTER_CHECK(!of_class.empty());  // the planner places no more than there are
-    const Left next = of_class.back();
-    if (--of_class.back().pods == 0) of_class.pop_back();
+  using OfClass = absl::InlinedVector<Left, 2>;  // the first to be taken last
+
+  explicit Priorities(const std::vector<Candidates>& candidates) : single_(candidates.size() == 1) {
+    if (single_) {
+      const Candidates& run = candidates.front();
+      of_single_.push_back({run.priority, run.pods, run.to_come});
+      return;
+    }
+    for (const Candidates& run : candidates) {
+      OfClass& of_class = left_[{run.cls, run.leaf}];
+      const bool more = !of_class.empty() && of_class.back().priority == run.priority;
+      if (!more || of_class.back().to_come != run.to_come) of_class.push_back({run.priority, 0, run.to_come});
+      of_class.back().pods += run.pods;
+    }
+    for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());
+  }
+  [[nodiscard]] OfClass* Of(ClassId cls, int32_t leaf) { return single_ ? &of_single_ : &left_[{cls, leaf}]; }
+  static Left Next(OfClass* of_class) {
+    MUSTER_CHECK(!of_class->empty());  // the planner places no more than there are
+    const Left next = of_class->back();
+    if (--of_class->back().pods == 0) of_class->pop_back();
     return next;
   }
 
  private:
-  absl::btree_map<std::pair<ClassId, int32_t>, std::vector<Left>> left_;
+  const bool single_;
+  OfClass of_single_;
+  absl::btree_map<std::pair<ClassId, int32_t>, OfClass> left_;
 };
 
 }  // namespace
@@ -145,12 +156,13 @@ void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const 
   plan->slots.reserve(pods);
   for (const Statement::Operation& operation : operations) {
     ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
+    Priorities::OfClass* of_class = priorities.Of(operation.cls, operation.part);
     for (int32_t i = 0; i < operation.pods; ++i) {
       Slot& slot = plan->slots.emplace_back();
       slot.cls = operation.cls;
       slot.node = operation.node;
       slot.leaf = operation.part;
-      const Priorities::Left next = priorities.Next(operation.cls, operation.part);
+      const Priorities::Left next = Priorities::Next(of_class);
       slot.priority = next.priority;
       slot.to_come = next.to_come;
       plan->to_come += next.to_come ? 1 : 0;

@@ -62,7 +62,7 @@ void Queues::Hold(const Gang& gang) {
 }
 
 void Queues::EndHold(const Gang& gang) {
-  if (held_.erase(gang.id) > 0) ledger_->NoteFreed();
+  if (!held_.empty() && held_.erase(gang.id) > 0) ledger_->NoteFreed();
 }
 
 bool Queues::Share(const Gang& a, const Gang& b) const {

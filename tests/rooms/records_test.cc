@@ -54,7 +54,9 @@ TEST_F(RecordsTest, EveryFieldOfAGangComesBack) {
       {.requeues = 7},
       {.cycle = 2},
       {.cycle_valid = false},
-      {true, true, 5, 6, 7, false, "uid-of-it"},
+      {.evicting = true},
+      {.room_until_ms = 9},
+      {true, true, true, 5, 6, 7, false, "uid-of-it", 8, 9, 10},
   };
   for (size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(i);
@@ -207,6 +209,8 @@ GangDeclaration FullDeclaration() {
   said.warnings = {"w"};
   said.topology = TopologyRule{"block", "rack", "zone"};
   said.subgroups = {{"s", "", 1, std::nullopt, {"rack", "", ""}}, {"t", "s", std::nullopt, 2, {}}};
+  said.subgroups.front().members = PodTemplate();
+  said.subgroups.front().members->Own().requests = {{"cpu", 5}};
   return said;
 }
 
