@@ -54,16 +54,14 @@ void Bindings::Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step) 
   }
   r_.barrier->HoldSlot(pod, by_permit ? kNever : step->now_ms() + settings_.hold_limit_ms);
   r_.gangs->Touch(gang);
-  CommitIfAllCame(gang, by_permit ? 0 : step->now_ms() + settings_.answer_limit_ms, step);
+  CommitIfAllCame(gang, step);
 }
 
-void Bindings::CommitIfAllCame(const Gang& gang, int64_t deadline_ms, Step* step) {
+void Bindings::CommitIfAllCame(const Gang& gang, Step* step) {
   const Group together = r_.plans->MatesOf(gang);
-  bool any_held = false;
   for (const Gang* each : together) {
     const Plan& plan = *r_.plans->Of(*each);
     if (plan.held < plan.present()) return;
-    any_held = any_held || plan.held > 0;
   }
   for (const Gang* each : together) {
     const Reason reason = VerifyPlan(*each, step->now_ms());
@@ -71,7 +69,16 @@ void Bindings::CommitIfAllCame(const Gang& gang, int64_t deadline_ms, Step* step
     r_.claims->Withdraw(*each, reason.code, reason.text, step);
     return;
   }
-  if (any_held) RecordStart(together, r_.plans->Of(gang)->id, deadline_ms, step);
+  bool any_waits = false;
+  bool any_held = false;  // by us: its call ends
+  for (const Gang* each : together) {
+    for (const Pod* pod : each->in(MemberState::kWaiting)) {
+      any_waits = true;
+      any_held = any_held || !r_.barrier->Of(*pod).by_permit;
+    }
+  }
+  const int64_t deadline_ms = any_held ? step->now_ms() + settings_.answer_limit_ms : 0;
+  if (any_waits) RecordStart(together, r_.plans->Of(gang)->id, deadline_ms, step);
   for (const Gang* each : together) Commit(*each, step);
 }
 

@@ -83,7 +83,7 @@ class Bindings {
   void Arrive(const Pod& pod, NodeId node, HoldToken token, Step* step);
   // Everybody of the gang's plan, and of those made with it, is at the barrier or still to come (P-7): they are
   // committed. Harmless where that is not so. REQUIRES: a plan that is not committed.
-  void CommitIfAllCame(const Gang& gang, int64_t deadline_ms, Step* step);
+  void CommitIfAllCame(const Gang& gang, Step* step);
   // What keeps the gang's plan from being committed now; none: nothing.
   [[nodiscard]] Reason VerifyPlan(const Gang& gang, int64_t now_ms) const;
   // A pod without a quorum to wait for is bound at once.

@@ -75,6 +75,7 @@ void Claims::SettleToCome(const Gang& gang, Step* step) {
     KeepWhatIsDue(gang);
     return EndPlanIfDone(gang);
   }
+  if (plan->to_come == 0) return;
   const bool met = MeetThoseWhoCame(gang, step->now_ms());
   std::vector<int32_t> due = gang.quorum().ToCome();
   for (const Slot& slot : plan->slots) due[static_cast<size_t>(slot.leaf)] -= slot.to_come ? 1 : 0;
