@@ -92,7 +92,7 @@ void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration*
                                           " is not a minimum; expected a whole number >= 0"));
       }
     }
-    if (Child(entry, "minResource").is_object()) {
+    if (!Child(entry, "minResource").is_null()) {
       absl::StatusOr<PodTemplate> members = ReadMemberTemplate(entry);
       if (!members.ok()) return unreadable(i, absl::StrCat(".", members.status().message()));
       said.members = *std::move(members);

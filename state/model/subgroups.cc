@@ -91,6 +91,7 @@ bool Needed(const SubgroupTree& tree, const Subgroup& node) {
 // P-7: says of which leaves members may be planned before they exist. Returns what is wrong with it.
 std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const std::vector<int32_t>& order,
                       SubgroupTree* tree) {
+  int64_t ahead = 0;
   for (size_t i = 0; i < order.size(); ++i) {
     const std::optional<Shared<PodTemplate>>& members = declared[static_cast<size_t>(order[i])].members;
     Subgroup& node = tree->nodes[i];
@@ -104,9 +105,10 @@ std::string PlanAhead(const std::vector<SubgroupDeclaration>& declared, const st
       }
     }
     if (!Needed(*tree, node)) continue;
-    if (node.minimum > kMaxToCome) {
-      return absl::StrCat("subgroup ", node.name, " has minimum ", node.minimum,
-                          " and says what members ask for that do ", "not exist yet; expected at most ", kMaxToCome);
+    ahead += node.minimum;
+    if (ahead > kMaxToCome) {
+      return absl::StrCat("the subgroups up to ", node.name, " that say what members ask for need ", ahead,
+                          " members; expected at most ", kMaxToCome);
     }
     node.to_come = members;
     tree->ahead = true;

@@ -44,7 +44,7 @@ struct SubgroupDeclaration {
 // What there may be of them in one gang, and how deep.
 inline constexpr size_t kMaxSubgroups = 1024;
 inline constexpr int32_t kMaxSubgroupDepth = 16;
-// How many members of a leaf may be planned before they exist (P-7).
+// How many members of a gang may be planned before they exist (P-7).
 inline constexpr int32_t kMaxToCome = 100'000;
 
 struct Subgroup {
