@@ -242,8 +242,8 @@ BUGS = {
         "state/machine/settling.cc", "plan->shape != ShapeOf(gang.rules)) {", "plan->shape.empty() && !plan->shape.empty()) {"),
     "racks-of-one-name-are-one": (
         "state/placement/topology.cc",
-        "  if (std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return own->second;\n",
-        "  return own->second;\n"),
+        "  if (own == &of.facts.name || std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return *own;\n",
+        "  return *own;\n"),
     "domain-rooms-go-stale": (
         "state/placement/topology.cc",
         "      if (domain != kNoDomain) sum.rooms[static_cast<size_t>(domain)] += more;\n",
@@ -821,6 +821,14 @@ BUGS = {
         "state/placement/neighbours_room.cc",
         "if (spread.eligible.empty() || static_cast<int64_t>(spread.eligible.size()) < spread.min_domains) return 0;",
         "if (spread.eligible.empty()) return 0;"),
+    "spread-counts-where-the-pod-may-not-go": (
+        "state/placement/node_filter.cc", "  if (spread.honor_affinity) {\n", "  if (!spread.honor_affinity) {\n"),
+    "spread-counts-tainted-nodes-always": (
+        "state/placement/node_filter.cc", "  out.taints = spread.honor_taints;\n", ""),
+    "spread-by-one-label-alone": (
+        "state/placement/node_filter.cc", "if (other.topology_key != spread.topology_key) out.labels", "if (other.topology_key.empty()) out.labels"),
+    "policies-are-forgotten": (
+        "state/records/template.cc", "!each.ignores_affinity(), each.honors_taints()});", "true, false});"),
     "relabelled-nodes-keep-their-neighbours": (
         "state/placement/neighbours.cc", "    if (any) count(-1);\n", ""),
     "restored-holders-are-forgotten": (

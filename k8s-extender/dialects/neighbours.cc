@@ -119,11 +119,13 @@ std::optional<SpreadConstraint> ParseSpread(const Json& constraint, absl::string
   const Json& selector = Child(constraint, "labelSelector");
   const bool readable = ParseSelector(selector, &read.selector.requirements);
   AddLabelKeys(StringsAt(constraint, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
-  if (selector.is_object()) {
-    read.selector.namespaces = {std::string(name_space)};
+  if (read.selector.requirements.empty()) {
+    read.selector = PodSelector();  // none, or one that asks for nothing: kube-scheduler counts nobody
   } else {
-    read.selector = PodSelector();  // none: it means nobody
+    read.selector.namespaces = {std::string(name_space)};
   }
+  read.honor_affinity = StringOrEmpty(constraint, "nodeAffinityPolicy") != "Ignore";
+  read.honor_taints = StringOrEmpty(constraint, "nodeTaintsPolicy") == "Honor";
   return readable ? std::optional(std::move(read)) : std::nullopt;
 }
 

@@ -99,6 +99,14 @@ NeighbourTerm ReadTerm(const v1::PodAffinityTerm& from, const std::string& path,
   return {from.topology_key(), ReadPodSelector(from.selector(), At(path, "selector"), own, violations)};
 }
 
+// A node inclusion policy: whether it is honoured.
+bool ReadPolicy(const std::string& policy, bool by_default, const std::string& path, Violations* violations) {
+  if (!policy.empty() && policy != "Honor" && policy != "Ignore") {
+    violations->Add(path, absl::StrCat("\"", policy, "\"; expected Honor or Ignore"));
+  }
+  return policy.empty() ? by_default : policy == "Honor";
+}
+
 NeighbourRules ReadNeighbours(const v1::PodShape& shape, const std::string& path, const std::string& own,
                               Violations* violations) {
   NeighbourRules out;
@@ -119,8 +127,11 @@ NeighbourRules ReadNeighbours(const v1::PodShape& shape, const std::string& path
     if (from.min_domains() < 0) {
       violations->Add(At(at, "min_domains"), absl::StrCat(from.min_domains(), "; expected 0 or more"));
     }
-    out.spread.push_back({from.topology_key(), from.max_skew(), std::max(1, from.min_domains()),
-                          ReadPodSelector(from.selector(), At(at, "selector"), own, violations)});
+    out.spread.push_back(
+        {from.topology_key(), from.max_skew(), std::max(1, from.min_domains()),
+         ReadPodSelector(from.selector(), At(at, "selector"), own, violations),
+         ReadPolicy(from.node_affinity_policy(), /*by_default=*/true, At(at, "node_affinity_policy"), violations),
+         ReadPolicy(from.node_taints_policy(), /*by_default=*/false, At(at, "node_taints_policy"), violations)});
   }
   return out;
 }

@@ -73,15 +73,20 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   // Whichever are fewer: the nodes that are promised, or those that are offered.
   const auto& going = r_.ledger->going();
   const auto& unheard = r_.ledger->unheard();
-  if (offer.size() < promised.size() + going.size() + unheard.size()) {
+  const size_t concerned = promised.size() + going.size() + unheard.size();
+  const auto guard = [&](const std::string& name) {
+    if (reply.guarded.empty()) reply.guarded.reserve(std::min(offer.size(), concerned));  // seldom one alone
+    reply.guarded.push_back(name);
+  };
+  if (offer.size() < concerned) {
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
-      if (node != kNoNode && Guarded(pod, node)) reply.guarded.push_back(name);
+      if (node != kNoNode && Guarded(pod, node)) guard(name);
     }
   } else {
     const auto look = [&](NodeId node) {
       const std::string& name = r_.cluster->node(node).facts.name;
-      if (Guarded(pod, node) && offer.Contains(name)) reply.guarded.push_back(name);
+      if (Guarded(pod, node) && offer.Contains(name)) guard(name);
     };
     for (const NodeId node : promised) look(node);
     for (const auto& [node, pods] : going) {

@@ -33,7 +33,7 @@ class NodeOffer {
   NodeOffer(bool every, std::vector<std::string> names) : NodeOffer(std::move(names)) { every_ = every; }
 
   [[nodiscard]] bool every() const { return every_; }
-  [[nodiscard]] bool Contains(absl::string_view node) const { return every_ || set_.contains(node); }
+  [[nodiscard, gnu::flatten]] bool Contains(absl::string_view node) const { return every_ || set_.contains(node); }
   [[nodiscard]] size_t size() const { return every_ ? std::numeric_limits<size_t>::max() : names_.size(); }
   // As they were named, in that order; empty when every node is offered.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }

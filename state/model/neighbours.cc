@@ -36,7 +36,8 @@ std::string KeyOf(const NeighbourRules& rules) {
   absl::StrAppend(&out, rules.spread.size(), ";");
   for (const SpreadConstraint& each : rules.spread) {
     AppendText(each.topology_key, &out);
-    absl::StrAppend(&out, each.max_skew, "/", each.min_domains, ";");
+    absl::StrAppend(&out, each.max_skew, "/", each.min_domains, each.honor_affinity ? "A" : "-",
+                    each.honor_taints ? "T" : "-", ";");
     AppendText(KeyOf(each.selector), &out);
   }
   return out;

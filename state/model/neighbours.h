@@ -29,13 +29,16 @@ struct NeighbourTerm {
   PodSelector selector;
 };
 
-// The domains of the label that the pod may use differ by at most `max_skew` in how many pods of those that are meant
-// they have.
+// The domains of the label differ by at most `max_skew` in how many pods of those that are meant they have. Nodes that
+// lack the label of another of the pod's constraints are in no domain, and neither are those that are left out by the
+// API's node inclusion policies.
 struct SpreadConstraint {
   std::string topology_key;
   int32_t max_skew = 1;
   int32_t min_domains = 1;  // with fewer, the least is taken to be none
   PodSelector selector;
+  bool honor_affinity = true;  // nodeAffinityPolicy: left out is what the pod's node selector or affinity forbids
+  bool honor_taints = false;   // nodeTaintsPolicy: left out is what has a taint that the pod does not tolerate
 };
 
 struct NeighbourRules {

@@ -160,9 +160,9 @@ absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, 
   cls->pods = 1;
   cls->kin = kin;
   cls->has_neighbours = !kin.required.empty() || !shape->neighbours.empty();
-  if (cls->has_neighbours) neighbours_.AddClass(id, shape->neighbours, kin.required);
+  if (cls->has_neighbours) neighbours_.AddClass(id, shape->neighbours, shape, kin.required);
   cls->has_preferred = !kin.preferred.empty() || !shape->preferences.neighbours.empty();
-  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), kin.preferred);
+  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), shape, kin.preferred);
   classes_[static_cast<size_t>(id)] = std::move(cls);
   class_ids_.emplace(std::move(key), id);
   return id;

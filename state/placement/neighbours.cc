@@ -78,26 +78,27 @@ bool Neighbours::Means(const Term& term, const Known& known) {
                      [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
 }
 
-const Neighbours::Label* Neighbours::AddLabel(const std::string& name) {
-  std::unique_ptr<Label>& known = labels_[name];
+const Neighbours::Label* Neighbours::AddLabel(const std::string& id, const std::string& name, NodeFilter nodes) {
+  std::unique_ptr<Label>& known = labels_[id];
   if (known == nullptr) known = std::make_unique<Label>();
   Label& label = *known;
   if (label.users++ > 0) return known.get();
+  label.name = name;
+  label.filters = !nodes.Key().empty();
+  label.filter = std::move(nodes);
   label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNowhere);
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
-    label.domain_of[static_cast<size_t>(node)] = Place(node, name, &label);
+    label.domain_of[static_cast<size_t>(node)] = Place(node, &label);
   }
   return known.get();
 }
 
-Neighbours::DomainId Neighbours::Place(NodeId node, const std::string& name, Label* label) const {
+Neighbours::DomainId Neighbours::Place(NodeId node, Label* label) const {
   const Node& of = cluster_->node(node);
   if (!of.present) return kNowhere;
-  const auto own = of.facts.labels.find(name);
-  // Kubernetes gives every node this label; whoever announces nodes by other ways may not.
-  if (own == of.facts.labels.end() && name != kHostnameLabel) return kNowhere;
-  const std::string& value = own == of.facts.labels.end() ? of.facts.name : own->second;
-  return label->ids.try_emplace(value, static_cast<DomainId>(label->ids.size())).first->second;
+  const std::string* value = LabelOf(of.facts, label->name);
+  if (value == nullptr || (label->filters && !label->filter.Has(of.facts))) return kNowhere;
+  return label->ids.try_emplace(*value, static_cast<DomainId>(label->ids.size())).first->second;
 }
 
 Neighbours::DomainId Neighbours::DomainOf(NodeId node, const Term& term) const {
@@ -110,8 +111,12 @@ int64_t Neighbours::CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts
   return found == counts.end() ? 0 : found->second;
 }
 
-Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, std::vector<PodSelector> selectors, bool opens) {
-  std::string text = absl::StrCat(label.size(), ":", label);
+Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, NodeFilter nodes,
+                                           std::vector<PodSelector> selectors, bool opens) {
+  std::string where;
+  AppendText(label, &where);
+  AppendText(nodes.Key(), &where);
+  std::string text = where;
   for (const PodSelector& selector : selectors) absl::StrAppend(&text, KeyOf(selector));
   const auto [found, fresh] = ids_.try_emplace(text, 0);
   if (!fresh) {
@@ -130,7 +135,8 @@ Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, std::vector
   found->second = id;
   terms_[static_cast<size_t>(id)] = std::make_unique<Term>();
   Term& term = *terms_[static_cast<size_t>(id)];
-  term.at = AddLabel(label);
+  term.at = AddLabel(where, label, std::move(nodes));
+  term.at_id = std::move(where);
   term.id = std::move(text);
   term.label = label;
   term.indexed = IndexOf(selectors);
@@ -178,7 +184,7 @@ void Neighbours::ReleaseTerm(TermId id, bool opens) {
   } else if (const auto pair = by_pair_.find(term.indexed); pair->second.erase(id) > 0 && pair->second.empty()) {
     by_pair_.erase(pair);
   }
-  const auto label = labels_.find(term.label);
+  const auto label = labels_.find(term.at_id);
   if (--label->second->users == 0) labels_.erase(label);
   ids_.erase(term.id);
   terms_[static_cast<size_t>(id)].reset();
@@ -187,7 +193,7 @@ void Neighbours::ReleaseTerm(TermId id, bool opens) {
 
 // --- classes ---
 
-void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, absl::string_view kin) {
+void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, const PodTemplate& shape, absl::string_view kin) {
   if (static_cast<size_t>(cls) >= known_.size()) known_.resize(static_cast<size_t>(cls) + 1);
   known_[static_cast<size_t>(cls)] = std::make_unique<Known>();
   Known& known = *known_[static_cast<size_t>(cls)];
@@ -208,14 +214,14 @@ void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, absl::string
   std::vector<PodSelector> wanted;
   for (const NeighbourTerm& term : rules.affinity) wanted.push_back(term.selector);
   for (const NeighbourTerm& term : rules.affinity) {
-    known.affinity.push_back(AcquireTerm(term.topology_key, wanted, /*opens=*/true));
+    known.affinity.push_back(AcquireTerm(term.topology_key, {}, wanted, /*opens=*/true));
   }
   for (const NeighbourTerm& term : rules.anti_affinity) {
-    known.anti.push_back(AcquireTerm(term.topology_key, {term.selector}, /*opens=*/false));
+    known.anti.push_back(AcquireTerm(term.topology_key, {}, {term.selector}, /*opens=*/false));
   }
   for (const SpreadConstraint& each : rules.spread) {
     known.spread.emplace_back();
-    known.spread.back().term = AcquireTerm(each.topology_key, {each.selector}, /*opens=*/true);
+    known.spread.back().term = AcquireTerm(each.topology_key, FilterOf(each, shape), {each.selector}, /*opens=*/true);
     known.spread.back().max_skew = each.max_skew;
     known.spread.back().min_domains = each.min_domains;
   }
@@ -241,18 +247,17 @@ void Neighbours::RemoveClass(ClassId cls) {
 void Neighbours::NoteNode(NodeId node) {
   ++epoch_;
   for (const auto& known : labels_) {
-    const std::string& name = known.first;
     Label& label = *known.second;
     if (static_cast<size_t>(node) >= label.domain_of.size()) {
       label.domain_of.resize(static_cast<size_t>(node) + 1, kNowhere);
     }
-    const DomainId now = Place(node, name, &label);
+    const DomainId now = Place(node, &label);
     DomainId& domain = label.domain_of[static_cast<size_t>(node)];
     if (domain == now) continue;
     const auto count = [&](int64_t sign) {
       for (const auto& [cls, nodes] : charged_) {
         const auto here = nodes.find(node);
-        if (here != nodes.end()) Count(node, Of(cls), sign * here->second, &name);
+        if (here != nodes.end()) Count(node, Of(cls), sign * here->second, &label);
       }
     };
     const bool any = cluster_->node(node).used_pods + cluster_->node(node).reserved_pods > 0;
@@ -262,10 +267,10 @@ void Neighbours::NoteNode(NodeId node) {
   }
 }
 
-void Neighbours::Count(NodeId node, const Known& known, int64_t times, const std::string* only) {
+void Neighbours::Count(NodeId node, const Known& known, int64_t times, const Label* only) {
   const auto add = [&](TermId id, auto counts, auto all) {
     Term& term = *terms_[static_cast<size_t>(id)];
-    if (only != nullptr && term.label != *only) return;
+    if (only != nullptr && term.at != only) return;
     const DomainId domain = DomainOf(node, term);
     if (domain == kNowhere) return;
     const auto count = (term.*counts).try_emplace(domain, 0).first;
@@ -312,9 +317,9 @@ void Neighbours::Rebuild() {
     if (!cluster_->has_class(cls)) continue;
     const PodClass& known = cluster_->pod_class(cls);
     if (preferred_ && known.has_preferred) {
-      AddClass(cls, Counted(known.shape->preferences), known.kin.preferred);
+      AddClass(cls, Counted(known.shape->preferences), known.shape, known.kin.preferred);
     } else if (!preferred_ && known.has_neighbours) {
-      AddClass(cls, known.shape->neighbours, known.kin.required);
+      AddClass(cls, known.shape->neighbours, known.shape, known.kin.required);
     }
   }
   // What is meant was counted as terms came; who wants none was not.

@@ -20,11 +20,9 @@
 #include "absl/strings/string_view.h"
 #include "state/base/hash.h"
 #include "state/model/neighbours.h"
+#include "state/placement/node_filter.h"
 
 namespace muster {
-
-// Of which each value is one node.
-inline constexpr absl::string_view kHostnameLabel = "kubernetes.io/hostname";
 
 class Cluster;
 using NodeId = int32_t;
@@ -46,8 +44,8 @@ class Neighbours {
   [[nodiscard]] std::string KinOf(absl::string_view name_space, absl::string_view labels) const;
 
   // --- classes and nodes ---
-  // REQUIRES: the rules are learned; one of the two is not empty.
-  void AddClass(ClassId cls, const NeighbourRules& rules, absl::string_view kin);
+  // `shape`: the template of its pods. REQUIRES: the rules are learned; rules or kin are not empty.
+  void AddClass(ClassId cls, const NeighbourRules& rules, const PodTemplate& shape, absl::string_view kin);
   void RemoveClass(ClassId cls);
   // The node's labels changed, or it came or went.
   void NoteNode(NodeId node);
@@ -101,8 +99,11 @@ class Neighbours {
   using DomainId = int32_t;
   static constexpr DomainId kNowhere = -1;
 
-  // A label of nodes that terms name.
+  // A label of nodes that terms name, and which nodes count.
   struct Label {
+    std::string name;
+    NodeFilter filter;
+    bool filters = false;  // not every node counts
     int32_t users = 0;
     std::vector<DomainId> domain_of;  // by NodeId
     absl::flat_hash_map<std::string, DomainId> ids;
@@ -110,7 +111,8 @@ class Neighbours {
   struct Term {
     std::string id;  // what it is, as text
     std::string label;
-    const Label* at = nullptr;           // of labels_
+    std::string at_id;                   // of `at`, in labels_
+    const Label* at = nullptr;           // in labels_
     std::vector<PodSelector> selectors;  // ANDed
     std::string indexed;                 // the pair of key and value that what it means must have; empty: none
     int32_t users = 0;                   // classes that name it
@@ -145,15 +147,15 @@ class Neighbours {
   [[nodiscard]] const Term& TermAt(TermId id) const { return *terms_[static_cast<size_t>(id)]; }
   [[nodiscard]] DomainId DomainOf(NodeId node, const Term& term) const;
   [[nodiscard]] static int64_t CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain);
-  TermId AcquireTerm(const std::string& label, std::vector<PodSelector> selectors, bool opens);
+  TermId AcquireTerm(const std::string& label, NodeFilter nodes, std::vector<PodSelector> selectors, bool opens);
   void ReleaseTerm(TermId id, bool opens);
   [[nodiscard]] static bool Means(const Term& term, const Known& known);
   void Connect(TermId id, ClassId cls);
-  const Label* AddLabel(const std::string& name);
-  [[nodiscard]] DomainId Place(NodeId node, const std::string& name, Label* label) const;
+  const Label* AddLabel(const std::string& id, const std::string& name, NodeFilter nodes);
+  [[nodiscard]] DomainId Place(NodeId node, Label* label) const;
   // Adds so many pods of the class to what its terms count in the node's domains; `only`: of this label; nullptr: all.
-  void Count(NodeId node, const Known& known, int64_t times, const std::string* only);
-  [[nodiscard]] int64_t Least(const Spread& spread, ClassId cls) const;
+  void Count(NodeId node, const Known& known, int64_t times, const Label* only);
+  [[nodiscard]] int64_t Least(const Spread& spread) const;
   [[nodiscard]] bool AffinityHolds(NodeId node, const Known& known, int64_t own) const;
   [[nodiscard]] int32_t SpreadRoom(NodeId node, ClassId cls, int32_t limit) const;
 
@@ -169,8 +171,8 @@ class Neighbours {
   absl::flat_hash_map<std::string, absl::btree_set<TermId>> by_pair_;  // terms, by what they are indexed by
   absl::btree_set<TermId> not_indexed_;
   absl::flat_hash_map<std::string, absl::btree_set<ClassId>> classes_by_pair_;
-  absl::flat_hash_map<std::string, std::unique_ptr<Label>> labels_;
-  int64_t epoch_ = 0;  // grows when a node changes
+  absl::flat_hash_map<std::string, std::unique_ptr<Label>> labels_;  // by name, and which nodes count
+  int64_t epoch_ = 0;                                                // grows when a node changes
 };
 
 }  // namespace muster

@@ -8,17 +8,13 @@
 
 namespace muster {
 
-int64_t Neighbours::Least(const Spread& spread, ClassId cls) const {
+int64_t Neighbours::Least(const Spread& spread) const {
   const Term& term = TermAt(spread.term);
   if (spread.epoch == epoch_ && spread.version == term.version) return spread.least;
   if (spread.epoch != epoch_) {
     spread.eligible.clear();
-    const PodTemplate& shape = cluster_->pod_class(cls).shape;
-    for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
-      const DomainId domain = DomainOf(node, term);
-      if (domain != kNowhere && OwnObstacle(cluster_->node(node).facts, shape) == muster::Obstacle::kNone) {
-        spread.eligible.push_back(domain);
-      }
+    for (const DomainId domain : term.at->domain_of) {
+      if (domain != kNowhere) spread.eligible.push_back(domain);
     }
     std::sort(spread.eligible.begin(), spread.eligible.end());
     spread.eligible.erase(std::unique(spread.eligible.begin(), spread.eligible.end()), spread.eligible.end());
@@ -53,7 +49,7 @@ int32_t Neighbours::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
     if (domain == kNowhere) return 0;
-    const int64_t more = each.max_skew + Least(each, cls) - CountIn(term.pods, domain);
+    const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
     if (known.meant_by.contains(each.term)) {
       limit = static_cast<int32_t>(std::clamp<int64_t>(more, 0, limit));
     } else if (more < 0) {
@@ -95,7 +91,7 @@ bool Neighbours::Agree(NodeId node, ClassId cls) const {
   return std::all_of(known.spread.begin(), known.spread.end(), [&](const Spread& each) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
-    return domain != kNowhere && CountIn(term.pods, domain) - Least(each, cls) <= each.max_skew;
+    return domain != kNowhere && CountIn(term.pods, domain) - Least(each) <= each.max_skew;
   });
 }
 
@@ -119,7 +115,7 @@ std::string Neighbours::Obstacle(NodeId node, ClassId cls) const {
   for (const Spread& each : known.spread) {
     const Term& term = TermAt(each.term);
     const DomainId domain = DomainOf(node, term);
-    const int64_t more = each.max_skew + Least(each, cls) - CountIn(term.pods, domain);
+    const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
     if (domain == kNowhere || more < (known.meant_by.contains(each.term) ? 1 : 0)) {
       return named("topology spread", term);
     }

@@ -34,10 +34,9 @@ std::string Topology::WiderThan(absl::string_view key) const {
 std::string Topology::NameFor(NodeId node, const Level& level) const {
   const Node& of = cluster_->node(node);
   if (!of.present) return "";
-  const auto own = of.facts.labels.find(level.key);
-  // Kubernetes gives every node this label; whoever announces nodes by other ways may not.
-  if (own == of.facts.labels.end()) return level.key == kHostnameLabel ? of.facts.name : "";
-  if (std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return own->second;
+  const std::string* own = LabelOf(of.facts, level.key);
+  if (own == nullptr) return "";
+  if (own == &of.facts.name || std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return *own;
   std::string name;
   for (const std::string& key : levels_) {
     const auto value = of.facts.labels.find(key);

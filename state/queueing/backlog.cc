@@ -156,12 +156,10 @@ bool Backlog::tried_anew(int32_t item) const {
   return !needs.empty() && blocked_.find(needs)->second.anew;
 }
 
-void Backlog::Wake(bool anew, const std::function<bool(const WaitFor&, int32_t)>& helps) {
+void Backlog::Wake(bool anew, absl::FunctionRef<bool(const WaitFor&, int32_t)> helps) {
   for (auto& [needs, alike] : blocked_) {
-    if (alike.wait_for.holds || (alike.awake && alike.anew == anew) ||
-        !helps(alike.wait_for, alike.waiting.begin()->second)) {
-      continue;
-    }
+    if (alike.wait_for.holds || (alike.awake && alike.anew == anew)) continue;
+    if (!helps(alike.wait_for, alike.wait_for.queue ? alike.waiting.begin()->second : -1)) continue;
     alike.awake = true;
     alike.anew = alike.anew || anew;
     List(&alike);

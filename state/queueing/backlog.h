@@ -18,6 +18,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
 #include "state/base/reason.h"
@@ -27,10 +29,10 @@ namespace muster {
 
 // What could let a blocked item through.
 struct WaitFor {
-  std::vector<int32_t> classes;  // room for a pod of one of these; empty: any gain may help
-  bool holds = false;            // held binds that end, not capacity
-  bool queue = false;            // room in its queue, not in the cluster
-  int32_t at_least = 0;          // one class only: nothing less than room for so many of its pods helps; 0: not known
+  absl::InlinedVector<int32_t, 4> classes;  // room for a pod of one of these; empty: any gain may help
+  bool holds = false;                       // held binds that end, not capacity
+  bool queue = false;                       // room in its queue, not in the cluster
+  int32_t at_least = 0;  // one class only: nothing less than room for so many of its pods helps; 0: not known
 };
 
 class Backlog {
@@ -81,8 +83,9 @@ class Backlog {
   void WakeAlike(const std::string& needs, bool anew = false);
   void WakeHolds();
   // Wakes whoever waits for capacity and `helps` says yes to. `anew`: they are to be tried even if there is no room for
-  // them, since the reason that they were given may be another now. `helps` is told the first of those who wait, too.
-  void Wake(bool anew, const std::function<bool(const WaitFor&, int32_t)>& helps);
+  // them, since the reason that they were given may be another now. Of those who wait for room in their queue, `helps`
+  // is told the first, too: -1 for others.
+  void Wake(bool anew, absl::FunctionRef<bool(const WaitFor&, int32_t)> helps);
   // Whether the item was woken so.
   [[nodiscard]] bool tried_anew(int32_t item) const;
   [[nodiscard]] bool AnyBlocked() const { return !blocked_.empty(); }
@@ -101,11 +104,12 @@ class Backlog {
     Reason why;
     int32_t lane = 0;
   };
+  // What Wake asks of each comes first: it asks all of them.
   struct Alike {
     WaitFor wait_for;
+    bool awake = false;  // its first is to be tried
+    bool anew = false;   // even if there is no room for it
     absl::btree_map<QueueKey, int32_t> waiting;
-    bool awake = false;              // its first is to be tried
-    bool anew = false;               // even if there is no room for it
     std::optional<QueueKey> listed;  // as what its first stands among those awake
     std::optional<QueueKey> first;   // and among all that are blocked
     int32_t lane = 0;

@@ -39,6 +39,8 @@ void Put(const NeighbourRules& from, kept::Template* to) {
     out.set_topology_key(each.topology_key);
     out.set_max_skew(each.max_skew);
     out.set_min_domains(each.min_domains);
+    out.set_ignores_affinity(!each.honor_affinity);
+    out.set_honors_taints(each.honor_taints);
     Put(each.selector, out.mutable_selector());
   }
 }
@@ -115,7 +117,8 @@ NeighbourRules GetNeighbours(const kept::Template& from) {
   for (const auto& term : from.pod_affinity()) to.affinity.push_back(Get(term));
   for (const auto& term : from.pod_anti_affinity()) to.anti_affinity.push_back(Get(term));
   for (const auto& each : from.spread()) {
-    to.spread.push_back({each.topology_key(), each.max_skew(), each.min_domains(), Get(each.selector())});
+    to.spread.push_back({each.topology_key(), each.max_skew(), each.min_domains(), Get(each.selector()),
+                         !each.ignores_affinity(), each.honors_taints()});
   }
   return to;
 }

@@ -56,16 +56,24 @@ void Planning::Wake() {
     });
     return touches && (facts_changed || MayFit(wait_for));
   };
-  absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;  // many wait for as much of one class
+  // Many wait for as much of one class.
+  absl::flat_hash_map<std::pair<ClassId, int32_t>, bool> known;
+  std::pair<ClassId, int32_t> last(-1, -1);
+  bool last_answer = false;
   r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for, int32_t first) {
     if (wait_for.queue) return freed && QueueSaysOtherwise(first);
     if (missed) return true;
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
     if (wait_for.classes.size() > 1) return helps(wait_for);
-    const auto [answer, fresh] = known.try_emplace({wait_for.classes.front(), wait_for.at_least}, false);
-    if (fresh) answer->second = helps(wait_for);
-    return answer->second;
+    const std::pair<ClassId, int32_t> asked(wait_for.classes.front(), wait_for.at_least);
+    if (asked != last) {
+      const auto [answer, fresh] = known.try_emplace(asked, false);
+      if (fresh) answer->second = helps(wait_for);
+      last = asked;
+      last_answer = answer->second;
+    }
+    return last_answer;
   });
 }
 

@@ -182,16 +182,22 @@ void NeighbourFigures() {
 // 200,000 pods of many templates, each seen once before.
 void TemplateFigures() {
   const auto measure = [](const std::string& figure, int templates, const std::function<SubmitGang(int)>& gang) {
-    Service service(5000);
-    std::vector<SubmitGang> first;
-    first.reserve(static_cast<size_t>(templates));
-    for (int i = 0; i < templates; ++i) first.push_back(gang(i));
-    const double seen = SubmitAll(&service.engine(), std::move(first), 64);
-    std::vector<SubmitGang> all;
-    all.reserve(200'000);
-    for (int i = templates; i < 200'000 + templates; ++i) all.push_back(gang(i));
-    Report(figure, {200'000 / SubmitAll(&service.engine(), std::move(all), 256)}, "pods/s");
-    Report(absl::StrCat(figure, ": first sight of one"), {seen * 1e3 / templates}, "ms");
+    std::vector<double> seen;
+    std::vector<double> rates;
+    for (int run = 0; run < 7; ++run) {
+      Service service(5000);
+      std::vector<SubmitGang> first;
+      first.reserve(static_cast<size_t>(templates));
+      for (int i = 0; i < templates; ++i) first.push_back(gang(i));
+      seen.push_back(SubmitAll(&service.engine(), std::move(first), 64) * 1e3 / templates);
+      if (run > 0) continue;
+      std::vector<SubmitGang> all;
+      all.reserve(200'000);
+      for (int i = templates; i < 200'000 + templates; ++i) all.push_back(gang(i));
+      rates.push_back(200'000 / SubmitAll(&service.engine(), std::move(all), 256));
+    }
+    Report(figure, rates, "pods/s");
+    Report(absl::StrCat(figure, ": first sight of one"), seen, "ms");
   };
   measure("engine: 200,000 gangs of 1, 1,000 templates that differ in requests, 5,000 nodes", 1000, [](int i) {
     return Submission(i, 1, {{"cpu", 1000 + i % 1000}});

@@ -30,7 +30,7 @@ void Freed(int gangs, int size, int templates) {
   std::vector<double> total;
   std::vector<double> longest;
   std::vector<double> publish;
-  Repeat(11, 3, [&](int) {
+  Repeat(51, 3, [&](int) {
     world.Apply(RemovePod{"one"});
     world.Publish();
     const World::Planning planning = world.Plan();
@@ -156,7 +156,7 @@ void Change(const std::string& what, const std::function<Command(int)>& change, 
             World* world) {
   std::vector<double> all;
   std::vector<double> alone;
-  Repeat(21, 2, [&](int run) {
+  Repeat(101, 2, [&](int run) {
     AddOneOfEach(world);
     if (change) alone.push_back(world->ApplyMs(change(run)));
     all.push_back((change ? alone.back() : 0) + world->Plan().total_ms);

@@ -245,12 +245,16 @@ TEST_F(Rpc, SubmittedMembersAreKeptApart) {
   expression->set_operator_("Gt");
   term->set_topology_key("no key");
   set->mutable_shape()->add_topology_spread()->set_topology_key("zone");
+  set->mutable_shape()->mutable_topology_spread(0)->set_node_affinity_policy("honor");
+  set->mutable_shape()->mutable_topology_spread(0)->set_node_taints_policy("No");
   (*set->mutable_labels())["not a key"] = "x";
   const absl::Status wrong = client_->SubmitGang(submit).status();
   EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
-  for (const char* field : {"members[0].shape.pod_anti_affinity[0].topology_key",
-                            "members[0].shape.pod_anti_affinity[0].selector.expressions[0]",
-                            "members[0].shape.topology_spread[0].max_skew", "members[0].labels"}) {
+  for (const char* field :
+       {"members[0].shape.pod_anti_affinity[0].topology_key",
+        "members[0].shape.pod_anti_affinity[0].selector.expressions[0]", "members[0].shape.topology_spread[0].max_skew",
+        "members[0].shape.topology_spread[0].node_affinity_policy: \"honor\"; expected Honor or Ignore",
+        "members[0].shape.topology_spread[0].node_taints_policy: \"No\"", "members[0].labels"}) {
     EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
   }
 }

@@ -122,6 +122,31 @@ func TestNeighbours(t *testing.T) {
 				t.Errorf("6 members that want to be spread evenly are in racks %v", racks)
 			}
 		})
+		t.Run("even, where they may go, "+name, func(t *testing.T) {
+			w := newWorld(t, shared)
+			for i, rack := range []string{"a", "b"} {
+				w.nodesWith(i, 1, "8", map[string]string{"rack": rack, "pool": "new"})
+			}
+			w.rack("a", 2, 1, "8")
+			w.rack("c", 3, 1, "8")
+			w.must(w.patchNode("node-0003", `{"spec":{"taints":[{"key":"kept","effect":"NoSchedule"}]}}`))
+			w.pods("old", 3, "1", ofJob("train"), func(pod *corev1.Pod) { pod.Spec.NodeName = "node-0002" })
+			honor := corev1.NodeInclusionPolicyHonor
+			w.pods("train", 4, "1", with(gang("train", 4), ofJob("train"), evenlyOver("train", "rack"), func(pod *corev1.Pod) {
+				pod.Spec.NodeSelector = map[string]string{"pool": "new"}
+			})...)
+			w.waitBound("train", 4, 20*time.Second)
+			if racks := w.racks("train"); racks["a"] != 2 || racks["b"] != 2 {
+				t.Errorf("4 members that want to be spread evenly over the nodes of their pool are in racks %v", racks)
+			}
+			w.pods("other", 4, "1", with(gang("other", 4), ofJob("other"), evenlyOver("other", "rack"), func(pod *corev1.Pod) {
+				pod.Spec.TopologySpreadConstraints[0].NodeTaintsPolicy = &honor
+			})...)
+			w.waitBound("other", 4, 20*time.Second)
+			if racks := w.racks("other"); racks["a"] != 2 || racks["b"] != 2 {
+				t.Errorf("4 members that want to be spread evenly over racks without the taint are in racks %v", racks)
+			}
+		})
 		t.Run("rather, "+name, func(t *testing.T) {
 			w := newWorld(t, shared)
 			w.rack("a", 0, 1, "8")

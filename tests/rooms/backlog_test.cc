@@ -257,7 +257,7 @@ TEST(BacklogRoom, OnlyWhoWaitsForIt) {
   backlog.WakeAlike("woken");
   std::vector<std::vector<int32_t>> asked;
   backlog.Wake(/*anew=*/false, [&](const WaitFor& wait_for, int32_t /*first*/) {
-    asked.push_back(wait_for.classes);
+    asked.emplace_back(wait_for.classes.begin(), wait_for.classes.end());
     return false;
   });
   EXPECT_EQ(asked, (std::vector<std::vector<int32_t>>{{4}})) << "neither holds nor who is awake is asked about";

@@ -30,9 +30,10 @@ PodSelector Apps(const std::string& app) { return Pods("app", SelectorOperator::
 class Both {
  public:
   Both() = default;
-  void Put(const std::string& name, Labels labels, int64_t cpu = 100) {
+  void Put(const std::string& name, Labels labels, int64_t cpu = 100, bool tainted = false) {
     NodeDescription node = NodeWith(name, {{"cpu", cpu}, {"pods", 100}});
     node.labels = std::move(labels);
+    if (tainted) node.taints = {{"kept", "", TaintEffect::kNoSchedule}};
     EXPECT_TRUE(cluster.UpsertNode(node).ok());
     twin.nodes[name] = node;
   }
@@ -225,8 +226,11 @@ TwinPod RandomPod(Dice* dice) {
   if (dice->OneIn(9)) rules.anti_affinity.push_back({RandomLabel(dice), RandomSelector(dice)});
   if (dice->OneIn(4)) rules.affinity.push_back({RandomLabel(dice), RandomSelector(dice)});
   if (dice->OneIn(9)) rules.affinity.push_back({RandomLabel(dice), RandomSelector(dice)});
-  if (dice->OneIn(4))
-    rules.spread.push_back({RandomLabel(dice), 1 + dice->Below(2), 1 + dice->Below(3), RandomSelector(dice)});
+  for (int i = dice->OneIn(4) ? 1 + dice->Below(2) : 0; i > 0; --i) {
+    rules.spread.push_back({RandomLabel(dice), 1 + dice->Below(2), 1 + dice->Below(3), RandomSelector(dice),
+                            !dice->OneIn(3), dice->OneIn(3)});
+  }
+  if (dice->OneIn(4)) pod.shape.tolerations.push_back({"kept", true, "", {}});
   return pod;
 }
 
@@ -257,7 +261,7 @@ TEST(Neighbours, SayWhatTheTwinSays) {
       } else if (what < 6 && !both.twin.pods.empty()) {
         both.Take(static_cast<size_t>(dice.Below(static_cast<int>(both.twin.pods.size()))));
       } else if (what == 6) {
-        both.Put(node, RandomNodeLabels(&dice));
+        both.Put(node, RandomNodeLabels(&dice), 100, dice.OneIn(3));
       } else if (what == 7 && dice.OneIn(4)) {
         both.Remove(node);
       }

@@ -40,10 +40,9 @@ class NeighboursTwin {
     }
     if (!AffinityHolds(pod, node)) return false;
     for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
-      const std::string domain = Domain(node, each.topology_key);
       const int64_t self = Matches(each.selector, pod.name_space, pod.labels) ? 1 : 0;
-      const int64_t there = CountNear(node, each.topology_key, {each.selector});
-      if (domain.empty() || there + self - Least(pod, each) > each.max_skew) return false;
+      const int64_t there = CountEven(pod, each, Domain(node, each.topology_key));
+      if (!Included(pod, each, node) || there + self - Least(pod, each) > each.max_skew) return false;
     }
     return true;
   }
@@ -79,8 +78,9 @@ class NeighboursTwin {
     plain.shape.neighbours.spread.clear();
     if (!others.Fits(plain, pod.node)) return false;
     for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
-      if (Domain(pod.node, each.topology_key).empty()) return false;
-      if (CountNear(pod.node, each.topology_key, {each.selector}) - Least(pod, each) > each.max_skew) return false;
+      if (!Included(pod, each, pod.node)) return false;
+      const int64_t there = CountEven(pod, each, Domain(pod.node, each.topology_key));
+      if (there - Least(pod, each) > each.max_skew) return false;
     }
     return true;
   }
@@ -121,12 +121,29 @@ class NeighboursTwin {
     }
     return there || (!anybody && MeansAll(all, pod));
   }
+  // calPreFilterState: a node counts if it has every label of the pod's constraints, and by this one's policies. What
+  // is left out is no place for the pod either: another of kube-scheduler's filters refuses it.
+  [[nodiscard]] bool Included(const TwinPod& pod, const SpreadConstraint& of, const std::string& node) const {
+    const auto known = nodes.find(node);
+    if (known == nodes.end()) return false;
+    for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
+      if (Domain(node, each.topology_key).empty()) return false;
+    }
+    if (of.honor_affinity && OwnObstacle(known->second, pod.shape) != Obstacle::kNone) return false;
+    return !of.honor_taints || FirstUntolerated(known->second.taints, pod.shape.tolerations) == nullptr;
+  }
+  // Pods that are meant on the domain's nodes that count.
+  [[nodiscard]] int64_t CountEven(const TwinPod& pod, const SpreadConstraint& of, const std::string& domain) const {
+    return std::count_if(pods.begin(), pods.end(), [&](const TwinPod& there) {
+      return Domain(there.node, of.topology_key) == domain && Included(pod, of, there.node) &&
+             MeansAll({of.selector}, there);
+    });
+  }
   [[nodiscard]] int64_t Least(const TwinPod& pod, const SpreadConstraint& of) const {
     std::map<std::string, int64_t> domains;
     for (const auto& [name, node] : nodes) {
       const std::string domain = Domain(name, of.topology_key);
-      if (domain.empty() || OwnObstacle(node, pod.shape) != Obstacle::kNone) continue;
-      domains[domain] = CountNear(name, of.topology_key, {of.selector});
+      if (Included(pod, of, name)) domains[domain] = CountEven(pod, of, domain);
     }
     if (domains.empty() || static_cast<int64_t>(domains.size()) < of.min_domains) return 0;
     return std::min_element(domains.begin(), domains.end(),

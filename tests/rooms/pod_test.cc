@@ -109,6 +109,8 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
       [](PodTemplate* p) { p->neighbours.spread[0].max_skew = 2; },
       [](PodTemplate* p) { p->neighbours.spread[0].min_domains = 1; },
       [](PodTemplate* p) { p->neighbours.spread[0].selector.namespaces.clear(); },
+      [](PodTemplate* p) { p->neighbours.spread[0].honor_affinity = false; },
+      [](PodTemplate* p) { p->neighbours.spread[0].honor_taints = true; },
       [](PodTemplate* p) { p->preferences = Preferences(); },
       [](PodTemplate* p) { p->preferences.nodes.clear(); },
       [](PodTemplate* p) { p->preferences.neighbours.clear(); },

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -198,11 +199,13 @@ std::string ScenarioLanguage::Pod(const Words& words) {
       Json& terms = spec["affinity"][key == "near" ? "podAffinity" : "podAntiAffinity"];
       terms["requiredDuringSchedulingIgnoredDuringExecution"].push_back(TermJson(value));
     }
-    if (key == "even") {  // even=app=web@zone:2, at most two more than anywhere
+    if (key == "even") {  // even=app=web@zone:2:ignore-affinity:honor-taints, at most two more than anywhere
       const std::vector<std::string> parts = absl::StrSplit(value, ':');
       Json constraint = TermJson(parts[0]);
       constraint["whenUnsatisfiable"] = "DoNotSchedule";
       constraint["maxSkew"] = parts.size() > 1 ? std::stoi(parts[1]) : 1;
+      if (absl::c_linear_search(parts, "ignore-affinity")) constraint["nodeAffinityPolicy"] = "Ignore";
+      if (absl::c_linear_search(parts, "honor-taints")) constraint["nodeTaintsPolicy"] = "Honor";
       spec["topologySpreadConstraints"].push_back(constraint);
     }
     if (key == "port") ports.push_back({{"hostPort", std::stoi(value)}});

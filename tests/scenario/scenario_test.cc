@@ -58,6 +58,8 @@ TEST_P(ScenarioTest, Plays) {
     std::ofstream(GetParam()) << played;
     return;
   }
+  EXPECT_EQ(played.find("unknown command"), std::string::npos) << "in " << GetParam();
+  EXPECT_NE(played.find("----\n"), std::string::npos) << "nothing is expected in " << GetParam();
   EXPECT_EQ(played, expected) << "in " << GetParam();
 }
 

@@ -12,6 +12,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
 #include "tests/simulation/liveness_world.h"
+#include "tests/simulation/share.h"
 
 namespace muster {
 namespace {
@@ -26,7 +27,7 @@ int FromEnv(const char* name, int otherwise) {
 
 TEST(Liveness, WhatFitsStarts) {
   const int only = FromEnv("MUSTER_SEED", 0);
-  const int seeds = FromEnv("MUSTER_SEEDS", kSeeds);
+  const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds));
   const bool go_on = FromEnv("MUSTER_GO_ON", 0) != 0;
   LivenessOptions options;
   options.later_tries = FromEnv("MUSTER_LATER_TRIES", 0) != 0;

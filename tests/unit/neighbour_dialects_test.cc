@@ -120,6 +120,25 @@ TEST(NeighbourDialects, HardSpreadOnly) {
   EXPECT_FALSE(Matches(spread.selector, "other", {{"app", "web"}, {"job", "a"}}));
 }
 
+// Node inclusion policies, and their defaults; a selector that asks for nothing counts nobody (countPodsMatchSelector).
+TEST(NeighbourDialects, WhichNodesCountForASpread) {
+  const PodDescription pod = PodOf(R"({"topologySpreadConstraints":[
+      {"topologyKey":"a","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"web"}}},
+      {"topologyKey":"b","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"web"}},
+       "nodeAffinityPolicy":"Ignore","nodeTaintsPolicy":"Honor"},
+      {"topologyKey":"c","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"app":"web"}},
+       "nodeAffinityPolicy":"Honor","nodeTaintsPolicy":"Ignore"},
+      {"topologyKey":"d","whenUnsatisfiable":"DoNotSchedule","labelSelector":{}}]})");
+  ASSERT_EQ(pod.shape->neighbours.spread.size(), 4U);
+  std::vector<std::pair<bool, bool>> honoured;
+  for (const SpreadConstraint& each : pod.shape->neighbours.spread) {
+    honoured.emplace_back(each.honor_affinity, each.honor_taints);
+  }
+  const std::pair<bool, bool> by_default(true, false);
+  EXPECT_EQ(honoured, (std::vector<std::pair<bool, bool>>{by_default, {false, true}, by_default, by_default}));
+  EXPECT_FALSE(Matches(pod.shape->neighbours.spread[3].selector, "ns", {{"app", "web"}}));
+}
+
 TEST(NeighbourDialects, PreferredOnesAreNotRequired) {
   const PodDescription pod = PodOf(R"({"affinity":{"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":
       [{"weight":1,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{}}}]}}})");

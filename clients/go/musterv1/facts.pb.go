@@ -623,8 +623,8 @@ func (x *PreferredPodAffinityTerm) GetWeight() int32 {
 	return 0
 }
 
-// Of the domains that the pod's node selector and affinity allow, none has more than max_skew pods that are meant more than
-// the one that has the least.
+// No domain has more than max_skew pods that are meant more than the one that has the least. Nodes that lack the label of
+// another of the pod's constraints are in no domain.
 type TopologySpreadConstraint struct {
 	state       protoimpl.MessageState `protogen:"open.v1"`
 	Selector    *PodSelector           `protobuf:"bytes,1,opt,name=selector,proto3" json:"selector,omitempty"`
@@ -632,9 +632,13 @@ type TopologySpreadConstraint struct {
 	// At least 1.
 	MaxSkew int32 `protobuf:"varint,3,opt,name=max_skew,json=maxSkew,proto3" json:"max_skew,omitempty"`
 	// With fewer domains than so many, the least is taken to be none; 0: 1.
-	MinDomains    int32 `protobuf:"varint,4,opt,name=min_domains,json=minDomains,proto3" json:"min_domains,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	MinDomains int32 `protobuf:"varint,4,opt,name=min_domains,json=minDomains,proto3" json:"min_domains,omitempty"`
+	// "Honor" (default): nodes that the pod's node selector or affinity forbids are in no domain; "Ignore": they are.
+	NodeAffinityPolicy string `protobuf:"bytes,5,opt,name=node_affinity_policy,json=nodeAffinityPolicy,proto3" json:"node_affinity_policy,omitempty"`
+	// "Ignore" (default); "Honor": nodes with a taint that the pod does not tolerate are in no domain.
+	NodeTaintsPolicy string `protobuf:"bytes,6,opt,name=node_taints_policy,json=nodeTaintsPolicy,proto3" json:"node_taints_policy,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *TopologySpreadConstraint) Reset() {
@@ -693,6 +697,20 @@ func (x *TopologySpreadConstraint) GetMinDomains() int32 {
 		return x.MinDomains
 	}
 	return 0
+}
+
+func (x *TopologySpreadConstraint) GetNodeAffinityPolicy() string {
+	if x != nil {
+		return x.NodeAffinityPolicy
+	}
+	return ""
+}
+
+func (x *TopologySpreadConstraint) GetNodeTaintsPolicy() string {
+	if x != nil {
+		return x.NodeTaintsPolicy
+	}
+	return ""
 }
 
 type Toleration struct {
@@ -1363,13 +1381,15 @@ const file_muster_v1_facts_proto_rawDesc = "" +
 	"\x06weight\x18\x02 \x01(\x05R\x06weight\"b\n" +
 	"\x18PreferredPodAffinityTerm\x12.\n" +
 	"\x04term\x18\x01 \x01(\v2\x1a.muster.v1.PodAffinityTermR\x04term\x12\x16\n" +
-	"\x06weight\x18\x02 \x01(\x05R\x06weight\"\xad\x01\n" +
+	"\x06weight\x18\x02 \x01(\x05R\x06weight\"\x8d\x02\n" +
 	"\x18TopologySpreadConstraint\x122\n" +
 	"\bselector\x18\x01 \x01(\v2\x16.muster.v1.PodSelectorR\bselector\x12!\n" +
 	"\ftopology_key\x18\x02 \x01(\tR\vtopologyKey\x12\x19\n" +
 	"\bmax_skew\x18\x03 \x01(\x05R\amaxSkew\x12\x1f\n" +
 	"\vmin_domains\x18\x04 \x01(\x05R\n" +
-	"minDomains\"h\n" +
+	"minDomains\x120\n" +
+	"\x14node_affinity_policy\x18\x05 \x01(\tR\x12nodeAffinityPolicy\x12,\n" +
+	"\x12node_taints_policy\x18\x06 \x01(\tR\x10nodeTaintsPolicy\"h\n" +
 	"\n" +
 	"Toleration\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x1a\n" +

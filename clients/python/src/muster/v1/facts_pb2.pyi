@@ -135,16 +135,20 @@ class PreferredPodAffinityTerm(_message.Message):
     def __init__(self, term: _Optional[_Union[PodAffinityTerm, _Mapping]] = ..., weight: _Optional[int] = ...) -> None: ...
 
 class TopologySpreadConstraint(_message.Message):
-    __slots__ = ("selector", "topology_key", "max_skew", "min_domains")
+    __slots__ = ("selector", "topology_key", "max_skew", "min_domains", "node_affinity_policy", "node_taints_policy")
     SELECTOR_FIELD_NUMBER: _ClassVar[int]
     TOPOLOGY_KEY_FIELD_NUMBER: _ClassVar[int]
     MAX_SKEW_FIELD_NUMBER: _ClassVar[int]
     MIN_DOMAINS_FIELD_NUMBER: _ClassVar[int]
+    NODE_AFFINITY_POLICY_FIELD_NUMBER: _ClassVar[int]
+    NODE_TAINTS_POLICY_FIELD_NUMBER: _ClassVar[int]
     selector: PodSelector
     topology_key: str
     max_skew: int
     min_domains: int
-    def __init__(self, selector: _Optional[_Union[PodSelector, _Mapping]] = ..., topology_key: _Optional[str] = ..., max_skew: _Optional[int] = ..., min_domains: _Optional[int] = ...) -> None: ...
+    node_affinity_policy: str
+    node_taints_policy: str
+    def __init__(self, selector: _Optional[_Union[PodSelector, _Mapping]] = ..., topology_key: _Optional[str] = ..., max_skew: _Optional[int] = ..., min_domains: _Optional[int] = ..., node_affinity_policy: _Optional[str] = ..., node_taints_policy: _Optional[str] = ...) -> None: ...
 
 class Toleration(_message.Message):
     __slots__ = ("key", "operator", "value", "effect")
