@@ -829,6 +829,17 @@ BUGS = {
         "state/placement/node_filter.cc", "if (other.topology_key != spread.topology_key) out.labels", "if (other.topology_key.empty()) out.labels"),
     "policies-are-forgotten": (
         "state/records/template.cc", "!each.ignores_affinity(), each.honors_taints()});", "true, false});"),
+    "relabelled-namespaces-change-nobody": (
+        "state/machine/pod_announcements.cc", "  if (r_.cluster->SetNamespace(name, labels)) TakeAnew(&name, step);\n",
+        "  static_cast<void>(r_.cluster->SetNamespace(name, labels));\n"),
+    "namespaces-unheard-of-are-meant": (
+        "state/model/neighbours.cc", "selector.by_labels && labels.contains(NamespaceKey(\"\")) &&", "selector.by_labels &&"),
+    "namespaces-by-labels-are-forgotten": (
+        "state/records/template.cc", "          from.by_labels(),\n", "          false,\n"),
+    "the-pods-own-labels-are-its-namespaces": (
+        "k8s-extender/dialects/neighbours.cc", "      for (SelectorRequirement& each : requirements) each.key = NamespaceKey(each.key);\n", ""),
+    "namespaces-are-not-awaited": (
+        "k8s-extender/apiserver/cluster_feed.cc", "    expected.sources.emplace_back(\"namespaces\");\n", ""),
     "relabelled-nodes-keep-their-neighbours": (
         "state/placement/neighbours.cc", "    if (any) count(-1);\n", ""),
     "restored-holders-are-forgotten": (

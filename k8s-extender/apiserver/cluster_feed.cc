@@ -8,6 +8,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
+#include "k8s-extender/dialects/metadata.h"
 #include "k8s-extender/dialects/owners.h"
 #include "k8s-extender/dialects/queues.h"
 
@@ -26,6 +27,8 @@ constexpr std::array<PodGroupApi, 5> kPodGroupApis = {
      {GangDialect::kNative, "scheduling.k8s.io", nullptr},
      {GangDialect::kKai, "scheduling.run.ai", "v2alpha2"},
      {GangDialect::kVolcano, "scheduling.volcano.sh", "v1beta1"}}};
+
+constexpr char kNamespaces[] = "/api/v1/namespaces";
 
 std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
 std::string NameOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "name"); }
@@ -80,6 +83,18 @@ Informer::Handlers ClusterFeed::PodHandlers() {
                 if (sizes_ != nullptr) sizes_->Synced();
                 OnSynced("pods");
               }};
+}
+
+Informer::Handlers ClusterFeed::NamespaceHandlers() {
+  return {.upsert =
+              [this](const Json& object) {
+                port_->Announce(UpsertNamespace{NameOf(object), StringMapAt(Child(object, "metadata"), "labels")})
+                    .IgnoreError();
+              },
+          .remove = [this](const std::string& name,
+                           const std::string&) { port_->Announce(RemoveNamespace{name}).IgnoreError(); },
+          .identity = NameOf,
+          .synced = [this] { OnSynced("namespaces"); }};
 }
 
 Informer::Handlers ClusterFeed::GangHandlers(GangDialect dialect, std::string source,
@@ -142,7 +157,7 @@ absl::StatusOr<bool> ClusterFeed::Allowed(const std::string& path) {
   const absl::StatusOr<KubeResponse> response =
       client_->Send(KubeMethod::kGet, path + "?limit=1", "", absl::Seconds(10));
   if (!response.ok()) return response.status();
-  if (response->status == 403) return false;
+  if (response->status == 403 || response->status == 404) return false;
   if (response->status != 200) return absl::UnavailableError(absl::StrCat(path, ": ", StatusMessage(*response)));
   return true;
 }
@@ -189,6 +204,16 @@ absl::Status ClusterFeed::Start() {
   };
   add("/api/v1/nodes", NodeHandlers());
   add("/api/v1/pods", PodHandlers());
+  const absl::StatusOr<bool> namespaces = Allowed(kNamespaces);
+  if (!namespaces.ok()) return namespaces.status();
+  if (*namespaces) {
+    add(kNamespaces, NamespaceHandlers());
+    expected.sources.emplace_back("namespaces");
+  } else {
+    spdlog::warn(
+        "musterd may not read namespaces: a pod affinity with a namespaceSelector by labels means nobody here, and is "
+        "left to kube-scheduler; grant get, list and watch and start musterd again");
+  }
   for (const PodGroupApi& api : kPodGroupApis) {
     const absl::StatusOr<std::string> path = Find("podgroups", api.group, api.version);
     if (!path.ok()) return path.status();

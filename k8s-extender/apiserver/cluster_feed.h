@@ -45,6 +45,7 @@ class ClusterFeed {
   void NoteUnreadable(FactKind kind, const Json& object, const absl::Status& status);
   [[nodiscard]] Informer::Handlers NodeHandlers();
   [[nodiscard]] Informer::Handlers PodHandlers();
+  [[nodiscard]] Informer::Handlers NamespaceHandlers();
   // `source`: as ExpectFacts has it. `name_prefix` and the object's name are the gang's.
   [[nodiscard]] Informer::Handlers GangHandlers(GangDialect dialect, std::string source,
                                                 std::function<absl::StatusOr<GangObject>(const Json&)> parse,

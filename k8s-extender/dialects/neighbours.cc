@@ -45,7 +45,7 @@ void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, Se
   }
 }
 
-// The namespaces that a term of a pod means. False: their labels would have to be known.
+// The namespaces that a term of a pod means. False: an operator is unknown.
 bool ParseNamespaces(const Json& term, absl::string_view own, PodSelector* out) {
   out->namespaces = StringsAt(term, "namespaces");
   const Json& selector = Child(term, "namespaceSelector");
@@ -53,26 +53,34 @@ bool ParseNamespaces(const Json& term, absl::string_view own, PodSelector* out) 
     if (out->namespaces.empty()) out->namespaces.emplace_back(own);
   } else {
     std::vector<SelectorRequirement> requirements;
-    if (!ParseSelector(selector, &requirements) || requirements.size() > 1) return false;
+    if (!ParseSelector(selector, &requirements)) return false;
     out->all_namespaces = requirements.empty();
-    for (const SelectorRequirement& each : requirements) {
-      if (each.key != kNameLabel || each.op != SelectorOperator::kIn) return false;
-      out->namespaces.insert(out->namespaces.end(), each.values.begin(), each.values.end());
+    const bool names =
+        requirements.size() == 1 && requirements[0].key == kNameLabel && requirements[0].op == SelectorOperator::kIn;
+    if (names) {
+      const std::vector<std::string>& values = requirements[0].values;
+      out->namespaces.insert(out->namespaces.end(), values.begin(), values.end());
+    } else if (!requirements.empty()) {
+      out->by_labels = true;
+      for (SelectorRequirement& each : requirements) each.key = NamespaceKey(each.key);
+      out->namespace_labels = std::move(requirements);
     }
   }
   std::sort(out->namespaces.begin(), out->namespaces.end());
   return true;
 }
 
-// nullopt: the labels of namespaces would have to be known.
-std::optional<NeighbourTerm> ParseTerm(const Json& term, const std::string& path, absl::string_view name_space,
-                                       const Labels& labels, std::string* invalid) {
+NeighbourTerm ParseTerm(const Json& term, const std::string& path, absl::string_view name_space, const Labels& labels,
+                        std::string* invalid) {
+  constexpr absl::string_view kUnknown = ": an operator is not one of In, NotIn, Exists, DoesNotExist";
   NeighbourTerm read;
   read.topology_key = StringOrEmpty(term, "topologyKey");
-  if (!ParseNamespaces(term, name_space, &read.selector)) return std::nullopt;
+  if (!ParseNamespaces(term, name_space, &read.selector)) {
+    *invalid = absl::StrCat(path, ".namespaceSelector", kUnknown);
+  }
   const Json& selector = Child(term, "labelSelector");
   if (!ParseSelector(selector, &read.selector.requirements)) {
-    *invalid = absl::StrCat(path, ".labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
+    *invalid = absl::StrCat(path, ".labelSelector", kUnknown);
   }
   AddLabelKeys(StringsAt(term, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
   AddLabelKeys(StringsAt(term, "mismatchLabelKeys"), labels, SelectorOperator::kNotIn, &read.selector);
@@ -86,8 +94,7 @@ std::vector<NeighbourTerm> ParseTerms(const Json& affinity, const std::string& p
   const Json& terms = Child(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
   if (!terms.is_array()) return out;
   for (const Json& term : terms) {
-    std::optional<NeighbourTerm> read = ParseTerm(term, path, name_space, labels, invalid);
-    if (read.has_value()) out.push_back(*std::move(read));
+    out.push_back(ParseTerm(term, path, name_space, labels, invalid));
   }
   return out;
 }
@@ -103,8 +110,8 @@ void ParsePreferredTerms(const Json& affinity, int32_t sign, absl::string_view n
   if (!terms.is_array()) return;
   for (const Json& each : terms) {
     std::string unreadable;
-    std::optional<NeighbourTerm> read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &unreadable);
-    if (read.has_value() && unreadable.empty()) out->push_back({*std::move(read), sign * WeightOf(each)});
+    NeighbourTerm read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &unreadable);
+    if (unreadable.empty()) out->push_back({std::move(read), sign * WeightOf(each)});
   }
 }
 

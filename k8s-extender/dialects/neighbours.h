@@ -15,14 +15,11 @@ namespace muster {
 // `expressions` with the API's operators; false: one of them is none.
 [[nodiscard]] bool ParseRequirements(const Json& expressions, std::vector<SelectorRequirement>* out);
 
-// Of a pod's spec. `labels`: the pod's own, for matchLabelKeys. A term of which the namespaceSelector asks for more
-// than names is left out: namespaces' labels are not read, and kube-scheduler holds to the term by itself (K-6). What
-// cannot be read: the field, in `invalid`.
+// Of a pod's spec. `labels`: the pod's own, for matchLabelKeys. What cannot be read: the field, in `invalid`.
 [[nodiscard]] NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
                                              std::string* invalid);
 
-// What is preferred only. Terms that cannot be read, or for which namespaces' labels would have to be known, are left
-// out.
+// What is preferred only. Terms that cannot be read are left out.
 [[nodiscard]] Preferences ParsePreferences(const Json& spec, absl::string_view name_space, const Labels& labels);
 
 }  // namespace muster

@@ -47,6 +47,8 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const RemoveNode&) const { return ""; }
     absl::string_view operator()(const UpsertPod&) const { return ""; }
     absl::string_view operator()(const RemovePod&) const { return ""; }
+    absl::string_view operator()(const UpsertNamespace&) const { return ""; }
+    absl::string_view operator()(const RemoveNamespace&) const { return ""; }
     absl::string_view operator()(const UpsertGangObject&) const { return ""; }
     absl::string_view operator()(const RemoveGangObject&) const { return ""; }
     absl::string_view operator()(const UnreadableFact&) const { return ""; }

@@ -56,6 +56,10 @@ class Announcements {
   // Harmless when it is not known.
   void RemovePod(const std::string& uid, Step* step);
 
+  // --- namespaces ---
+  // `labels` nullptr: it is gone.
+  void PutNamespace(const std::string& name, const Labels* labels, Step* step);
+
   // --- gangs ---
   // The gang of that name, which is made up when it is not known.
   [[nodiscard]] const Gang& InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,
@@ -115,6 +119,7 @@ class Announcements {
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
   void TakeUpCommitments(Step* step);
   void Learn(const PodTemplate& shape, Step* step);
+  void TakeAnew(const std::string* name_space, Step* step);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.
   [[nodiscard]] ClassId AcquireClass(PodDescription* facts);
 

@@ -141,6 +141,14 @@ void Machine::On(const UpsertNode& command, Step* step) { step->Refuse(announcem
 
 void Machine::On(const RemoveNode& command, Step* step) { announcements_.RemoveNode(command.name, step); }
 
+void Machine::On(const UpsertNamespace& command, Step* step) {
+  announcements_.PutNamespace(command.name, &command.labels, step);
+}
+
+void Machine::On(const RemoveNamespace& command, Step* step) {
+  announcements_.PutNamespace(command.name, nullptr, step);
+}
+
 void Machine::On(const UpsertPod& command, Step* step) {
   step->Refuse(announcements_.PutPod(command.pod, /*submitted=*/false, step));
 }

@@ -127,6 +127,8 @@ class Machine {
   void On(const RemoveNode& command, Step* step);
   void On(const UpsertPod& command, Step* step);
   void On(const RemovePod& command, Step* step);
+  void On(const UpsertNamespace& command, Step* step);
+  void On(const RemoveNamespace& command, Step* step);
   void On(const UpsertGangObject& command, Step* step);
   void On(const RemoveGangObject& command, Step* step);
   void On(const UnreadableFact& command, Step* step);

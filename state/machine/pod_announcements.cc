@@ -85,9 +85,19 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
 // What somebody says of pods around it may tell others apart that were alike: those are taken anew.
 void Announcements::Learn(const PodTemplate& shape, Step* step) {
   if ((shape.neighbours.empty() && shape.preferences.neighbours.empty()) || !r_.cluster->Learn(shape)) return;
+  TakeAnew(nullptr, step);
+}
+
+void Announcements::PutNamespace(const std::string& name, const Labels* labels, Step* step) {
+  if (r_.cluster->SetNamespace(name, labels)) TakeAnew(&name, step);
+}
+
+// Pods that are told apart now by what they were not before; of one namespace, or of all.
+void Announcements::TakeAnew(const std::string* name_space, Step* step) {
   for (PodId id = 0; id < r_.gangs->pod_limit(); ++id) {
     const Pod* pod = r_.gangs->PodAt(id);
     if (pod == nullptr || pod->cls == kNoClass) continue;
+    if (name_space != nullptr && pod->facts.name_space != *name_space) continue;
     const Kin kin = r_.cluster->KinOf(pod->facts.name_space, pod->facts.labels);
     if (kin == r_.cluster->pod_class(pod->cls).kin) continue;
     r_.barrier->End(*pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " was changed")}, step);

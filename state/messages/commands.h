@@ -33,6 +33,13 @@ struct UpsertPod {
 struct RemovePod {
   std::string uid;
 };
+struct UpsertNamespace {
+  std::string name;
+  Labels labels;
+};
+struct RemoveNamespace {
+  std::string name;
+};
 struct UpsertGangObject {
   // kCreate: AlreadyExists when it is there. kReplace: NotFound when it is not.
   enum class Mode : uint8_t { kAny, kCreate, kReplace };
@@ -209,11 +216,11 @@ struct Tick {};
 // Answers every hold that is not committed (graceful shutdown).
 struct Shutdown {};
 
-using Command =
-    std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject, UnreadableFact,
-                 FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter, FindNodes, Bind, EndHold,
-                 Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind, SubmitGang, ConfirmGang, AbandonGang,
-                 AskGang, BindingOutcome, PlanRound, Tick, Shutdown, SetQueues, ApplyQueues>;
+using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, UpsertGangObject, RemoveGangObject,
+                             UnreadableFact, FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter,
+                             FindNodes, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
+                             SubmitGang, ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown,
+                             SetQueues, ApplyQueues, UpsertNamespace, RemoveNamespace>;
 
 }  // namespace muster
 

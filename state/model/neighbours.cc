@@ -7,19 +7,29 @@
 
 namespace muster {
 
+std::string NamespaceKey(absl::string_view key) { return absl::StrCat("\x01", key); }
+
 bool Matches(const PodSelector& selector, absl::string_view name_space, const Labels& labels) {
-  const auto& names = selector.namespaces;
-  if (!selector.all_namespaces && std::find(names.begin(), names.end(), name_space) == names.end()) return false;
-  return std::all_of(selector.requirements.begin(), selector.requirements.end(), [&](const SelectorRequirement& each) {
+  const auto met = [&](const SelectorRequirement& each) {
     const auto label = labels.find(each.key);
     return Meets(each, label == labels.end() ? nullptr : &label->second);
-  });
+  };
+  const auto& names = selector.namespaces;
+  const auto by_labels = [&] {
+    return selector.by_labels && labels.contains(NamespaceKey("")) &&
+           std::all_of(selector.namespace_labels.begin(), selector.namespace_labels.end(), met);
+  };
+  const bool there =
+      selector.all_namespaces || std::find(names.begin(), names.end(), name_space) != names.end() || by_labels();
+  return there && std::all_of(selector.requirements.begin(), selector.requirements.end(), met);
 }
 
 std::string KeyOf(const PodSelector& selector) {
   std::string out = absl::StrCat(selector.all_namespaces ? "*" : "-", selector.namespaces.size(), ";");
   for (const std::string& name : selector.namespaces) AppendText(name, &out);
   AppendRequirements(selector.requirements, &out);
+  out.push_back(selector.by_labels ? 'L' : '-');
+  if (selector.by_labels) AppendRequirements(selector.namespace_labels, &out);
   return out;
 }
 

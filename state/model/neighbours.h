@@ -14,12 +14,19 @@
 namespace muster {
 
 // Which pods are meant: those in the namespaces of which the labels meet every requirement (In, NotIn, Exists,
-// DoesNotExist). Without requirements: all pods there.
+// DoesNotExist). Without requirements: all pods there. The namespaces are those that are named and, `by_labels`, those
+// that are known and of which the labels meet every one of `namespace_labels`, with keys as NamespaceKey has them.
 struct PodSelector {
   bool all_namespaces = false;
   std::vector<std::string> namespaces;
   std::vector<SelectorRequirement> requirements;
+  bool by_labels = false;
+  std::vector<SelectorRequirement> namespace_labels;
 };
+
+// Labels of a pod's namespace stand among the pod's own, under keys that no label can have. The empty one: the
+// namespace is known, whatever its labels.
+[[nodiscard]] std::string NamespaceKey(absl::string_view key);
 
 [[nodiscard]] bool Matches(const PodSelector& selector, absl::string_view name_space, const Labels& labels);
 

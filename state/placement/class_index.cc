@@ -1,6 +1,7 @@
 #include "state/placement/class_index.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "state/base/check.h"
@@ -135,8 +136,6 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
   family->rank.assign(nodes, 0);
   family->chunks.clear();
   family->bounds.clear();
-  std::vector<Entry> entries;
-  entries.reserve(nodes);
   for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
     if (!Allows(cls, node)) continue;
     const auto at = static_cast<size_t>(node);
@@ -146,9 +145,8 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
     family->listed[at] = 1;
     family->score[at] = cluster_->Taken(node, cls) - family->malus[at];
     family->rank[at] = cluster_->order().rank(node);
-    entries.push_back(Entry{-family->score[at], node, family->rank[at]});
   }
-  std::sort(entries.begin(), entries.end());
+  const std::vector<Entry> entries = Sorted(*family);
   constexpr size_t kFull = kChunk * 3 / 4;  // room for those that come between
   for (size_t begin = 0; begin < entries.size(); begin += kFull) {
     auto chunk = std::make_unique<Chunk>();
@@ -161,6 +159,38 @@ void ClassIndex::Rebuild(ClassId cls, Family* family) {
     family->bounds.push_back(chunk->entries.front());
     family->chunks.push_back(std::move(chunk));
   }
+}
+
+// Scores are few, and names are in order already: counted, not compared, where that is cheaper.
+std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
+  constexpr int32_t kMostScores = 8'192;
+  if (named_ != cluster_->order().version() || by_name_.size() != cluster_->order().ids().size()) {
+    by_name_.clear();
+    for (const auto& [name, node] : cluster_->order().ids()) by_name_.push_back(node);
+    named_ = cluster_->order().version();
+  }
+  std::vector<Entry> entries;
+  int32_t least = std::numeric_limits<int32_t>::max();
+  int32_t most = std::numeric_limits<int32_t>::min();
+  for (const NodeId node : by_name_) {
+    const auto at = static_cast<size_t>(node);
+    if (family.listed[at] == 0) continue;
+    entries.push_back(Entry{-family.score[at], node, family.rank[at]});
+    least = std::min(least, family.score[at]);
+    most = std::max(most, family.score[at]);
+  }
+  if (entries.empty() || least == most) return entries;
+  const auto before = [](const Entry& a, const Entry& b) { return a.negative_score < b.negative_score; };
+  if (int64_t{most} - least >= kMostScores) {
+    std::stable_sort(entries.begin(), entries.end(), before);
+    return entries;
+  }
+  std::vector<size_t> next(static_cast<size_t>(most - least) + 2, 0);  // where the first, or next, of a score goes
+  for (const Entry& entry : entries) ++next[static_cast<size_t>(most + entry.negative_score) + 1];
+  for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  std::vector<Entry> out(entries.size());
+  for (const Entry& entry : entries) out[next[static_cast<size_t>(most + entry.negative_score)]++] = entry;
+  return out;
 }
 
 void ClassIndex::Raise(NodeId node, const Family& family, Chunk* chunk) const {

@@ -110,6 +110,8 @@ class ClassIndex {
   static constexpr size_t kChunk = 64;
 
   void Rebuild(ClassId cls, Family* family);
+  // Those that are listed, in their order.
+  [[nodiscard]] std::vector<Entry> Sorted(const Family& family);
   void CatchUp(ClassId cls, Family* family);
   void Update(ClassId cls, NodeId node, bool constraints, Family* family);
   void Insert(const Entry& entry, Family* family) const;
@@ -131,6 +133,8 @@ class ClassIndex {
   int64_t uses_ = 0;
   std::vector<NodeId> changed_;   // scratch of CatchUp: nodes that changed since,
   std::vector<uint8_t> pending_;  // and by NodeId whether (1) and whether its constraints did (2)
+  std::vector<NodeId> by_name_;   // all nodes, in order of names,
+  int64_t named_ = -1;            // as of this version of the order
 };
 
 }  // namespace muster

@@ -344,34 +344,10 @@ void Cluster::Hash(StateHasher* hasher) const {
   }
   neighbours_.HashLearned(hasher);
   preferred_.HashLearned(hasher);
-}
-
-// --- preferences ---
-
-int64_t Cluster::Liked(NodeId id, ClassId cls) const {
-  int64_t sum = 0;
-  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape->preferences.neighbours;
-  for (size_t i = 0; i < terms.size(); ++i) sum += terms[i].weight * preferred_.Near(id, cls, i);
-  return sum;
-}
-
-int64_t Cluster::LikedAlways(NodeId id, ClassId cls) const {
-  // Of 100 at most that a term counts, as kube-scheduler's default weights are: 3 for taints, 2 for affinity.
-  constexpr int64_t kOfATaint = -150;
-  int64_t sum = kOfATaint * SoftTaints(id, cls);
-  const NodeDescription& facts = node(id).facts;
-  for (const PreferredNode& each : pod_class(cls).shape->preferences.nodes) {
-    if (Matches(each.term, facts.name, facts.labels)) sum += each.weight;
+  for (const auto& [name, labels] : namespaces_) {
+    hasher->Add(name);
+    hasher->Add(PackLabels(labels));
   }
-  return sum;
-}
-
-bool Cluster::LikesItsOwn(ClassId cls, int32_t sign) const {
-  const std::vector<PreferredNeighbour>& terms = pod_class(cls).shape->preferences.neighbours;
-  for (size_t i = 0; i < terms.size(); ++i) {
-    if (terms[i].weight * sign > 0 && preferred_.MeansItself(cls, i)) return true;
-  }
-  return false;
 }
 
 }  // namespace muster

@@ -208,9 +208,10 @@ class Cluster {
     return preferred_.Learn(Counted(shape.preferences)) || required;
   }
   // `labels`: as PackLabels has them.
-  [[nodiscard]] Kin KinOf(absl::string_view name_space, absl::string_view labels) const {
-    return {neighbours_.KinOf(name_space, labels), preferred_.KinOf(name_space, labels)};
-  }
+  [[nodiscard]] Kin KinOf(absl::string_view name_space, absl::string_view labels) const;
+  // The namespace's labels; nullptr: it is not known any more. True: pods there may have another kin now.
+  bool SetNamespace(absl::string_view name, const Labels* labels);
+  [[nodiscard]] const absl::btree_map<std::string, Labels>& namespaces() const { return namespaces_; }
 
   // --- preferences ---
   // How much pods of the class would like to be on the node: for the pods that are near it now, and for its labels.
@@ -228,7 +229,7 @@ class Cluster {
                       &Cluster::order_, &Cluster::present_nodes_, &Cluster::stale_nodes_, &Cluster::total_free_,
                       &Cluster::total_allocatable_, &Cluster::classes_, &Cluster::unused_classes_, &Cluster::class_ids_,
                       &Cluster::log_, &Cluster::log_start_, &Cluster::exclusions_, &Cluster::neighbours_,
-                      &Cluster::preferred_);
+                      &Cluster::preferred_, &Cluster::namespaces_);
   }
   void AfterRestore() {
     neighbours_.Rebuild();
@@ -264,6 +265,7 @@ class Cluster {
   int64_t exclusions_ = 0;
   Neighbours neighbours_;
   Neighbours preferred_;
+  absl::btree_map<std::string, Labels> namespaces_;  // those that are known
 };
 
 }  // namespace muster

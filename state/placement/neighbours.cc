@@ -45,18 +45,27 @@ bool Neighbours::Learn(const NeighbourRules& rules) {
   ForEachSelector(rules, [&](const PodSelector& selector) {
     if (MeansUnlabelled(selector)) more = !std::exchange(everyone_, true) || more;
     for (const SelectorRequirement& each : selector.requirements) more = keys_.insert(each.key).second || more;
+    if (!selector.by_labels) return;
+    more = keys_.insert(NamespaceKey("")).second || more;
+    for (const SelectorRequirement& each : selector.namespace_labels) more = keys_.insert(each.key).second || more;
   });
   return more;
 }
 
-std::string Neighbours::KinOf(absl::string_view name_space, absl::string_view labels) const {
+std::string Neighbours::KinOf(absl::string_view name_space, absl::string_view labels,
+                              const Labels* of_namespace) const {
   if (!any_learned()) return "";
   std::string telling;
-  ForEachPacked(labels, [&](absl::string_view key, absl::string_view value) {
+  const auto tell = [&](absl::string_view key, absl::string_view value) {
     if (!keys_.contains(key)) return;
     absl::StrAppend(&telling, key, absl::string_view("\0", 1), value, absl::string_view("\0", 1));
-  });
+  };
+  ForEachPacked(labels, tell);
   if (telling.empty() && !everyone_) return "";
+  if (of_namespace != nullptr && by_namespaces()) {
+    tell(NamespaceKey(""), "");
+    for (const auto& [key, value] : *of_namespace) tell(NamespaceKey(key), value);
+  }
   return absl::StrCat(name_space, absl::string_view("\0", 1), telling);
 }
 

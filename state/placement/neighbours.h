@@ -40,8 +40,12 @@ class Neighbours {
   bool Learn(const NeighbourRules& rules);
   // Nothing that anybody names so far could mean the pod by its labels.
   [[nodiscard]] bool any_learned() const { return everyone_ || !keys_.empty(); }
-  // Empty: nobody's selector can mean it. `labels`: as PackLabels has them.
-  [[nodiscard]] std::string KinOf(absl::string_view name_space, absl::string_view labels) const;
+  // Somebody goes by the labels of namespaces.
+  [[nodiscard]] bool by_namespaces() const { return keys_.contains(NamespaceKey("")); }
+  // Empty: nobody's selector can mean it. `labels`: as PackLabels has them. `of_namespace`: its namespace's; nullptr:
+  // they are not known.
+  [[nodiscard]] std::string KinOf(absl::string_view name_space, absl::string_view labels,
+                                  const Labels* of_namespace) const;
 
   // --- classes and nodes ---
   // `shape`: the template of its pods. REQUIRES: the rules are learned; rules or kin are not empty.

@@ -13,6 +13,7 @@ constexpr int64_t kGap = int64_t{1} << 32;
 void NodeOrder::Add(absl::string_view name, int32_t id) {
   if (static_cast<size_t>(id) >= ranks_.size()) ranks_.resize(static_cast<size_t>(id) + 1);
   const auto at = ids_.emplace(name, id).first;
+  ++version_;
   const auto next = std::next(at);
   int64_t& rank = ranks_[static_cast<size_t>(id)];
   if (at == ids_.begin()) {

@@ -19,11 +19,18 @@ class NodeOrder {
  public:
   // REQUIRES: neither the name nor the id is in the order.
   void Add(absl::string_view name, int32_t id);
-  void Remove(absl::string_view name) { ids_.erase(ids_.find(name)); }
+  void Remove(absl::string_view name) {
+    ids_.erase(ids_.find(name));
+    ++version_;
+  }
 
   // REQUIRES: in the order.
   [[nodiscard]] int64_t rank(int32_t id) const { return ranks_[static_cast<size_t>(id)]; }
   [[nodiscard]] int64_t epoch() const { return epoch_; }
+  // In order of names.
+  [[nodiscard]] const absl::btree_map<std::string, int32_t>& ids() const { return ids_; }
+  // Another one whenever somebody joined or left; of this object only.
+  [[nodiscard]] int64_t version() const { return version_; }
 
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
@@ -34,6 +41,7 @@ class NodeOrder {
   absl::btree_map<std::string, int32_t> ids_;
   std::vector<int64_t> ranks_;  // by id
   int64_t epoch_ = 0;
+  int64_t version_ = 0;
 };
 
 }  // namespace muster

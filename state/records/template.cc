@@ -24,6 +24,8 @@ void Put(const PodSelector& from, kept::Template::PodSelector* to) {
   to->set_all_namespaces(from.all_namespaces);
   for (const std::string& name : from.namespaces) to->add_namespaces(name);
   Put(from.requirements, to->mutable_requirements());
+  to->set_by_labels(from.by_labels);
+  Put(from.namespace_labels, to->mutable_namespace_labels());
 }
 
 void Put(const NeighbourTerm& from, kept::Template::NeighbourTerm* to) {
@@ -98,7 +100,11 @@ std::vector<SelectorRequirement> Get(const google::protobuf::RepeatedPtrField<ke
 }
 
 PodSelector Get(const kept::Template::PodSelector& from) {
-  return {from.all_namespaces(), {from.namespaces().begin(), from.namespaces().end()}, Get(from.requirements())};
+  return {from.all_namespaces(),
+          {from.namespaces().begin(), from.namespaces().end()},
+          Get(from.requirements()),
+          from.by_labels(),
+          Get(from.namespace_labels())};
 }
 
 NeighbourTerm Get(const kept::Template::NeighbourTerm& from) { return {from.topology_key(), Get(from.selector())}; }

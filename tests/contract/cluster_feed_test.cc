@@ -25,6 +25,9 @@ class Notebook : public DecisionPort {
     MutexLock lock(&mutex_);
     if (const auto* node = std::get_if<UpsertNode>(&command)) said_.push_back("node " + node->node.name);
     if (const auto* pod = std::get_if<UpsertPod>(&command)) said_.push_back("pod " + pod->pod.name);
+    if (const auto* space = std::get_if<UpsertNamespace>(&command)) {
+      said_.push_back(absl::StrCat("namespace ", space->name, " of team ", space->labels.at("team")));
+    }
     if (const auto* group = std::get_if<UpsertGangObject>(&command)) {
       said_.push_back(absl::StrCat("group ", group->object.name, " min ",
                                    group->object.declaration->min_member.value_or(-1), " by ",
@@ -97,6 +100,8 @@ class FakeApiServer {
            R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
                "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}}]})");
     if (native) {
+      Answer("/api/v1/namespaces",
+             R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})");
       Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
       Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
       Answer("/apis/scheduling.k8s.io/v1alpha2", R"({"resources":[{"name":"podgroups"},{"name":"podgroups/status"}]})");
@@ -149,22 +154,23 @@ std::vector<std::string> WhatIsAnnounced(bool native) {
   EXPECT_TRUE(feed.Start().ok());
   for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
   EXPECT_TRUE(feed.synced());
-  EXPECT_EQ(feed.stats().size(), native ? 3U : 2U);
+  EXPECT_EQ(feed.stats().size(), native ? 4U : 2U);
   feed.Stop();
   return notebook.said();
 }
 
 TEST(ClusterFeed, ReadsTheNativePodGroupsInWhateverVersionTheyAre) {
   std::vector<std::string> said = WhatIsAnnounced(/*native=*/true);
-  ASSERT_EQ(said.size(), 6U);
+  ASSERT_EQ(said.size(), 7U);
   EXPECT_EQ(said.back(), "everything is read") << "planning begins when everything was announced, once";
   std::sort(said.begin(), said.end());
   EXPECT_EQ(said, (std::vector<std::string>{"everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
-                                            "node n1", "pod p1", "unreadable node n2", "unreadable pod d/P 2"}))
+                                            "namespace d of team x", "node n1", "pod p1", "unreadable node n2",
+                                            "unreadable pod d/P 2"}))
       << "what cannot be read is told too";
 }
 
-TEST(ClusterFeed, DoesWithoutPodGroups) {
+TEST(ClusterFeed, DoesWithoutPodGroupsAndNamespaces) {
   const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
   ASSERT_EQ(said.size(), 5U);
   EXPECT_EQ(said.back(), "everything is read");

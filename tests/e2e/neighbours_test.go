@@ -51,6 +51,15 @@ func evenlyOver(job, label string) podOption {
 	}
 }
 
+// apartFromNamespacesOf makes a pod want none of the team's namespaces' pods on its node that are of the job.
+func apartFromNamespacesOf(team, job string) podOption {
+	return func(pod *corev1.Pod) {
+		apartFrom(job, "kubernetes.io/hostname")(pod)
+		pod.Spec.Affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution[0].NamespaceSelector =
+			&metav1.LabelSelector{MatchLabels: map[string]string{"team": team}}
+	}
+}
+
 // rather makes a pod prefer a rack, and, less, nodes where none of its job's are.
 func rather(rack, job string) podOption {
 	return func(pod *corev1.Pod) {
@@ -146,6 +155,33 @@ func TestNeighbours(t *testing.T) {
 			if racks := w.racks("other"); racks["a"] != 2 || racks["b"] != 2 {
 				t.Errorf("4 members that want to be spread evenly over racks without the taint are in racks %v", racks)
 			}
+		})
+		t.Run("apart from namespaces, "+name, func(t *testing.T) {
+			w := newWorld(t, shared)
+			w.nodesWith(0, 2, "8", nil)
+			noisy := &world{cluster: shared, t: t, namespace: w.namespace + "-noisy"}
+			of := func(team string) *corev1.Namespace {
+				return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: noisy.namespace, Labels: map[string]string{"team": team}}}
+			}
+			_, err := w.client.CoreV1().Namespaces().Create(context.Background(), of("x"), metav1.CreateOptions{})
+			w.must(err)
+			noisy.pod("loud", "1", ofJob("loud"), func(pod *corev1.Pod) { pod.Spec.NodeName = "node-0000" })
+			w.pods("train", 2, "3", with(gang("train", 2), apartFromNamespacesOf("x", "loud"))...)
+			w.waitBound("train", 2, 20*time.Second)
+			for _, pod := range w.list("train") {
+				if pod.Spec.NodeName != "node-0001" {
+					t.Errorf("%s is on %s, beside whom it wants to be apart from", pod.Name, pod.Spec.NodeName)
+				}
+			}
+			w.pods("more", 2, "3", with(gang("more", 2), apartFromNamespacesOf("x", "loud"))...)
+			w.everyMemberSays("more", "pod anti-affinity (kubernetes.io/hostname)", 15*time.Second)
+			if !gated {
+				return // kube-scheduler looks at pods that its own filter refused again for pods and nodes, not for namespaces
+			}
+			// The namespace is another team's now: kube-scheduler and Muster go by what it is.
+			_, err = w.client.CoreV1().Namespaces().Update(context.Background(), of("y"), metav1.UpdateOptions{})
+			w.must(err)
+			w.waitBound("more", 2, 20*time.Second)
 		})
 		t.Run("rather, "+name, func(t *testing.T) {
 			w := newWorld(t, shared)

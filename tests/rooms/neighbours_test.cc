@@ -43,17 +43,14 @@ class Both {
   }
   // As Announcements does: whoever is told apart now has another class.
   ClassId ClassOf(const TwinPod& pod) {
-    if (cluster.Learn(pod.shape)) {
-      for (size_t i = 0; i < twin.pods.size(); ++i) {
-        const NodeId node = cluster.FindNode(twin.pods[i].node);
-        const ClassId now = Acquire(twin.pods[i]);
-        cluster.Charge(node, now, ChargeKind::kUsed, 1);
-        cluster.Discharge(node, classes[i], ChargeKind::kUsed, 1, /*gained=*/false);
-        cluster.ReleaseClass(classes[i]);
-        classes[i] = now;
-      }
-    }
+    if (cluster.Learn(pod.shape)) TakeAnew();
     return Acquire(pod);
+  }
+  // nullptr: it is not known any more.
+  void Name(const std::string& name_space, const Labels* labels) {
+    if (cluster.SetNamespace(name_space, labels)) TakeAnew();
+    twin.namespaces.erase(name_space);
+    if (labels != nullptr) twin.namespaces[name_space] = *labels;
   }
   void Place(TwinPod pod, const std::string& node) {
     const ClassId cls = ClassOf(pod);
@@ -95,6 +92,16 @@ class Both {
   std::vector<ClassId> classes;
 
  private:
+  void TakeAnew() {
+    for (size_t i = 0; i < twin.pods.size(); ++i) {
+      const NodeId node = cluster.FindNode(twin.pods[i].node);
+      const ClassId now = Acquire(twin.pods[i]);
+      cluster.Charge(node, now, ChargeKind::kUsed, 1);
+      cluster.Discharge(node, classes[i], ChargeKind::kUsed, 1, /*gained=*/false);
+      cluster.ReleaseClass(classes[i]);
+      classes[i] = now;
+    }
+  }
   ClassId Acquire(const TwinPod& pod) {
     return *cluster.AcquireClass(pod.shape, cluster.KinOf(pod.name_space, PackLabels(pod.labels)));
   }
@@ -186,7 +193,16 @@ PodSelector RandomSelector(Dice* dice) {
                                           SelectorOperator::kExists, SelectorOperator::kDoesNotExist};
   PodSelector out;
   out.all_namespaces = dice->OneIn(6);
-  if (!out.all_namespaces)
+  if (dice->OneIn(4)) {
+    static const SelectorOperator kOfTeam[] = {SelectorOperator::kIn, SelectorOperator::kNotIn,
+                                               SelectorOperator::kExists, SelectorOperator::kDoesNotExist};
+    const SelectorOperator op = kOfTeam[dice->Below(4)];
+    out.by_labels = true;
+    std::vector<std::string> teams;
+    if (op == SelectorOperator::kIn || op == SelectorOperator::kNotIn) teams.push_back(absl::StrCat(dice->Below(2)));
+    out.namespace_labels.push_back({NamespaceKey("team"), op, teams});
+    if (dice->OneIn(2)) out.namespaces = {"x"};
+  } else if (!out.all_namespaces)
     out.namespaces = dice->OneIn(6) ? std::vector<std::string>{"default", "x"} : std::vector<std::string>{"default"};
   const int requirements = dice->OneIn(12) ? 0 : 1 + dice->Below(2);
   for (int i = 0; i < requirements; ++i) {
@@ -264,6 +280,10 @@ TEST(Neighbours, SayWhatTheTwinSays) {
         both.Put(node, RandomNodeLabels(&dice), 100, dice.OneIn(3));
       } else if (what == 7 && dice.OneIn(4)) {
         both.Remove(node);
+      } else if (what == 8) {
+        Labels labels;
+        if (!dice.OneIn(3)) labels["team"] = absl::StrCat(dice.Below(2));
+        both.Name(dice.OneIn(2) ? "x" : "default", dice.OneIn(4) ? nullptr : &labels);
       }
       TwinPod asked = RandomPod(&dice);
       if (dice.OneIn(3)) Prefer(&dice, &asked.shape.preferences);

@@ -24,6 +24,7 @@ struct TwinPod {
 class NeighboursTwin {
  public:
   std::map<std::string, NodeDescription> nodes;
+  std::map<std::string, Labels> namespaces;  // those that are known
   std::vector<TwinPod> pods;
 
   // One more pod like this may go to the node, as far as its neighbours go.
@@ -35,12 +36,12 @@ class NeighboursTwin {
       for (const NeighbourTerm& term : other.shape.neighbours.anti_affinity) {
         const std::string domain = Domain(node, term.topology_key);
         const bool near = !domain.empty() && Domain(other.node, term.topology_key) == domain;
-        if (near && Matches(term.selector, pod.name_space, pod.labels)) return false;
+        if (near && Means(term.selector, pod)) return false;
       }
     }
     if (!AffinityHolds(pod, node)) return false;
     for (const SpreadConstraint& each : pod.shape.neighbours.spread) {
-      const int64_t self = Matches(each.selector, pod.name_space, pod.labels) ? 1 : 0;
+      const int64_t self = Means(each.selector, pod) ? 1 : 0;
       const int64_t there = CountEven(pod, each, Domain(node, each.topology_key));
       if (!Included(pod, each, node) || there + self - Least(pod, each) > each.max_skew) return false;
     }
@@ -94,9 +95,26 @@ class NeighboursTwin {
     if (label != known->second.labels.end()) return "=" + label->second;
     return key == "kubernetes.io/hostname" ? "=" + node : "";
   }
-  [[nodiscard]] static bool MeansAll(const std::vector<PodSelector>& selectors, const TwinPod& pod) {
-    return std::all_of(selectors.begin(), selectors.end(),
-                       [&](const PodSelector& each) { return Matches(each, pod.name_space, pod.labels); });
+  // AffinityTerm.Matches: a namespace that is named, or one of which the labels are meant.
+  [[nodiscard]] bool Means(const PodSelector& selector, const TwinPod& pod) const {
+    const auto meets = [](const SelectorRequirement& each, const std::string& key, const Labels& labels) {
+      const auto label = labels.find(key);
+      return Meets(each, label == labels.end() ? nullptr : &label->second);
+    };
+    bool there = selector.all_namespaces;
+    for (const std::string& name : selector.namespaces) there = there || name == pod.name_space;
+    const auto known = namespaces.find(pod.name_space);
+    if (!there && selector.by_labels && known != namespaces.end()) {
+      there = true;
+      for (const SelectorRequirement& each : selector.namespace_labels) {
+        there = there && meets(each, each.key.substr(1), known->second);
+      }
+    }
+    for (const SelectorRequirement& each : selector.requirements) there = there && meets(each, each.key, pod.labels);
+    return there;
+  }
+  [[nodiscard]] bool MeansAll(const std::vector<PodSelector>& selectors, const TwinPod& pod) const {
+    return std::all_of(selectors.begin(), selectors.end(), [&](const PodSelector& each) { return Means(each, pod); });
   }
   // Pods that are meant in the node's domain.
   [[nodiscard]] int64_t CountNear(const std::string& node, const std::string& key,

@@ -109,6 +109,11 @@ TEST(PodTemplateRoom, WhateverDiffersMakesAnotherKey) {
       [](PodTemplate* p) { p->neighbours.spread[0].max_skew = 2; },
       [](PodTemplate* p) { p->neighbours.spread[0].min_domains = 1; },
       [](PodTemplate* p) { p->neighbours.spread[0].selector.namespaces.clear(); },
+      [](PodTemplate* p) { p->neighbours.affinity[0].selector.by_labels = true; },
+      [](PodTemplate* p) {
+        p->neighbours.affinity[0].selector.by_labels = true;
+        p->neighbours.affinity[0].selector.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kExists, {}}};
+      },
       [](PodTemplate* p) { p->neighbours.spread[0].honor_affinity = false; },
       [](PodTemplate* p) { p->neighbours.spread[0].honor_taints = true; },
       [](PodTemplate* p) { p->preferences = Preferences(); },

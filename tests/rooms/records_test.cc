@@ -232,8 +232,13 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   pod.shape.Own().tolerations = {{"t", true, "x", TaintEffect::kNoExecute}, {"", false, "", {}}};
   pod.shape.Own().host_ports = {{Protocol::kSctp, 80, "10.0.0.1"}};
   const PodSelector some = {true, {"d", "e"}, {{"app", SelectorOperator::kNotIn, {"web", "db"}}}};
-  const PodSelector others = {false, {"d"}, {{"tier", SelectorOperator::kDoesNotExist, {}}}};
-  pod.shape.Own().neighbours = {{{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some}}};
+  const PodSelector others = {false,
+                              {"d"},
+                              {{"tier", SelectorOperator::kDoesNotExist, {}}},
+                              true,
+                              {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}}};
+  pod.shape.Own().neighbours = {
+      {{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some, false, true}}};
   pod.shape.Own().preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
   pod.labels = PackLabels({{"app", "web"}, {"tier", ""}});
   pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true,

@@ -117,6 +117,13 @@ std::string CoreTarget::Other(const Words& words) {
   if (verb == "queue" || verb == "remove-queue" || verb == "unknown-queues" || verb == "head")
     return DeclareQueues(words);
   if (verb == "queues") return ShowQueues();
+  if (verb == "namespace") {  // namespace NAME team=x
+    UpsertNamespace announced{words.at(1), {}};
+    for (size_t i = 2; i < words.size(); ++i)
+      announced.labels.insert(absl::StrSplit(words[i], absl::MaxSplits('=', 1)));
+    return Apply(announced);
+  }
+  if (verb == "remove-namespace") return Apply(RemoveNamespace{words.at(1)});
   if (verb == "find") return Apply(FindNodes{uid, Words(words.begin() + 2, words.end())});
   asked_ = words.at(1);
   if (verb == "submit") return Submit(words);

@@ -51,7 +51,8 @@ Json SubgroupJson(const std::string& text) {
   return out;
 }
 
-// "app=web@zone" -> an entry of a pod's required affinity or anti-affinity; "app" asks for the label only.
+// "app=web@zone" -> an entry of a pod's required affinity or anti-affinity; "app" asks for the label only;
+// "app=web@zone@team=x" for namespaces with that label, too.
 Json TermJson(const std::string& text) {
   const std::vector<std::string> parts = absl::StrSplit(text, '@');
   const auto [key, value] = Split(parts[0]);
@@ -60,6 +61,10 @@ Json TermJson(const std::string& text) {
     out["labelSelector"]["matchExpressions"] = {{{"key", key}, {"operator", "Exists"}}};
   } else {
     out["labelSelector"]["matchLabels"][key] = value;
+  }
+  if (parts.size() > 2) {
+    const auto [label, wanted] = Split(parts[2]);
+    out["namespaceSelector"]["matchLabels"][label] = wanted;
   }
   return out;
 }

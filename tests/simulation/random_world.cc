@@ -78,6 +78,7 @@ void RandomWorld::Step() {
   }
   if (plain_ && Roll(2) == 0) FillAndEnd();
   if (driven_ && Roll(3) == 0) DriveSome();
+  if (!plain_ && !keeps_facts_ && Roll(100) == 0) NameNamespace();
   if (queued_ && Roll(40) == 0) ChangeQueues();
   if (headed_ && Roll(100) == 0) ChangeHead();
   if (machine_->PlanningDue()) Plan();
@@ -275,6 +276,11 @@ void RandomWorld::AddNeighbours(PodDescription* pod) {
   PodSelector selector{Roll(8) == 0, {"d"}, {{"app", SelectorOperator::kIn, {labels["app"]}}}};
   if (Roll(12) == 0) selector.requirements = {{"tier", SelectorOperator::kExists, {}}};
   if (Roll(20) == 0) selector.requirements = {{"team", SelectorOperator::kNotIn, {"x"}}};
+  if (!keeps_facts_ && Roll(4) == 0) {
+    selector.namespaces.clear();
+    selector.by_labels = true;
+    selector.namespace_labels = {{NamespaceKey("of"), SelectorOperator::kIn, {absl::StrCat(Roll(2))}}};
+  }
   switch (Roll(6)) {
     case 0:
       rules.affinity.push_back({kLabels[1 + Roll(2)], selector});
@@ -286,6 +292,16 @@ void RandomWorld::AddNeighbours(PodDescription* pod) {
       rules.anti_affinity.push_back({kLabels[Roll(6) == 0 ? 1 : 0], selector});
       break;
   }
+}
+
+void RandomWorld::NameNamespace() {
+  if (Roll(4) == 0) {
+    of_namespace_.reset();
+    Apply(RemoveNamespace{"d"});
+    return;
+  }
+  of_namespace_ = Labels{{"of", absl::StrCat(Roll(2))}};
+  Apply(UpsertNamespace{"d", *of_namespace_});
 }
 
 // Subgroups "s0" to "s2", two of them below a third at times, and the domains that they go into.

@@ -145,6 +145,8 @@ class RandomWorld {
   void AddShape(GangDeclaration* said);
   // What the pod says of pods around it, and the label that they may mean it by.
   void AddNeighbours(PodDescription* pod);
+  // The labels of the pods' namespace change, or nothing is known of it any more.
+  void NameNamespace();
   void CheckWholeGang(const std::string& uid);
   void NoteWholeGangs();
   void NoteMet(const std::string& uid);
@@ -167,6 +169,7 @@ class RandomWorld {
   int64_t in_domains_ = 0;
   int64_t met_ = 0;  // members that were bound where room was kept for them before they came (P-7)
   int64_t kept_apart_ = 0;
+  std::optional<Labels> of_namespace_;  // as the API server has it
   int commits_ = 0;
   int groups_started_ = 0;
   int rounds_without_plan_ = 0;

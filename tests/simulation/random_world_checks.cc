@@ -254,6 +254,7 @@ void RandomWorld::CheckNeighbours(const Outcome& outcome, const std::set<std::st
     const auto* bind = std::get_if<BindPod>(&effect);
     const Pod* pod = bind == nullptr ? nullptr : machine_->FindPod(bind->pod.uid);
     if (pod == nullptr || !placed.contains(pod->facts.uid) || machine_->bindings().Of(*pod).attempts > 1) continue;
+    if (of_namespace_.has_value()) twin.namespaces["d"] = *of_namespace_;
     if (twin.nodes.empty()) {
       for (NodeId id = 0; id < machine_->cluster().node_limit(); ++id) {
         const Node& node = machine_->cluster().node(id);

@@ -67,6 +67,7 @@ void RandomWorld::AddOutside(std::vector<Command>* out) {
   for (const auto& [key, object] : objects_) {
     if (keeps_facts_ || object.dialect != GangDialect::kApi) out->emplace_back(UpsertGangObject{object});
   }
+  if (of_namespace_.has_value()) out->emplace_back(UpsertNamespace{"d", *of_namespace_});
   for (auto& [uid, pod] : pods_) {
     const Pod* known = machine_->FindPod(uid);
     if (known != nullptr) pod.node_name = known->facts.node_name;

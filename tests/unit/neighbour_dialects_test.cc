@@ -51,9 +51,19 @@ TEST(NeighbourDialects, Namespaces) {
       "namespaceSelector":{"matchLabels":{"kubernetes.io/metadata.name":"c"}}})");
   EXPECT_TRUE(Means(by_name, "c", {}));
   EXPECT_FALSE(Means(by_name, "ns", {}));
-  const PodDescription by_label = PodOf(R"({"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":
-      [{"topologyKey":"zone","labelSelector":{},"namespaceSelector":{"matchLabels":{"team":"x"}}}]}}})");
-  EXPECT_TRUE(by_label.shape->neighbours.empty()) << "namespaces' labels are not read: it is left to kube-scheduler";
+  const NeighbourTerm by_label = Apart(R"({"topologyKey":"zone","labelSelector":{},"namespaces":["b"],
+      "namespaceSelector":{"matchLabels":{"team":"x"},"matchExpressions":[{"key":"old","operator":"DoesNotExist"}]}})");
+  const Labels known = {{NamespaceKey(""), ""}, {NamespaceKey("team"), "x"}};
+  EXPECT_TRUE(Means(by_label, "any", known));
+  EXPECT_TRUE(Means(by_label, "b", {})) << "it is named besides";
+  EXPECT_FALSE(Means(by_label, "any", {{"team", "x"}})) << "the pod's own label is not its namespace's";
+  EXPECT_FALSE(Means(by_label, "ns", {{NamespaceKey(""), ""}, {NamespaceKey("team"), "y"}}));
+  EXPECT_FALSE(
+      Means(by_label, "any", {{NamespaceKey(""), ""}, {NamespaceKey("team"), "x"}, {NamespaceKey("old"), ""}}));
+  const NeighbourTerm without = Apart(R"({"topologyKey":"zone","labelSelector":{},
+      "namespaceSelector":{"matchExpressions":[{"key":"old","operator":"DoesNotExist"}]}})");
+  EXPECT_TRUE(Means(without, "any", {{NamespaceKey(""), ""}}));
+  EXPECT_FALSE(Means(without, "any", {})) << "nothing is known of that namespace";
 }
 
 // P-3: what is preferred keeps nobody off, and what of it cannot be read is left out.
@@ -66,7 +76,7 @@ TEST(NeighbourDialects, Preferences) {
       "podAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
           {"weight":5,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{"matchLabels":{"app":"db"}}}},
           {"weight":5,"podAffinityTerm":{"topologyKey":"zone","labelSelector":{},
-              "namespaceSelector":{"matchLabels":{"team":"x"}}}}]},
+              "namespaceSelector":{"matchExpressions":[{"key":"team","operator":"Gt","values":["1"]}]}}}]},
       "podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[
           {"weight":7,"podAffinityTerm":{"topologyKey":"rack","matchLabelKeys":["job"],"labelSelector":{}}}]}},
       "topologySpreadConstraints":[
