@@ -45,6 +45,13 @@ endif()
 # time. The linter reads every file alone, and so finds what one takes from its neighbour's includes.
 option(MUSTER_UNITY "Compile the files of a library in batches; OFF: one by one, quicker where one file changes" ON)
 
+# GCC bounds how much inlining may make a large file grow, and a batch is a large one: where speed is a feature, as much is
+# to be inlined as in each file alone (docs/performance.md, "What a change costs").
+set(MUSTER_INLINED "")
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT MUSTER_SANITIZE)
+  set(MUSTER_INLINED --param=inline-unit-growth=300 --param=large-unit-insns=200000)
+endif()
+
 # muster_library(NAME SOURCES... DEPS...): a static library. Its DEPS are all it may link; tests/rules checks that it may
 # not include anything else.
 function(muster_library name)
