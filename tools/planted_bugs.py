@@ -830,8 +830,17 @@ BUGS = {
     "policies-are-forgotten": (
         "state/records/template.cc", "!each.ignores_affinity(), each.honors_taints()});", "true, false});"),
     "relabelled-namespaces-change-nobody": (
-        "state/machine/pod_announcements.cc", "  if (r_.cluster->SetNamespace(name, labels)) TakeAnew(&name, step);\n",
-        "  static_cast<void>(r_.cluster->SetNamespace(name, labels));\n"),
+        "state/machine/pod_announcements.cc", "  if (r_.sources->complete()) TakeAnew(&name, step);", "  if (!r_.sources->complete()) TakeAnew(&name, step);"),
+    "namespaces-read-late-change-nobody": (
+        "state/machine/announcements.cc", "  if (r_.cluster->by_namespaces()) TakeAnew(nullptr, step);\n", ""),
+    "places-elsewhere-stand-whatever-a-namespace-is": (
+        "state/machine/pod_announcements.cc", "  if (any) r_.claims->ReverifyNeighbours(step);\n", "  static_cast<void>(any);\n"),
+    "who-reads-no-namespaces-waits-for-ever": (
+        "state/placement/neighbours_room.cc", "{ return !term.by_labels || !cluster_->namespaces().empty(); }", "{ return term.id.data() != nullptr; }"),
+    "whom-nobody-means-everybody-has": (
+        "state/placement/neighbours.cc", "    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it means nobody\n", ""),
+    "labels-that-nobody-names-move-namespaces": (
+        "state/placement/neighbours.cc", " && keys_.contains(NamespaceKey(label.first));", ";"),
     "namespaces-unheard-of-are-meant": (
         "state/model/neighbours.cc", "selector.by_labels && labels.contains(NamespaceKey(\"\")) &&", "selector.by_labels &&"),
     "namespaces-by-labels-are-forgotten": (

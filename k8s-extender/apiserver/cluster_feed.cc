@@ -157,7 +157,7 @@ absl::StatusOr<bool> ClusterFeed::Allowed(const std::string& path) {
   const absl::StatusOr<KubeResponse> response =
       client_->Send(KubeMethod::kGet, path + "?limit=1", "", absl::Seconds(10));
   if (!response.ok()) return response.status();
-  if (response->status == 403 || response->status == 404) return false;
+  if (response->status == 403) return false;
   if (response->status != 200) return absl::UnavailableError(absl::StrCat(path, ": ", StatusMessage(*response)));
   return true;
 }

@@ -96,6 +96,12 @@ void ReadSubgroupList(const Json& list, absl::string_view path, GangDeclaration*
       absl::StatusOr<PodTemplate> members = ReadMemberTemplate(entry);
       if (!members.ok()) return unreadable(i, absl::StrCat(".", members.status().message()));
       said.members = *std::move(members);
+    } else {
+      for (const char* field : {"nodeSelector", "tolerations", "affinity"}) {
+        if (Child(entry, field).empty()) continue;
+        out->warnings.push_back(
+            absl::StrCat(path, "[", i, "].", field, ": says nothing of members to come without minResource; ignored"));
+      }
     }
     said.topology = ReadTopologyConstraint(Child(entry, "topologyConstraint"),
                                            absl::StrCat(path, "[", i, "].topologyConstraint"), out);

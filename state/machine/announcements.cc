@@ -183,6 +183,7 @@ void Announcements::Expect(const std::vector<std::string>& sources) {
 
 void Announcements::Complete(const std::string& source, Step* step) {
   if (!r_.sources->Complete(source)) return SayWhatIsRead();
+  if (r_.cluster->by_namespaces()) TakeAnew(nullptr, step);
   r_.gangs->ForEachGang([&](const Gang& gang) {
     if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);
   });

@@ -89,11 +89,13 @@ void Announcements::Learn(const PodTemplate& shape, Step* step) {
 }
 
 void Announcements::PutNamespace(const std::string& name, const Labels* labels, Step* step) {
-  if (r_.cluster->SetNamespace(name, labels)) TakeAnew(&name, step);
+  if (!r_.cluster->SetNamespace(name, labels)) return;
+  if (r_.sources->complete()) TakeAnew(&name, step);  // else all at once, when everything is read
 }
 
 // Pods that are told apart now by what they were not before; of one namespace, or of all.
 void Announcements::TakeAnew(const std::string* name_space, Step* step) {
+  bool any = false;
   for (PodId id = 0; id < r_.gangs->pod_limit(); ++id) {
     const Pod* pod = r_.gangs->PodAt(id);
     if (pod == nullptr || pod->cls == kNoClass) continue;
@@ -104,7 +106,9 @@ void Announcements::TakeAnew(const std::string* name_space, Step* step) {
     r_.claims->FreeSlot(*pod);
     TakeFacts(*pod, pod->facts, /*shape_changed=*/true, step);
     if (pod->gang != nullptr) r_.claims->NoteMemberLoss(*pod->gang, step);
+    any = true;
   }
+  if (any) r_.claims->ReverifyNeighbours(step);
 }
 
 ClassId Announcements::AcquireClass(PodDescription* facts) {

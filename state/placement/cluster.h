@@ -209,6 +209,8 @@ class Cluster {
   }
   // `labels`: as PackLabels has them.
   [[nodiscard]] Kin KinOf(absl::string_view name_space, absl::string_view labels) const;
+  // Somebody goes by the labels of namespaces.
+  [[nodiscard]] bool by_namespaces() const { return neighbours_.by_namespaces() || preferred_.by_namespaces(); }
   // The namespace's labels; nullptr: it is not known any more. True: pods there may have another kin now.
   bool SetNamespace(absl::string_view name, const Labels* labels);
   [[nodiscard]] const absl::btree_map<std::string, Labels>& namespaces() const { return namespaces_; }

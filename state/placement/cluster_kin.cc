@@ -15,16 +15,16 @@ Kin Cluster::KinOf(absl::string_view name_space, absl::string_view labels) const
 
 bool Cluster::SetNamespace(absl::string_view name, const Labels* labels) {
   const auto known = namespaces_.find(name);
+  const Labels* before = known == namespaces_.end() ? nullptr : &known->second;
+  const bool tells = neighbours_.TellsApart(before, labels) || preferred_.TellsApart(before, labels);
   if (labels == nullptr) {
-    if (known == namespaces_.end()) return false;
-    namespaces_.erase(known);
-  } else if (known == namespaces_.end()) {
+    if (before != nullptr) namespaces_.erase(known);
+  } else if (before == nullptr) {
     namespaces_.emplace(name, *labels);
   } else {
-    if (known->second == *labels) return false;
     known->second = *labels;
   }
-  return neighbours_.by_namespaces() || preferred_.by_namespaces();
+  return tells;
 }
 
 // --- preferences ---

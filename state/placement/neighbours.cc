@@ -43,6 +43,7 @@ void ForEachSelector(const NeighbourRules& rules, const Visit& visit) {
 bool Neighbours::Learn(const NeighbourRules& rules) {
   bool more = false;
   ForEachSelector(rules, [&](const PodSelector& selector) {
+    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it means nobody
     if (MeansUnlabelled(selector)) more = !std::exchange(everyone_, true) || more;
     for (const SelectorRequirement& each : selector.requirements) more = keys_.insert(each.key).second || more;
     if (!selector.by_labels) return;
@@ -50,6 +51,18 @@ bool Neighbours::Learn(const NeighbourRules& rules) {
     for (const SelectorRequirement& each : selector.namespace_labels) more = keys_.insert(each.key).second || more;
   });
   return more;
+}
+
+bool Neighbours::TellsApart(const Labels* a, const Labels* b) const {
+  if (!by_namespaces() || (a == nullptr && b == nullptr)) return false;
+  if (a == nullptr || b == nullptr) return true;
+  const auto named_in_one = [this](const Labels& one, const Labels& other) {
+    return std::any_of(one.begin(), one.end(), [&](const auto& label) {
+      const auto same = other.find(label.first);
+      return (same == other.end() || same->second != label.second) && keys_.contains(NamespaceKey(label.first));
+    });
+  };
+  return named_in_one(*a, *b) || named_in_one(*b, *a);
 }
 
 std::string Neighbours::KinOf(absl::string_view name_space, absl::string_view labels,
@@ -149,6 +162,8 @@ Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, NodeFilter 
   term.id = std::move(text);
   term.label = label;
   term.indexed = IndexOf(selectors);
+  term.by_labels =
+      std::any_of(selectors.begin(), selectors.end(), [](const PodSelector& each) { return each.by_labels; });
   term.selectors = std::move(selectors);
   term.users = 1;
   term.openers = opens ? 1 : 0;

@@ -42,6 +42,8 @@ class Neighbours {
   [[nodiscard]] bool any_learned() const { return everyone_ || !keys_.empty(); }
   // Somebody goes by the labels of namespaces.
   [[nodiscard]] bool by_namespaces() const { return keys_.contains(NamespaceKey("")); }
+  // Whether a namespace with the one labels is told from one with the others; nullptr: it is not known.
+  [[nodiscard]] bool TellsApart(const Labels* a, const Labels* b) const;
   // Empty: nobody's selector can mean it. `labels`: as PackLabels has them. `of_namespace`: its namespace's; nullptr:
   // they are not known.
   [[nodiscard]] std::string KinOf(absl::string_view name_space, absl::string_view labels,
@@ -119,6 +121,7 @@ class Neighbours {
     const Label* at = nullptr;           // in labels_
     std::vector<PodSelector> selectors;  // ANDed
     std::string indexed;                 // the pair of key and value that what it means must have; empty: none
+    bool by_labels = false;              // it goes by labels of namespaces
     int32_t users = 0;                   // classes that name it
     int32_t openers = 0;                 // and of them, those for which one more pod may make room
     absl::btree_set<ClassId> means;
@@ -160,6 +163,8 @@ class Neighbours {
   // Adds so many pods of the class to what its terms count in the node's domains; `only`: of this label; nullptr: all.
   void Count(NodeId node, const Known& known, int64_t times, const Label* only);
   [[nodiscard]] int64_t Least(const Spread& spread) const;
+  // False: whom it means is not known, as no namespace is; it is left to whoever knows.
+  [[nodiscard]] bool Judged(const Term& term) const;
   [[nodiscard]] bool AffinityHolds(NodeId node, const Known& known, int64_t own) const;
   [[nodiscard]] int32_t SpreadRoom(NodeId node, ClassId cls, int32_t limit) const;
 

@@ -31,12 +31,16 @@ int64_t Neighbours::Least(const Spread& spread) const {
   return spread.least;
 }
 
+bool Neighbours::Judged(const Term& term) const { return !term.by_labels || !cluster_->namespaces().empty(); }
+
 // The affinity holds on the node; `own`: so many of those that are counted are the pod that asks.
 bool Neighbours::AffinityHolds(NodeId node, const Known& known, int64_t own) const {
   // Whoever is the first of those that want to be together may be anywhere that there are such domains.
-  const bool first = std::all_of(known.affinity.begin(), known.affinity.end(),
-                                 [&](TermId id) { return known.meant_by.contains(id) && TermAt(id).all_pods <= own; });
+  const bool first = std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+    return !Judged(TermAt(id)) || (known.meant_by.contains(id) && TermAt(id).all_pods <= own);
+  });
   return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+    if (!Judged(TermAt(id))) return true;
     const DomainId domain = DomainOf(node, TermAt(id));
     const int64_t self = known.meant_by.contains(id) ? own : 0;
     return domain != kNowhere && (first || CountIn(TermAt(id).pods, domain) > self);
@@ -171,7 +175,7 @@ bool Neighbours::Tangled(ClassId cls) const {
 std::string Neighbours::TogetherIn(ClassId cls) const {
   const Known& known = Of(cls);
   for (const TermId id : known.affinity) {
-    if (!known.meant_by.contains(id) || TermAt(id).all_pods > 0) return "";
+    if (!known.meant_by.contains(id) || TermAt(id).all_pods > 0 || !Judged(TermAt(id))) return "";
   }
   return known.affinity.empty() ? "" : TermAt(known.affinity.front()).label;
 }

@@ -188,7 +188,6 @@ void Claims::NotePassing(const Pod& pod, NodeId node, int64_t now_ms) {
   r_.heads->NotePassed(r_.heads->PassedBy(pod, node), now_ms);
 }
 
-// A pod that came may be what places elsewhere must not have near them.
 void Claims::ReverifyNeighbours(Step* step) {
   std::vector<NodeId> nodes = r_.ledger->promised();
   const NodeOrder& order = r_.cluster->order();

@@ -81,11 +81,12 @@ class Claims {
   // Every member carries the mark of a wait time that ran out, and is told.
   void MarkMembers(const Gang& gang, Step* step);
   [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
+  // Pods that came, or mean others now, may be what places elsewhere must not have near them.
+  void ReverifyNeighbours(Step* step);
   // Everybody who waits in the group goes back; nobody's reservation is left (G-3, G-7).
   void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);
 
  private:
-  void ReverifyNeighbours(Step* step);
   void PutBack(const Gang& gang, int64_t first_ms, int64_t now_ms);
   void AssignSlots(const Gang& gang, int64_t now_ms);
   void DropOpenSlots(const Gang& gang, const Reason& reason, Step* step);

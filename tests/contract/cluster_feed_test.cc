@@ -64,10 +64,8 @@ class FakeApiServer {
   explicit FakeApiServer(WithJobs) {
     Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[]})");
     Answer("/apis/batch/v1", R"({"resources":[{"name":"jobs"}]})");
-    server_.Get("/apis/batch/v1/jobs", [](const httplib::Request&, httplib::Response& response) {
-      response.status = 403;
-      response.set_content(R"({"kind":"Status","message":"jobs is forbidden"})", "application/json; charset=utf-8");
-    });
+    Forbid("/apis/batch/v1/jobs");
+    Forbid("/api/v1/namespaces");
     server_.Get("/api/v1/pods", [this](const httplib::Request& request, httplib::Response& response) {
       MutexLock lock(&mutex_);
       if (request.has_param("watch")) {
@@ -102,6 +100,10 @@ class FakeApiServer {
     if (native) {
       Answer("/api/v1/namespaces",
              R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})");
+    } else {
+      Forbid("/api/v1/namespaces");
+    }
+    if (native) {
       Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
       Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
       Answer("/apis/scheduling.k8s.io/v1alpha2", R"({"resources":[{"name":"podgroups"},{"name":"podgroups/status"}]})");
@@ -127,6 +129,12 @@ class FakeApiServer {
   void Listen() {
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  void Forbid(const std::string& path) {
+    server_.Get(path, [](const httplib::Request&, httplib::Response& response) {
+      response.status = 403;
+      response.set_content(R"({"kind":"Status","message":"it is forbidden"})", "application/json; charset=utf-8");
+    });
   }
   void Answer(const std::string& path, const std::string& body) {
     server_.Get(path, [body](const httplib::Request& request, httplib::Response& response) {

@@ -199,16 +199,38 @@ func (w *world) withPriority(value int32) podOption {
 	return func(pod *corev1.Pod) { pod.Spec.PriorityClassName = name }
 }
 
-// withImpossibleNeighbour asks for a neighbour that does not exist, in namespaces of which Muster does not read the labels: a
-// filter of kube-scheduler that it does not model refuses the pod on every node.
-func withImpossibleNeighbour(pod *corev1.Pod) {
-	pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-		RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
-			LabelSelector:     &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}},
-			NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"nobody": "has-this"}},
-			TopologyKey:       "kubernetes.io/hostname",
-		}},
-	}}
+// withVolumeElsewhere mounts a volume that only a node which does not exist can reach: a filter of kube-scheduler that
+// Muster does not model refuses the pod on every node.
+func (w *world) withVolumeElsewhere() podOption {
+	w.t.Helper()
+	ctx := context.Background()
+	size := corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")}
+	modes, class := []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, ""
+	volume, err := w.client.CoreV1().PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: w.namespace + "-elsewhere"},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: modes,
+			ClaimRef:               &corev1.ObjectReference{Kind: "PersistentVolumeClaim", Namespace: w.namespace, Name: "elsewhere"},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/data"}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{
+					{Key: "kubernetes.io/hostname", Operator: corev1.NodeSelectorOpIn, Values: []string{"elsewhere"}}}}}}},
+		},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	_, err = w.client.CoreV1().PersistentVolumeClaims(w.namespace).Create(ctx, &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: "elsewhere", Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: modes, Resources: corev1.VolumeResourceRequirements{Requests: size},
+			StorageClassName: &class, VolumeName: volume.Name,
+		},
+	}, metav1.CreateOptions{})
+	w.must(err)
+	return func(pod *corev1.Pod) {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "far", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "elsewhere"},
+		}})
+	}
 }
 
 // withMissingClaim mounts a claim that does not exist: kube-scheduler refuses the pod before any filter, in the same words

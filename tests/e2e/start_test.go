@@ -230,11 +230,13 @@ func TestNoEvictionForAGangThatCannotFit(t *testing.T) {
 }
 
 // A gang with a member that kube-scheduler finds no node for, for reasons that Muster does not know, keeps nobody waiting
-// and says what kube-scheduler said: a claim that does not exist, a neighbour in namespaces
-// that it does not read. SPEC K-5, K-7, P-6.
+// and says what kube-scheduler said: a claim that does not exist, a volume that no node can reach. SPEC K-5, K-7, P-6.
 func TestAGangThatCannotStartDelaysNobody(t *testing.T) {
 	shared.install(t, guard, "")
-	hindrances := map[string]podOption{"claim": withMissingClaim, "neighbour": withImpossibleNeighbour}
+	hindrances := map[string]func(*world) podOption{
+		"claim":  func(*world) podOption { return withMissingClaim },
+		"volume": (*world).withVolumeElsewhere,
+	}
 	for name, hindrance := range hindrances {
 		for _, gated := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/gated=%v", name, gated), func(t *testing.T) {
@@ -245,7 +247,7 @@ func TestAGangThatCannotStartDelaysNobody(t *testing.T) {
 					options = append(options, withGate)
 				}
 				w.pods("broken", 3, "4", append(options, gang("broken", 4), w.withPriority(100))...)
-				w.pod("broken-3", "4", append(options, gang("broken", 4), w.withPriority(100), hindrance)...)
+				w.pod("broken-3", "4", append(options, gang("broken", 4), w.withPriority(100), hindrance(w))...)
 				time.Sleep(2 * time.Second)
 				// A stream of gangs that fit: none waits longer than moments, also when the broken one is tried again.
 				var longest time.Duration

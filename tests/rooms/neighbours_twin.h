@@ -130,6 +130,9 @@ class NeighboursTwin {
     for (const NeighbourTerm& term : terms) all.push_back(term.selector);
     bool there = true;
     bool anybody = false;
+    // A pod counts if all of the terms mean it; where no namespace is known, those that go by labels are not judged.
+    const bool by_labels = std::any_of(all.begin(), all.end(), [](const PodSelector& each) { return each.by_labels; });
+    if (by_labels && namespaces.empty()) return true;
     for (const NeighbourTerm& term : terms) {
       if (Domain(node, term.topology_key).empty()) return false;
       there = there && CountNear(node, term.topology_key, all) > 0;
