@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/simulation/caller_world.h"
 #include "tests/simulation/path_world.h"
+#include "tests/simulation/verb_world.h"
 
 namespace muster {
 namespace {
@@ -195,6 +196,24 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
   EXPECT_GT(figures["confirmed within limits"], seeds * 20);
   EXPECT_GT(figures["crashes"], seeds * 20);
   EXPECT_GT(figures["gangs started"], seeds * 100);
+}
+
+// Without Kubernetes, pod by pod: nobody starts without his gang, who was permitted stays so after any crash (G-4,
+// S-2).
+TEST_F(Path, WhoWasPermittedStaysSo) {
+  const int seeds = FromEnv("MUSTER_SEEDS", kSeeds / 2);
+  const std::optional<std::map<std::string, int64_t>> all = RunAll<VerbWorld>(seeds);
+  if (!all.has_value()) return;
+  std::map<std::string, int64_t> figures = *all;
+  for (const char* kind :
+       {"PreFilter refuses", "a waiting pod is given up", "command: EndHold", "command: FindNodes", "command: Permit",
+        "command: PostBind", "command: PostFilter", "command: PreFilter", "command: ReplaceFacts", "command: Unreserve",
+        "command: UpdateFacts", "fault: a crash behind an answer", "fault: the store fails", "no node is found",
+        "record: commit", "refused: NoRoom", "snapshots"}) {
+    EXPECT_GT(figures[kind], 0) << kind;
+  }
+  EXPECT_GT(figures["crashes"], seeds * 20);
+  EXPECT_GT(figures["gangs started"], seeds * 50);
 }
 
 // The same seed is the same run, to the last event: else no failure could be looked at again.
