@@ -185,11 +185,12 @@ std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
     std::stable_sort(entries.begin(), entries.end(), before);
     return entries;
   }
-  std::vector<size_t> next(static_cast<size_t>(most - least) + 2, 0);  // where the first, or next, of a score goes
-  for (const Entry& entry : entries) ++next[static_cast<size_t>(most + entry.negative_score) + 1];
+  std::vector<size_t> next(static_cast<size_t>(int64_t{most} - least) + 2,
+                           0);  // where the first, or next, of a score goes
+  for (const Entry& entry : entries) ++next[static_cast<size_t>(int64_t{most} + entry.negative_score) + 1];
   for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
   std::vector<Entry> out(entries.size());
-  for (const Entry& entry : entries) out[next[static_cast<size_t>(most + entry.negative_score)]++] = entry;
+  for (const Entry& entry : entries) out[next[static_cast<size_t>(int64_t{most} + entry.negative_score)]++] = entry;
   return out;
 }
 

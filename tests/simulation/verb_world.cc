@@ -43,7 +43,8 @@ void VerbWorld::Run(const Turns& turns) {
       for (const auto& [uid, member] : job.members) {
         const Pod* pod = machine_->FindPod(uid);
         Log(absl::StrCat("left: ", pod == nullptr ? "" : ToString(pod->state), job.leaving ? " leaving " : " ",
-                         job.ends_ms, " ", member.next_ms, " announcing ", announcing_, " snapshot ", snapshot_, " ", uid, " of ", job.min, " at ", static_cast<int>(member.at), " node ", member.node,
+                         job.ends_ms, " ", member.next_ms, " announcing ", announcing_, " snapshot ", snapshot_, " ",
+                         uid, " of ", job.min, " at ", static_cast<int>(member.at), " node ", member.node,
                          member.known ? "" : ", never announced"));
       }
     }
@@ -193,7 +194,8 @@ void VerbWorld::AskNodes(const std::string& uid) {
     Member* member = Find(uid);
     if (!reply.ok() || !std::get<PreFilterReply>(*reply).passes) {
       figures_["PreFilter refuses"] += reply.ok() ? 1 : 0;
-      if (reply.ok() && !faults_) Log(absl::StrCat(uid, " may not try: ", std::get<PreFilterReply>(*reply).reason.text));
+      if (reply.ok() && !faults_)
+        Log(absl::StrCat(uid, " may not try: ", std::get<PreFilterReply>(*reply).reason.text));
       return Later(member);
     }
     Call(FindNodes{uid, {}}, [this, uid](const absl::StatusOr<Reply>& found) {
@@ -393,7 +395,8 @@ void VerbWorld::CheckKept() {
   for (const auto& [name, job] : jobs_) {
     for (const auto& [uid, member] : job.members) {
       const Pod* pod = machine_->FindPod(uid);
-      if (member.known && !job.leaving && pod == nullptr) return Violate(absl::StrCat("S-2: pod ", uid, " is forgotten"));
+      if (member.known && !job.leaving && pod == nullptr)
+        return Violate(absl::StrCat("S-2: pod ", uid, " is forgotten"));
       if (member.at != At::kPermitted && member.at != At::kBound) continue;
       if (job.leaving) continue;
       const NodeId charged = machine_->ledger().ChargeOf(pod->id).node;

@@ -45,8 +45,8 @@ class VerbWorld : public SimWorld {
     std::string name;
     int min = 0;
     std::map<std::string, Member> members;  // by UID
-    bool started = false;  // somebody was told that he may start
-    int64_t ends_ms = 0;  // set when its minimum is bound
+    bool started = false;                   // somebody was told that he may start
+    int64_t ends_ms = 0;                    // set when its minimum is bound
     bool leaving = false;
   };
   using Answered = std::function<void(const absl::StatusOr<Reply>&)>;
