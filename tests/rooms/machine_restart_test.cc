@@ -388,6 +388,38 @@ TEST_F(Restarts, WhatIsStillReadIsSaidAnew) {
   EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
 }
 
+// P-3: namespaces that are read behind their pods count for them as if they had been there before.
+TEST_F(Restarts, NamespacesThatAreReadBehindTheirPods) {
+  settings_.fact_sources = {"Kubernetes"};
+  Begin();
+  Apply(ExpectFacts{{"nodes", "pods", "namespaces"}});
+  Apply(UpsertNode{Node()});
+  PodDescription picky = Member("g", "g-1");
+  picky.scheduler_name = "default-scheduler";
+  picky.gang.declaration.Own().min_member = 1;
+  PodSelector loud{false, {}, {{"app", SelectorOperator::kIn, {"loud"}}}};
+  loud.by_labels = true;
+  loud.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}};
+  picky.shape.Own().neighbours.anti_affinity = {{"kubernetes.io/hostname", loud}};
+  Apply(UpsertPod{picky});
+  PodDescription there = Member("other", "there");
+  there.gang = {};
+  there.name_space = "noisy";
+  there.labels = PackLabels({{"app", "loud"}});
+  there.node_name = Node().name;
+  there.phase = PodPhase::kRunning;
+  Apply(UpsertPod{there});
+  Apply(UpsertNamespace{"noisy", {{"team", "x"}}});
+  for (const char* source : {"namespaces", "nodes", "pods"}) Apply(FactsRead{source});
+  Apply(PlanRound{});
+  EXPECT_EQ(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
+  EXPECT_NE(machine_->FindGang("d/g")->reason.text.find("pod anti-affinity"), std::string::npos)
+      << machine_->FindGang("d/g")->reason.text;
+  Apply(UpsertNamespace{"noisy", {{"team", "y"}}});
+  Apply(PlanRound{});
+  EXPECT_NE(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
+}
+
 // K-14: kube-scheduler asked about a pod of no gang while the cluster was read, and parks it; its condition is read
 // later than the rest.
 TEST_F(Restarts, APodThatWasRefusedWhileTheClusterIsReadIsCalled) {
