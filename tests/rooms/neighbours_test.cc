@@ -298,6 +298,37 @@ TEST(Neighbours, SayWhatTheTwinSays) {
   EXPECT_GT(refused, 5'000);
 }
 
+// A selector that can mean nobody brings no label into use.
+TEST(Neighbours, WhoMeansNobodyTellsNobodyApart) {
+  Both both;
+  both.Put("n", {{"zone", "a"}});
+  const ClassId cls = both.ClassOf(Pod({}, {{}, {}, {{"zone", 1, 1, PodSelector()}}}));
+  EXPECT_FALSE(both.cluster.neighbours().any_learned());
+  EXPECT_EQ(both.cluster.KinOf("default", PackLabels({{"app", "web"}})), Kin());
+  both.cluster.ReleaseClass(cls);
+}
+
+// Pods of a namespace are looked at again when a label of it changes that somebody names.
+TEST(Neighbours, NamespacesThatAreToldApart) {
+  Both both;
+  const Labels plain = {{"team", "x"}, {"other", "1"}};
+  EXPECT_FALSE(both.cluster.SetNamespace("early", &plain)) << "nobody goes by them yet";
+  PodSelector of_team = Apps("web");
+  of_team.by_labels = true;
+  of_team.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}};
+  const ClassId cls = both.ClassOf(Pod({}, {{}, {{"zone", of_team}}, {}}));
+  EXPECT_TRUE(both.cluster.SetNamespace("n", &plain));
+  const Labels other = {{"team", "x"}, {"other", "2"}};
+  EXPECT_FALSE(both.cluster.SetNamespace("n", &other));
+  const Labels moved = {{"team", "y"}, {"other", "2"}};
+  EXPECT_TRUE(both.cluster.SetNamespace("n", &moved));
+  const Labels bare;
+  EXPECT_TRUE(both.cluster.SetNamespace("n", &bare));
+  EXPECT_TRUE(both.cluster.SetNamespace("n", nullptr));
+  EXPECT_FALSE(both.cluster.SetNamespace("n", nullptr));
+  both.cluster.ReleaseClass(cls);
+}
+
 // --- preferences ---
 
 // Each pod of a run goes where it is liked most as it comes, of the nodes that will do; as many are placed as without.
