@@ -60,18 +60,15 @@ void CallerWorld::Run(const Turns& turns) {
 }
 
 void CallerWorld::Turn() {
-  switch (Roll(12)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      if (engine_->StepDue()) engine_->Step();
-      break;
-    case 4:
-    case 5:
-    case 6:
-      engine_->TryCommit();
-      break;
+  const int roll = Roll(12);
+  if (!EngineTurn(roll)) OutsideTurn(roll);
+  if (!life_->alive) return Crash("behind an answer");
+  if (Chance(800)) Crash("between two turns");
+  if (Chance(2'000)) ChangeQueues();
+}
+
+void CallerWorld::OutsideTurn(int roll) {
+  switch (roll) {
     case 7:
     case 8:
     case 9:
@@ -84,9 +81,6 @@ void CallerWorld::Turn() {
       clock_.Pass(Roll(40) == 0 ? Roll(20'000) : Roll(100));
       break;
   }
-  if (!life_->alive) return Crash("behind an answer");
-  if (Chance(800)) Crash("between two turns");
-  if (Chance(2'000)) ChangeQueues();
 }
 
 void CallerWorld::Start() {

@@ -39,6 +39,8 @@ class CallerWorld : public SimWorld {
   };
 
   void Turn();
+  // The turn of somebody who is not the engine.
+  void OutsideTurn(int roll);
   void Start();
   void Crash(const char* when);
   // Asks, and is heard only if the process that answers is still there.

@@ -106,18 +106,18 @@ bool PathWorld::Enough(const Job& job, const Parts& parts) {
 bool PathWorld::AllRest() const { return open_.empty(); }
 
 void PathWorld::Turn() {
-  switch (Roll(14)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      if (engine_->StepDue()) engine_->Step();
-      break;
-    case 4:
-    case 5:
-    case 6:
-      engine_->TryCommit();
-      break;
+  const int roll = Roll(14);
+  if (!EngineTurn(roll)) OutsideTurn(roll);
+  if (!life_->alive) return Crash("in the middle of what left");
+  if (Chance(1'500)) Crash("between two turns");
+  if (Chance(4'000)) LoseWatch();
+  if (Chance(3'000)) NodeFault();
+  if (Chance(6'000)) RestartScheduler();
+  if (Chance(8'000)) ChangeQueues();
+}
+
+void PathWorld::OutsideTurn(int roll) {
+  switch (roll) {
     case 7:
     case 8:
       Tell();
@@ -134,12 +134,6 @@ void PathWorld::Turn() {
       PassTime();
       break;
   }
-  if (!life_->alive) return Crash("in the middle of what left");
-  if (Chance(1'500)) Crash("between two turns");
-  if (Chance(4'000)) LoseWatch();
-  if (Chance(3'000)) NodeFault();
-  if (Chance(6'000)) RestartScheduler();
-  if (Chance(8'000)) ChangeQueues();
 }
 
 void PathWorld::PassTime() {

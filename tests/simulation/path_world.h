@@ -73,6 +73,8 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
 
   // --- the world (path_world.cc) ---
   void Turn();
+  // The turn of somebody who is not the engine.
+  void OutsideTurn(int roll);
   void Start();
   void Crash(const char* when);
   void List();

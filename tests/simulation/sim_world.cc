@@ -52,6 +52,12 @@ void SimWorld::StartProcess() {
   if (const absl::Status started = engine_->Start(); !started.ok()) Violate(std::string(started.message()));
 }
 
+bool SimWorld::EngineTurn(int roll) {
+  if (roll < 4 && engine_->StepDue()) engine_->Step();
+  if (roll >= 4 && roll < 7) engine_->TryCommit();
+  return roll < 7;
+}
+
 void SimWorld::EndProcess(const char* when) {
   Log(absl::StrCat("the process dies ", when));
   figures_[absl::StrCat("fault: a crash ", when)] += 1;

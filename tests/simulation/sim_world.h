@@ -50,6 +50,8 @@ class SimWorld : protected EffectSink, protected CommandRecorder {
     Log("faults stop");
   }
   bool Chance(int in) { return faults_ && Roll(in) == 0; }
+  // What the engine, or its committer, does next, for seven of the sides of a draw. False: it is another's turn.
+  bool EngineTurn(int roll);
   void Log(const std::string& text);
   void Violate(std::string text);
   // `cpu`: of all nodes.

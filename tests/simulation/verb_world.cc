@@ -55,18 +55,14 @@ void VerbWorld::Run(const Turns& turns) {
 }
 
 void VerbWorld::Turn() {
-  switch (Roll(14)) {
-    case 0:
-    case 1:
-    case 2:
-    case 3:
-      if (engine_->StepDue()) engine_->Step();
-      break;
-    case 4:
-    case 5:
-    case 6:
-      engine_->TryCommit();
-      break;
+  const int roll = Roll(14);
+  if (!EngineTurn(roll)) OutsideTurn(roll);
+  if (!life_->alive) return Crash("behind an answer");
+  if (Chance(800)) Crash("between two turns");
+}
+
+void VerbWorld::OutsideTurn(int roll) {
+  switch (roll) {
     case 7:
     case 8:
     case 9:
@@ -81,8 +77,6 @@ void VerbWorld::Turn() {
       clock_.Pass(Chance(40) ? Roll(20'000) : Roll(100));
       break;
   }
-  if (!life_->alive) return Crash("behind an answer");
-  if (Chance(800)) Crash("between two turns");
 }
 
 void VerbWorld::Crash(const char* when) {

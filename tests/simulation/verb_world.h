@@ -52,6 +52,8 @@ class VerbWorld : public SimWorld {
   using Answered = std::function<void(const absl::StatusOr<Reply>&)>;
 
   void Turn();
+  // The turn of somebody who is not the engine.
+  void OutsideTurn(int roll);
   void Crash(const char* when);
   // Asks, and is heard only if the process that answers is still there.
   void Call(Command command, Answered answered);
