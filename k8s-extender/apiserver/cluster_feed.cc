@@ -211,8 +211,8 @@ absl::Status ClusterFeed::Start() {
     expected.sources.emplace_back("namespaces");
   } else {
     spdlog::warn(
-        "musterd may not read namespaces: a pod affinity with a namespaceSelector by labels means nobody here, and is "
-        "left to kube-scheduler; grant get, list and watch and start musterd again");
+        "musterd may not read namespaces: what pods ask of others by a namespaceSelector by labels is left to "
+        "kube-scheduler; grant get, list and watch and start musterd again");
   }
   for (const PodGroupApi& api : kPodGroupApis) {
     const absl::StatusOr<std::string> path = Find("podgroups", api.group, api.version);
