@@ -302,8 +302,7 @@ BUGS = {
     "timeout-unmarked": ("state/starts/claims.cc", "      step->Do(MarkTimedOut{RefOf(*pod)});\n", ""),
     "different-minimum-alike": (
         "state/starts/planning.cc",
-        'absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",',
-        'absl::StrCat(r_.eligibility->Priority(gang), "/",'),
+        "| (queued ? kQueued : 0), r_.eligibility->Missing(gang),", "| (queued ? kQueued : 0),"),
     "next-of-its-kind-sleeps": ("state/starts/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike, anew);\n", ""),
     "half-a-group-commits": (
         "state/starts/bindings.cc",
@@ -776,7 +775,7 @@ BUGS = {
         "state/recording/archive.h", "for (int32_t id = 0; id < value.limit(); ++id) Pass(archive, value.Of(id));",
         "for (int32_t id = 0; id < value.limit(); ++id) Pass(archive, value.Of(id < 63 ? id : 63));"),
     "negative-numbers-turn": (
-        "state/recording/archive.h", "^ -static_cast<int64_t>(value & 1)", ""),
+        "state/base/varint.h", "^ -static_cast<int64_t>(value & 1)", ""),
     "an-offer-forgets-its-order": (
         "state/recording/commands.cc", "runs.back().fresh == fresh && runs.back().start + runs.back().size == number;",
         "runs.back().start + runs.back().size == number;"),
@@ -997,7 +996,7 @@ BUGS = {
     "who-never-can-asks-all-the-same": (
         "state/starts/queues.cc", "  if (waits && !never && home", "  if (waits && home"),
     "alike-is-alike": (
-        "state/starts/planning.cc", "  if (r_.pipeline->AnyTimed() && OverBy", "  if (gangs.empty() && OverBy"),
+        "state/starts/planning.cc", "const int64_t over = r_.pipeline->AnyTimed() ?", "const int64_t over = gangs.empty() ?"),
     "nothing-is-kept-beside": (
         "state/starts/keep_room.cc", "    kept.push_back({&r_.gangs->gang(id), r_.pipeline->KeptFor(r_.gangs->gang(id))});\n", ""),
     "who-is-over-the-share-first": (

@@ -1,8 +1,7 @@
 // Values as bytes and back: one walk over a value for both directions, so that they cannot disagree.
 //
-// Numbers are written in as few bytes as they need, smallest groups first (LEB128, signed ones zigzag); everything else
-// is its size and its parts. There are no names and no types in it: what was written is read by the same types only,
-// which LayoutOf tells.
+// Numbers are written in as few bytes as they need (state/base/varint.h); everything else is its size and its parts.
+// There are no names and no types in it: what was written is read by the same types only, which LayoutOf tells.
 #ifndef MUSTER_STATE_RECORDING_ARCHIVE_H_
 #define MUSTER_STATE_RECORDING_ARCHIVE_H_
 
@@ -19,6 +18,7 @@
 #include "state/base/by_id.h"
 #include "state/base/hash.h"
 #include "state/base/resources.h"
+#include "state/base/varint.h"
 #include "state/recording/members.h"
 
 namespace muster::recording {
@@ -77,17 +77,8 @@ class Writer {
   // Appends to `out`, which outlives it.
   explicit Writer(std::string* out) : out_(out) {}
 
-  void Number(uint64_t value) {
-    while (value >= 0x80) {
-      out_->push_back(static_cast<char>(value | 0x80));
-      value >>= 7;
-    }
-    out_->push_back(static_cast<char>(value));
-  }
-  void Bytes(absl::string_view bytes) {
-    Number(bytes.size());
-    out_->append(bytes.data(), bytes.size());
-  }
+  void Number(uint64_t value) { AppendVarint(value, out_); }
+  void Bytes(absl::string_view bytes) { AppendBytes(bytes, out_); }
 
  private:
   std::string* out_;
@@ -148,11 +139,6 @@ class Digester {
 // --- the walk ---
 template <typename Archive, typename T>
 void Pass(Archive& archive, T& value);
-
-inline uint64_t ZigZag(int64_t value) {
-  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
-}
-inline int64_t ZagZig(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
 
 template <typename Archive, typename T>
 void PassNumber(Archive& archive, T& value) {

@@ -1,15 +1,45 @@
 #include "state/recording/snapshot.h"
 
+#include <algorithm>
+#include <array>
+
+#include "state/base/varint.h"
 #include "state/recording/archive.h"
 
 namespace muster::recording {
 namespace {
 
-// Pods are named by their ids; gangs are named by nobody but themselves.
-class StateWriter : public Writer {
+// Pods are named by their ids; gangs are named by nobody but themselves. A state is millions of small numbers: they are
+// gathered before they are appended.
+class StateWriter {
  public:
-  using Writer::Writer;
+  static constexpr bool kReads = false;
+  // `out` is whole after Finish, and outlives it.
+  explicit StateWriter(std::string* out) : out_(out) {}
+
+  void Number(uint64_t value) {
+    if (chunk_.size() - used_ < kLongestVarint) Finish();
+    used_ = static_cast<size_t>(WriteVarint(value, chunk_.data() + used_) - chunk_.data());
+  }
+  void Bytes(absl::string_view bytes) {
+    Number(bytes.size());
+    if (bytes.size() > chunk_.size() - used_) Finish();
+    if (bytes.size() > chunk_.size()) {
+      out_->append(bytes.data(), bytes.size());
+    } else {
+      used_ = static_cast<size_t>(std::copy(bytes.begin(), bytes.end(), chunk_.data() + used_) - chunk_.data());
+    }
+  }
+  void Finish() {
+    out_->append(chunk_.data(), used_);
+    used_ = 0;
+  }
   void Special(const Pod* const& pod) { Number(pod == nullptr ? 0 : static_cast<uint64_t>(pod->id) + 1); }
+
+ private:
+  std::string* out_;
+  std::array<char, 4096> chunk_;
+  size_t used_ = 0;
 };
 
 class StateReader : public Reader {
@@ -33,6 +63,7 @@ std::string SaveState(const Machine& machine) {
   std::string bytes;
   StateWriter writer(&bytes);
   Pass(writer, machine);
+  writer.Finish();
   return bytes;
 }
 

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "state/base/check.h"
 #include "state/base/checked.h"
+#include "state/base/varint.h"
 #include "state/placement/planner.h"
 #include "state/starts/shape.h"
 
@@ -27,6 +28,9 @@ constexpr int32_t kLooksPerGang = 4;
 // So much a round charges and discharges at most to lend what ending pods hold (P-8): a few milliseconds, and a part of
 // what the cluster's log keeps.
 constexpr int64_t kChargesLent = 16'384;
+
+// What a gang's needs begin with.
+enum NeedsKind : uint8_t { kShaped = 1, kQueued = 2, kGrouped = 4, kKept = 8 };
 
 }  // namespace
 
@@ -70,32 +74,43 @@ void Planning::Round(int32_t max_gangs, Step* step) {
 }
 
 std::string Planning::Needs(const Gang& gang) const {
-  std::string out = absl::StrCat(r_.eligibility->Missing(gang), "/", r_.eligibility->Priority(gang), "/",
-                                 FormatResources(gang.rules.min_resources));
-  if (gang.rules.shaped()) AddShape(gang, *r_.cluster, *r_.ledger, &out);
-  if (r_.queues->any()) {
-    // What its queue asks about it.
-    absl::StrAppend(&out, "@", r_.queues->Of(gang), ",", gang.rules.total_number, ",", gang.rules.preemptible);
+  const GangRules& rules = gang.rules;
+  const bool shaped = rules.shaped();
+  const bool queued = r_.queues->any();
+  std::string out;
+  AppendNumbers(&out, (shaped ? kShaped : 0) | (queued ? kQueued : 0), r_.eligibility->Missing(gang),
+                r_.eligibility->Priority(gang), rules.min_resources.size());
+  for (const auto& [name, amount] : rules.min_resources) {
+    AppendBytes(name, &out);
+    AppendNumbers(&out, amount);
   }
+  if (shaped) {
+    std::string shape;
+    AddShape(gang, *r_.cluster, *r_.ledger, &shape);
+    AppendBytes(shape, &out);
+  }
+  // What its queue asks about it.
+  if (queued) AppendNumbers(&out, r_.queues->Of(gang), rules.total_number, rules.preemptible);
   for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
-    absl::StrAppend(&out, "|", run.cls, ",", run.priority, ",", run.pods);
-    if (run.leaf != 0) absl::StrAppend(&out, ",", run.leaf);
+    AppendNumbers(&out, run.cls, run.priority, run.pods, run.leaf);
   }
   return out;
 }
 
 std::string Planning::GroupNeeds(const Gang& gang, int64_t now_ms) const {
-  if (gang.rules.group.empty() && !r_.pipeline->AnyKept()) return Needs(gang);
-  std::string out = absl::StrJoin(gang.rules.group, ",");
+  const bool kept = r_.pipeline->AnyKept();
+  if (gang.rules.group.empty() && !kept) return Needs(gang);
   const Group gangs = r_.eligibility->Unplaced(gang);
-  for (const Gang* each : gangs) absl::StrAppend(&out, "+", Needs(*each));
-  if (!r_.pipeline->AnyKept()) return out;
+  std::string out;
+  AppendNumbers(&out, kGrouped | (kept ? kKept : 0));
+  AppendBytes(absl::StrJoin(gang.rules.group, ","), &out);
+  AppendNumbers(&out, gangs.size());
+  for (const Gang* each : gangs) AppendBytes(Needs(*each), &out);
+  if (!kept) return out;
   // Who may take what is kept, and for how long, is not the same for all that ask for as much (Q-6).
-  absl::StrAppend(&out, "#", static_cast<int>(RankOf(gang, now_ms)));
-  if (r_.pipeline->AnyTimed() && OverBy(gangs, now_ms) != kNever) {
-    absl::StrAppend(&out, ",", OverBy(gangs, now_ms) - now_ms);
-  }
-  if (r_.pipeline->KeepsFor(gang)) absl::StrAppend(&out, "~", gang.key);
+  const int64_t over = r_.pipeline->AnyTimed() ? OverBy(gangs, now_ms) : kNever;
+  AppendNumbers(&out, RankOf(gang, now_ms), over == kNever ? kNever : over - now_ms);
+  if (r_.pipeline->KeepsFor(gang)) AppendBytes(gang.key, &out);
   return out;
 }
 
@@ -143,7 +158,7 @@ Reason Planning::Attempt(const Group& gangs, Step* step) {
 // Places all that the gangs' minimums miss and adopts the plans, or keeps nothing and says why.
 Reason Planning::Place(const Group& gangs, Step* step) {
   r_.nominations->Charge();  // what came free since is theirs first (K-3)
-  r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
+  if (!r_.nominations->uids().empty()) r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
   // P-6: who was given up before is looked at longer.
   const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
   Statement statement(r_.cluster);

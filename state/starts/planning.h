@@ -82,7 +82,7 @@ class Planning {
   }
   // Tries up to `max_gangs` gangs, in order.
   void Round(int32_t max_gangs, Step* step);
-  // What the gang asks of the cluster, as text: equal for gangs that need the same.
+  // What the gang asks of the cluster, as bytes (never none): equal for gangs that need the same, and only for those.
   [[nodiscard]] std::string Needs(const Gang& gang) const;
   // The needs of the gang, or of all of its group. A group is like no other: what it waits for names its gangs.
   [[nodiscard]] std::string GroupNeeds(const Gang& gang, int64_t now_ms) const;

@@ -1,0 +1,54 @@
+// Numbers in as few bytes as they need: seven bits in each, smallest groups first (LEB128, as protobuf's varints), signed
+// ones zigzag.
+#ifndef MUSTER_STATE_BASE_VARINT_H_
+#define MUSTER_STATE_BASE_VARINT_H_
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+inline constexpr size_t kLongestVarint = 10;
+
+// Writes `value` to `to`, which has room for the longest; the byte behind it.
+inline char* WriteVarint(uint64_t value, char* to) {
+  while (value >= 0x80) {
+    *to++ = static_cast<char>(value | 0x80);
+    value >>= 7;
+  }
+  *to++ = static_cast<char>(value);
+  return to;
+}
+
+inline void AppendVarint(uint64_t value, std::string* out) {
+  std::array<char, kLongestVarint> bytes;
+  out->append(bytes.data(), static_cast<size_t>(WriteVarint(value, bytes.data()) - bytes.data()));
+}
+
+// Small numbers of both signs as small ones without.
+inline uint64_t ZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^ static_cast<uint64_t>(value >> 63);
+}
+inline int64_t ZagZig(uint64_t value) { return static_cast<int64_t>(value >> 1) ^ -static_cast<int64_t>(value & 1); }
+
+// Numbers of both signs.
+template <typename... Numbers>
+void AppendNumbers(std::string* out, Numbers... numbers) {
+  std::array<char, kLongestVarint * sizeof...(numbers)> bytes;
+  char* end = bytes.data();
+  ((end = WriteVarint(ZigZag(static_cast<int64_t>(numbers)), end)), ...);
+  out->append(bytes.data(), static_cast<size_t>(end - bytes.data()));
+}
+
+// Behind its length.
+inline void AppendBytes(absl::string_view bytes, std::string* out) {
+  AppendVarint(bytes.size(), out);
+  out->append(bytes.data(), bytes.size());
+}
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_BASE_VARINT_H_
