@@ -10,19 +10,12 @@
 namespace muster {
 namespace {
 
-// Gangs and bindings of which something is remembered; with more, some of them are traced in part.
-constexpr size_t kMaxRemembered = 65'536;
 constexpr size_t kMaxLinks = 128;
 // What callers choose is not kept at whatever length.
 constexpr size_t kMaxName = 512;
 constexpr size_t kMaxText = 1'024;
 
 std::string Clipped(absl::string_view text, size_t most) { return std::string(text.substr(0, most)); }
-
-template <typename Map>
-void MakeRoom(Map* map) {
-  if (map->size() >= kMaxRemembered) map->erase(map->begin());
-}
 
 uint64_t RandomSeed() {
   std::random_device device;
@@ -180,8 +173,7 @@ Tracer::Way& Tracer::WayOf(const Gang& gang, int64_t begun_us) {
     way = ways_.end();
   }
   if (way == ways_.end()) {
-    MakeRoom(&ways_);
-    way = ways_.emplace(gang.key, Way()).first;
+    way = ways_.Add(gang.key);
     way->second.start = {{NewId(), NewId()}, NewId()};
     way->second.first_us = begun_us;
     way->second.started = gang.kept.satisfied;
@@ -231,8 +223,7 @@ void Tracer::Decided(const Machine& machine, const Command& command, const absl:
 
 void Tracer::Held(const Span& span) {
   MutexLock lock(&mutex_);
-  MakeRoom(&bindings_);
-  Binding& binding = bindings_[span.pod_uid];
+  Binding& binding = bindings_.Add(span.pod_uid)->second;
   if (binding.sent && !binding.answered) return;  // asked for once more while it is under way
   binding = Binding();
   binding.span.trace = span.trace;

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
+#include "service/support/recent_map.h"
 #include "service/support/sync.h"
 #include "service/tracing/span.h"
 #include "state/machine/machine.h"
@@ -23,6 +23,8 @@ namespace muster {
 class Tracer {
  public:
   static constexpr int64_t kPerSecond = 20'000;
+  // Gangs, and bindings, of which something is remembered; with more, the first of them are traced in part.
+  static constexpr size_t kMaxRemembered = 65'536;
 
   // nullptr: nothing is traced.
   explicit Tracer(SpanSink* sink);
@@ -82,10 +84,10 @@ class Tracer {
   std::atomic<int64_t> second_{0};  // of which `in_second_` began
   std::atomic<int64_t> in_second_{0};
   std::atomic<int64_t> skipped_{0};
-  absl::flat_hash_map<std::string, Way> ways_;  // by gang
-  std::vector<std::string> moved_;              // gangs, in this batch
+  RecentMap<Way> ways_{kMaxRemembered};  // by gang
+  std::vector<std::string> moved_;       // gangs, in this batch
   Mutex mutex_;
-  absl::flat_hash_map<std::string, Binding> bindings_ ABSL_GUARDED_BY(mutex_);  // that are held or under way, by UID
+  RecentMap<Binding> bindings_ ABSL_GUARDED_BY(mutex_){kMaxRemembered};  // that are held or under way, by UID
 };
 
 }  // namespace muster

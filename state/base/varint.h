@@ -1,5 +1,5 @@
-// Numbers in as few bytes as they need: seven bits in each, smallest groups first (LEB128, as protobuf's varints), signed
-// ones zigzag.
+// Numbers in as few bytes as they need: seven bits in each, smallest groups first (LEB128, as protobuf's varints),
+// signed ones zigzag.
 #ifndef MUSTER_STATE_BASE_VARINT_H_
 #define MUSTER_STATE_BASE_VARINT_H_
 

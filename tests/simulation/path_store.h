@@ -6,6 +6,8 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "service/store/store.h"
@@ -43,13 +45,21 @@ class PathStore : public Store {
     }
     return fate == Fate::kKept ? absl::OkStatus() : absl::UnavailableError("the disk did not answer");
   }
+  // What a copy made now has; none was made: nothing.
+  void Copy() { copy_ = {epoch_, records_}; }
+  // The copy in its place, or nothing. While nobody has it.
+  void PutBack() { std::tie(epoch_, records_) = copy_; }
+  void Lose() { std::tie(epoch_, records_) = Saved(); }
   [[nodiscard]] bool Has(const std::string& name) const { return records_.contains(name); }
   [[nodiscard]] const std::map<std::string, Record>& records() const { return records_; }
 
  private:
+  using Saved = std::pair<int64_t, std::map<std::string, Record>>;
+
   const std::function<Fate()> fate_;
   int64_t epoch_ = 0;
   std::map<std::string, Record> records_;  // by name
+  Saved copy_;
 };
 
 }  // namespace muster

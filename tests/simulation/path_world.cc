@@ -114,6 +114,7 @@ void PathWorld::Turn() {
   if (Chance(3'000)) NodeFault();
   if (Chance(6'000)) RestartScheduler();
   if (Chance(8'000)) ChangeQueues();
+  if (Chance(2'000)) store_.Copy();
 }
 
 void PathWorld::OutsideTurn(int roll) {
@@ -167,12 +168,26 @@ void PathWorld::Crash(const char* when) {
     if (const auto* bind = std::get_if<BindPod>(&effect); bind != nullptr && Roll(2) == 0) ghosts_.push_back(*bind);
   }
   FailCalls();
+  LoseStore();
   if (Roll(3) == 0) clock_.Pass(Roll(30'000));
   if (Roll(4) == 0) {
     figures_["fault: kube-scheduler restarts too"] += 1;
     StartScheduler();
   }
   Start();
+}
+
+// docs/operating.md: what was decided since is read from the API server.
+void PathWorld::LoseStore() {
+  if (Roll(4) == 0) {
+    figures_["fault: the store's file is lost"] += 1;
+    Log("the store's file is lost");
+    store_.Lose();
+  } else if (Roll(4) == 0) {
+    figures_["fault: an older store is put back"] += 1;
+    Log("an older store is put back");
+    store_.PutBack();
+  }
 }
 
 // Everything that is there, nodes and pods in any order among each other, and then that it was all.

@@ -77,6 +77,7 @@ class PathWorld : public SimWorld, private SchedulerModel::Surroundings {
   void OutsideTurn(int roll);
   void Start();
   void Crash(const char* when);
+  void LoseStore();
   void List();
   void LoseWatch();
   [[nodiscard]] bool Listing() const;

@@ -11,11 +11,29 @@
 #include "service/config/config.h"
 #include "service/support/file.h"
 #include "service/support/json.h"
+#include "service/support/recent_map.h"
 
 namespace muster {
 namespace {
 
 // SPEC S-6: numbers beyond every type and deep nesting are refused.
+TEST(RecentMap, RemembersTheLatest) {
+  RecentMap<int> map(3);
+  for (const char* key : {"a", "b", "c"}) map.Add(key)->second = key[0];
+  EXPECT_EQ(map.Add("a")->second, 'a') << "what is there stays as it is";
+  map.Add("d");
+  EXPECT_TRUE(map.find("a") == map.end()) << "added first, forgotten first";
+  EXPECT_EQ(map.find("b")->second, 'b');
+  map.erase(map.find("c"));
+  map.Add("e");
+  EXPECT_TRUE(map.find("b") == map.end());
+  EXPECT_EQ(map.size(), 2U);
+  // However often one comes and goes, no more is kept of it.
+  for (int i = 0; i < 10; ++i) map.erase(map.Add("d"));
+  EXPECT_EQ(map.size(), 0U);
+  EXPECT_EQ(map.Add("d")->second, 0);
+}
+
 TEST(Json, NumbersAndDepthAreBounded) {
   EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("8930E830959", "x").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("[1e999]", "x").status()));
