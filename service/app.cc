@@ -354,7 +354,7 @@ double Natural(const std::string& resource, int64_t amount) {
 void ReadQueueGauges(Engine* engine, const Metrics::SetGauge& set) {
   QueueTree tree;
   std::vector<Queues::Standing> standings;
-  const absl::Status read = engine->Query([&](const Machine& machine) {
+  const absl::Status read = engine->Peek([&](const Machine& machine) {
     tree = machine.queues().tree();
     standings = machine.queues().Standings();
   });

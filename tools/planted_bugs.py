@@ -740,6 +740,12 @@ BUGS = {
         "service/engine/engine.cc", "  effects_numbered_ = effects_reserved_ = machine_.effects_reserved();\n", ""),
     "refusals-wait-for-the-store": (
         "service/engine/engine.cc", ": RestsOnRecords(item.command, outcome.status);", ": true;"),
+    "explanations-wait-for-the-store": (
+        "service/engine/engine.cc", "(item.promises ? replies_ : told_)", "replies_"),
+    "what-is-read-may-be-lost": (
+        "service/engine/engine.cc", "(item.promises ? replies_ : told_)", "told_"),
+    "forgotten-in-any-order": (
+        "service/support/recent_map.h", "      map_.erase(order_.front());\n      order_.pop_front();\n", "      map_.erase(map_.begin());\n"),
     "late-questions-wait-for-the-store": (
         "service/engine/engine.cc",
         "    told_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded",

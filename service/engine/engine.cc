@@ -189,14 +189,27 @@ void Engine::EndPermit(const std::string& uid, HoldToken token) {
 }
 
 void Engine::Read(ReadStep step, std::function<void(const absl::Status&)> done) {
+  SubmitRead(std::move(step), std::move(done), /*promises=*/true);
+}
+
+void Engine::Look(ReadStep step, std::function<void(const absl::Status&)> done) {
+  SubmitRead(std::move(step), std::move(done), /*promises=*/false);
+}
+
+void Engine::SubmitRead(ReadStep step, std::function<void(const absl::Status&)> done, bool promises) {
   Item item{.command = Tick{},
             .read = std::move(step),
             .done = [done = std::move(done)](const absl::StatusOr<Reply>& reply) { done(reply.status()); },
-            .answered = nullptr};
+            .answered = nullptr,
+            .promises = promises};
   if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) item.done(submitted);
 }
 
-absl::Status Engine::Query(const std::function<void(const Machine&)>& read) {
+absl::Status Engine::Query(const std::function<void(const Machine&)>& read) { return ReadNow(read, /*promises=*/true); }
+
+absl::Status Engine::Peek(const std::function<void(const Machine&)>& read) { return ReadNow(read, /*promises=*/false); }
+
+absl::Status Engine::ReadNow(const std::function<void(const Machine&)>& read, bool promises) {
   struct Wait {
     Notification done;
     absl::Status status;
@@ -206,10 +219,11 @@ absl::Status Engine::Query(const std::function<void(const Machine&)>& read) {
     read(machine);
     return true;
   };
-  Read(step, [wait](const absl::Status& status) {
+  const auto done = [wait](const absl::Status& status) {
     wait->status = status;
     wait->done.Notify();
-  });
+  };
+  SubmitRead(step, done, promises);
   wait->done.WaitForNotification();
   return wait->status;
 }
@@ -341,7 +355,7 @@ void Engine::ApplyOne(Item item) {
 
 void Engine::ReadOn(Item item) {
   if (item.read(machine_)) {
-    replies_.emplace_back(std::move(item.done), Reply{});
+    (item.promises ? replies_ : told_).emplace_back(std::move(item.done), Reply{});
   } else {
     readings_.push_back(std::move(item));
   }

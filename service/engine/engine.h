@@ -110,8 +110,12 @@ class Engine : public DecisionPort {
   // ResourceExhausted or Unavailable, at once, as for Ask.
   using ReadStep = std::function<bool(const Machine&)>;
   void Read(ReadStep step, std::function<void(const absl::Status&)> done);
-  // As Read in one step, waiting for it. Not from the engine's thread.
+  // As Read, for what nobody builds on: how things stand, and why. What it reads need not be durable, so that it is
+  // answered too where the store takes nothing.
+  void Look(ReadStep step, std::function<void(const absl::Status&)> done);
+  // As Read and as Look, in one step and waiting for it. Not from the engine's thread.
   [[nodiscard]] absl::Status Query(const std::function<void(const Machine&)>& read);
+  [[nodiscard]] absl::Status Peek(const std::function<void(const Machine&)>& read);
 
   [[nodiscard]] std::shared_ptr<const ReadView> view() const;
   // `listener` is called after each publication, in their order; must not block. Returns an id for Unlisten.
@@ -129,6 +133,7 @@ class Engine : public DecisionPort {
     std::chrono::steady_clock::time_point deadline = std::chrono::steady_clock::time_point::max();
     std::shared_ptr<Span> span = nullptr;
     AppliedCallback applied = nullptr;
+    bool promises = true;  // of a read
   };
   struct Held {
     HoldCallback answered;
@@ -163,6 +168,8 @@ class Engine : public DecisionPort {
   // False: it is to stop. `wait`: until there is something to do.
   bool Work(bool wait);
   void ApplyOne(Item item);
+  [[nodiscard]] absl::Status ReadNow(const std::function<void(const Machine&)>& read, bool promises);
+  void SubmitRead(ReadStep step, std::function<void(const absl::Status&)> done, bool promises);
   void ReadOn(Item item);
   void Apply(const Command& command, Outcome* outcome);
   void Tell();

@@ -28,12 +28,15 @@ grpc::Status Missing(const char* field) {
   return violations.ToStatus();
 }
 
-// Reads on the engine's thread in steps, then goes on with `end` on one of gRPC's threads, or answers why not.
-void ReadInSteps(Engine* engine, const FinishCall& finish, Engine::ReadStep step, std::function<void()> end) {
-  engine->Read(std::move(step), [finish, end = std::move(end)](const absl::Status& read) {
+// Reads on the engine's thread in steps, then goes on with `end` on one of gRPC's threads, or answers why not. `why`:
+// it explains, and nobody builds on it.
+void ReadInSteps(Engine* engine, bool why, const FinishCall& finish, Engine::ReadStep step, std::function<void()> end) {
+  const auto done = [finish, end = std::move(end)](const absl::Status& read) {
     if (!read.ok()) return finish(ToGrpc(read));
     OnGrpcThread(end);
-  });
+  };
+  if (why) return engine->Look(std::move(step), done);
+  engine->Read(std::move(step), done);
 }
 
 // Looked at in one step.
@@ -80,7 +83,8 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     members_read_ = false;
     why_ = WhyReading();
     ReadInSteps(
-        engine_, finish_, [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        engine_, with_why_, finish_,
+        [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
         [self = shared_from_this()] { self->End(); });
   }
 
@@ -161,7 +165,8 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
 
   void Begin() {
     ReadInSteps(
-        engine_, finish_, [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        engine_, /*why=*/true, finish_,
+        [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
         [self = shared_from_this()] { self->End(); });
   }
 

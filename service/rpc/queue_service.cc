@@ -215,7 +215,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       seen->standing = machine.queues().Standings()[static_cast<size_t>(id)];
       return true;
     };
-    door_->engine().Read(step, [seen, name, response, finish](const absl::Status& read) {
+    door_->engine().Look(step, [seen, name, response, finish](const absl::Status& read) {
       if (!read.ok()) return finish(ToGrpc(read));
       OnGrpcThread([seen, name, response, finish] {
         if (!seen->queue.has_value()) return finish(NoQueue(name, seen->any));

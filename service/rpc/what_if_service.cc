@@ -138,7 +138,7 @@ class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
       busy_ = false;
       finish(ToGrpc(found.status()));
     };
-    door_->engine().Read(read, [this, answer, finish](const absl::Status& status) {
+    door_->engine().Look(read, [this, answer, finish](const absl::Status& status) {
       if (status.ok()) return OnGrpcThread(answer);
       busy_ = false;
       finish(ToGrpc(status));

@@ -74,8 +74,11 @@ class FakeApiServer {
     bound_.insert(pod);
   }
 
-  // Whatever else is asked of pods is answered so from now on.
-  void Answer(int status) { status_ = status; }
+  // Whatever else is asked of pods is answered so from now on. `retry_after_s`: said with it, unless it is 0.
+  void Answer(int status, int retry_after_s = 0) {
+    status_ = status;
+    retry_after_s_ = retry_after_s;
+  }
   // What was asked of pods since, "POST a/eviction {..}", with what was answered.
   std::vector<std::string> TakeChanges() {
     MutexLock lock(&mutex_);
@@ -90,6 +93,7 @@ class FakeApiServer {
  private:
   void Change(const httplib::Request& request, httplib::Response& response) {
     response.status = status_;
+    if (retry_after_s_ > 0) response.set_header("Retry-After", std::to_string(retry_after_s_));
     response.set_content("{}", "application/json");
     MutexLock lock(&mutex_);
     const std::string path = request.path.substr(request.path.find("pods/") + 5);
@@ -98,7 +102,7 @@ class FakeApiServer {
 
   Server server_;
   std::atomic<int> status_{200};
-
+  std::atomic<int> retry_after_s_{0};
   std::atomic<bool> closing_{false};
   Mutex mutex_;
   std::set<std::string> bound_ ABSL_GUARDED_BY(mutex_);
@@ -288,6 +292,17 @@ TEST_F(Refused, IsTriedUntilItIsDone) {
     EXPECT_EQ(actuator_->stats().waiting, 0U);
     EXPECT_EQ(actuator_->stats().failed, 0U);
   }
+}
+
+// As a PodDisruptionBudget has it: an eviction that is refused now comes again when it said, not before.
+TEST_F(Refused, WaitsAsLongAsItWasTold) {
+  server_.Answer(429, /*retry_after_s=*/1);
+  const absl::Time begun = SteadyNow();
+  actuator_->Carry({EvictPod{Pod("a"), "why"}});
+  EXPECT_EQ(Changes("429 POST a/eviction ", 1).size(), 1U);
+  server_.Answer(200);
+  EXPECT_EQ(Changes("200 POST a/eviction ", 1).size(), 1U);
+  EXPECT_GE(SteadyNow() - begun, absl::Seconds(1));
 }
 
 TEST_F(Refused, IsDoneOnceHoweverOftenItWasWantedAndAsItWasWantedLast) {

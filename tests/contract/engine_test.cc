@@ -91,6 +91,7 @@ TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
     asked.Notify();
   });
   EXPECT_FALSE(asked.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "answered while the store was busy";
+  EXPECT_TRUE(engine.Peek([](const Machine&) {}).ok()) << "nobody builds on it";
   EXPECT_EQ(sink.bindings, 0);
   store.Open(/*failures=*/2);
   asker.join();

@@ -301,7 +301,7 @@ class SmallDisk {
 };
 
 std::string Fetched(const RunningMusterd& musterd, const std::string& path) {
-  const std::string command = absl::StrCat("curl -s http://127.0.0.1:", musterd.admin_port(), path);
+  const std::string command = absl::StrCat("curl -s -m 10 http://127.0.0.1:", musterd.admin_port(), path);
   std::string said;
   FILE* out = popen(command.c_str(), "r");
   for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
@@ -351,13 +351,25 @@ TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
   EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->SubmitGang(GangOf("waits", 2)).status()));
   EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
+  EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 1\n"), std::string::npos);
+  EXPECT_NE(musterd.log().find("the store takes no commit, answers wait for it: "), std::string::npos) << musterd.log();
   EXPECT_TRUE(HealthBecomes(musterd, 2));
-  EXPECT_TRUE(hasty->ListNodes().ok()) << "what promises nothing is answered";
+  // What promises nothing is answered: what there is, why somebody waits, what would be.
+  EXPECT_TRUE(hasty->ListNodes().ok());
+  const absl::StatusOr<v1::ExplainGangResponse> why = hasty->ExplainGang("default", "waits");
+  EXPECT_TRUE(why.ok()) << why.status();
+  v1::PlanGangRequest what_if;
+  *what_if.mutable_job() = GangOf("would-be", 2);
+  const absl::StatusOr<v1::PlanGangResponse> would = hasty->PlanGang(what_if);
+  EXPECT_TRUE(would.ok()) << would.status();
+  // What others build on waits until it is durable.
+  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->GetGang("default", "waits").status()));
   disk.Free();
   const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
   ASSERT_TRUE(submission.ok()) << submission.status();
   EXPECT_EQ(submission->state(), v1::Submission::PLANNED);
   EXPECT_EQ(Readyz(musterd), "ok\n");
+  EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 0\n"), std::string::npos);
   EXPECT_TRUE(HealthBecomes(musterd, 1));
   musterd.Kill();
   musterd.Start();

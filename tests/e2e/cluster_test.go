@@ -72,7 +72,9 @@ func (p *process) kill() {
 }
 
 // stop sends SIGTERM and waits; the process must end within ten seconds.
-func (p *process) stop() error {
+func (p *process) stop() error { return p.stopWithin(10 * time.Second) }
+
+func (p *process) stopWithin(limit time.Duration) error {
 	if p == nil {
 		return nil
 	}
@@ -80,11 +82,15 @@ func (p *process) stop() error {
 	select {
 	case <-p.done:
 		return nil
-	case <-time.After(10 * time.Second):
+	case <-time.After(limit):
 		p.kill()
-		return fmt.Errorf("%s did not stop within 10 s of SIGTERM", p.name)
+		return fmt.Errorf("%s did not stop within %v of SIGTERM", p.name, limit)
 	}
 }
+
+// pause has it answer nothing, with all of its connections open, until it is resumed.
+func (p *process) pause()  { _ = p.cmd.Process.Signal(syscall.SIGSTOP) }
+func (p *process) resume() { _ = p.cmd.Process.Signal(syscall.SIGCONT) }
 
 // cluster is the API server with its etcd, and whatever scheduler and musterd run against it now.
 type cluster struct {

@@ -458,6 +458,36 @@ func TestStoppedInABurst(t *testing.T) {
 	w.waitBound("next", 40, 60*time.Second)
 }
 
+// docs/operating.md: in the middle of a burst the API server answers nothing any more. musterd stops within 25 s all the
+// same, and the next one finishes what was begun before anything else.
+func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
+	const size = 200
+	shared.install(t, guard, "")
+	w := newWorld(t, shared)
+	w.nodes(20, "4")
+	watch.allow(60 * time.Second)
+	defer watch.allow(0)
+	w.pods("half", size, "0.4", gang("half", size), withGate)
+	w.must(waitFor(30*time.Second, "the burst begins", func() (bool, string) {
+		bound := w.bound("half")
+		return bound > 0, fmt.Sprint(bound)
+	}))
+	w.apiserver.pause()
+	begun := time.Now()
+	stopped := w.muster.stopWithin(25 * time.Second)
+	took := time.Since(begun)
+	w.apiserver.resume()
+	w.must(stopped)
+	fmt.Printf("FIGURE musterd stopped in %.1f s beside an API server that hangs (target < 25 s)\n", took.Seconds())
+	if bound := w.bound("half"); bound == size {
+		t.Fatalf("the burst was over before the API server hung: the test shows nothing")
+	}
+	w.pods("next", size, "0.4", gang("next", size), withGate)
+	w.must(w.startMuster(""))
+	w.waitBound("half", size, 60*time.Second)
+	w.staysBound("next", 0, time.Second)
+}
+
 // (i) Contention: 20 gangs of 8 with room for 10. Ten start promptly, ten wait and say why, and start as room appears.
 func TestContention(t *testing.T) {
 	shared.install(t, guard, "")

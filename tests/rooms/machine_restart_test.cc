@@ -28,6 +28,7 @@ class Restarts : public testing::Test {
     for (const Effect& effect : outcome.effects) {
       const auto* call = std::get_if<CallPod>(&effect);
       if (call != nullptr && !call->remove_gate) called_.push_back(call->pod.uid);
+      if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) marked_.insert(mark->pod.uid);
     }
     EXPECT_EQ(machine_->CheckInvariants(), absl::OkStatus());
     if (machine_->PlanningDue() && !std::holds_alternative<PlanRound>(command)) Apply(PlanRound{});
@@ -78,6 +79,7 @@ class Restarts : public testing::Test {
   std::unique_ptr<Machine> machine_;
   std::map<std::string, Record> store_;
   std::vector<std::string> called_;
+  std::set<std::string> marked_;  // UIDs of the pods that are to be marked as timed out
   int64_t now_ms_ = 1'000'000;
   HoldToken token_ = 0;
 };
@@ -172,8 +174,10 @@ TEST_F(Restarts, AnotherGangOfTheSameName) {
   Apply(Unreserve{"g-1", UnreserveCause::kPermitTimeout});
   EXPECT_TRUE(At("g").kept.timed_out);
   EXPECT_EQ(store_.at("gang/d/g").incarnation, "g-1");
+  marked_.clear();  // nobody knows whether those marks were written
   Restart({Member("g", "g-1"), Member("g", "g-2")});
   EXPECT_TRUE(At("g").kept.timed_out) << "it is the same";
+  EXPECT_EQ(marked_, (std::set<std::string>{"g-1", "g-2"})) << "and its members are marked by whoever comes next";
   Restart({Member("g", "g-3"), Member("g", "g-4")});
   EXPECT_FALSE(At("g").kept.timed_out) << "its pods were created anew";
   EXPECT_EQ(store_.count("gang/d/g"), 0U);

@@ -51,7 +51,8 @@ type GangServiceClient interface {
 	GetGang(ctx context.Context, in *GetGangRequest, opts ...grpc.CallOption) (*Gang, error)
 	ListGangs(ctx context.Context, in *ListGangsRequest, opts ...grpc.CallOption) (*ListGangsResponse, error)
 	WatchGangs(ctx context.Context, in *WatchGangsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[GangEvent], error)
-	// Why the gang waits, since when, and what would let it go (SPEC S-5).
+	// Why the gang waits, since when, and what would let it go (SPEC S-5). It tells how things stand, durable or not, and is
+	// answered too while the store takes nothing; what others build on is told by GetGang.
 	ExplainGang(ctx context.Context, in *ExplainGangRequest, opts ...grpc.CallOption) (*ExplainGangResponse, error)
 	// The same of one pod, whether it is in a gang or not.
 	ExplainPod(ctx context.Context, in *ExplainPodRequest, opts ...grpc.CallOption) (*ExplainPodResponse, error)
@@ -168,7 +169,8 @@ type GangServiceServer interface {
 	GetGang(context.Context, *GetGangRequest) (*Gang, error)
 	ListGangs(context.Context, *ListGangsRequest) (*ListGangsResponse, error)
 	WatchGangs(*WatchGangsRequest, grpc.ServerStreamingServer[GangEvent]) error
-	// Why the gang waits, since when, and what would let it go (SPEC S-5).
+	// Why the gang waits, since when, and what would let it go (SPEC S-5). It tells how things stand, durable or not, and is
+	// answered too while the store takes nothing; what others build on is told by GetGang.
 	ExplainGang(context.Context, *ExplainGangRequest) (*ExplainGangResponse, error)
 	// The same of one pod, whether it is in a gang or not.
 	ExplainPod(context.Context, *ExplainPodRequest) (*ExplainPodResponse, error)

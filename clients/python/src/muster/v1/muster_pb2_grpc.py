@@ -100,7 +100,8 @@ class GangServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ExplainGang(self, request, context):
-        """Why the gang waits, since when, and what would let it go (SPEC S-5).
+        """Why the gang waits, since when, and what would let it go (SPEC S-5). It tells how things stand, durable or not, and is
+        answered too while the store takes nothing; what others build on is told by GetGang.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -1,0 +1,145 @@
+#!/usr/bin/env bash
+# What docs/operating.md says about the store's file, done with the commands that it names:
+# store_commands_test.sh MUSTERD MUSTERCTL EXAMPLE
+set -euo pipefail
+musterd=$1 musterctl=$2 example=$3
+work=$(mktemp -d)
+pid=
+trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
+fail() { echo "FAILED: $1"; exit 1; }
+has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
+fails() { if out=$("$@" 2>&1); then fail "no error from: $*: $out"; fi; }
+
+# begin FILE: a musterd that keeps in it what it promises.
+begin() {
+  cat >"$work/musterd.yaml" <<YAML
+log: {format: text}
+kubernetes: {enabled: false}
+store: {path: $1}
+listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
+YAML
+  : >"$work/log"
+  "$musterd" --config "$work/musterd.yaml" >"$work/log" 2>&1 &
+  pid=$!
+  local port=
+  for _ in $(seq 500); do
+    port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
+    [ -z "$port" ] || break
+    sleep 0.02
+  done
+  [ -n "$port" ] || { cat "$work/log"; fail "musterd does not come up"; }
+  export MUSTER_SERVER=127.0.0.1:$port
+}
+end() { kill "$pid" && wait "$pid" || true; pid=; }
+# serve: the example's callers have their gangs started; `ids` are the submissions.
+serve() {
+  "$example" "$MUSTER_SERVER" >/dev/null
+  ids=$("$musterctl" store inspect "$1" --kind submission | cut -d' ' -f1)
+  [ "$(wc -w <<<"$ids")" = 3 ] || fail "there are not three submissions: $ids"
+}
+# All that was promised to them, and where.
+promised() { for id in $ids; do "$musterctl" get submission "$id" -o json; done; }
+# later NAME: one more gang is started, on a node of its own.
+later() {
+  cat >"$work/node.yaml" <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: for-$1}
+status: {allocatable: {cpu: 4, example.com/$1: 1, pods: 10}}
+YAML
+  cat >"$work/gang.yaml" <<YAML
+apiVersion: scheduling.sigs.k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: $1}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: $1-0, labels: {pod-group.scheduling.sigs.k8s.io: $1}}
+spec: {containers: [{name: m, resources: {requests: {example.com/$1: 1}}}]}
+YAML
+  "$musterctl" apply -f "$work/node.yaml" >/dev/null
+  has "$("$musterctl" submit -f "$work/gang.yaml" --id "$1" --confirm)" "CONFIRMED"
+}
+sql() { python3 -c 'import sqlite3, sys; db = sqlite3.connect(sys.argv[1]); print(db.execute(sys.argv[2]).fetchone()); db.commit()' "$@"; }
+
+# 1. What is in it, and a copy, while musterd runs.
+store=$work/muster.db
+begin "$store"
+serve "$store"
+[ "$(stat -c %a "$store")" = 600 ] || fail "the store can be read by others"
+before=$(promised)
+has "$before" '"state": "CONFIRMED"'
+out=$("$musterctl" store inspect "$store")
+for line in "format:   2" "submission: " "gang: " "node: "; do has "$out" "$line"; done
+has "$("$musterctl" store inspect "$store" --kind submission)" "train"
+has "$("$musterctl" store verify "$store")" "no damage"
+"$musterctl" store backup "$store" "$work/copy.db" >/dev/null
+fails "$musterctl" store backup "$store" "$work/copy.db"
+later after
+fails "$musterctl" store upgrade "$store"
+has "$out" "another musterd (pid $pid)"
+end
+
+# 2. Its records, as lines, are a store again.
+"$musterctl" store export "$store" >"$work/records"
+[ "$(wc -l <"$work/records")" -gt 10 ] || fail "hardly anything is exported"
+"$musterctl" store import "$work/again.db" <"$work/records" >/dev/null
+fails "$musterctl" store import "$work/again.db" <"$work/records"
+fails "$musterctl" store import "$work/broken.db" <<<'{"kind": "gang"}'
+has "$out" 'line 1: "key": expected a string'
+has "$("$musterctl" store verify "$work/again.db")" "no damage"
+begin "$work/again.db"
+[ "$(promised)" = "$before" ] || fail "what was moved is not what was promised: $(promised)"
+has "$("$musterctl" get submission after)" "CONFIRMED"
+end
+
+# 3. A backup in its place: what was promised by then is so, what came later is not known.
+cp "$work/copy.db" "$store"
+rm -f "$store-wal" "$store-shm"
+begin "$store"
+[ "$(promised)" = "$before" ] || fail "what was restored is not what was promised: $(promised)"
+fails "$musterctl" get submission after
+later again
+end
+
+# 4. A file of the format before is kept as it is, for the version that wrote it, until its owner says otherwise.
+"$musterctl" store import "$work/old.db" </dev/null >/dev/null
+sql "$work/old.db" "PRAGMA user_version = 1" >/dev/null
+begin "$work/old.db"
+has "$(cat "$work/log")" "format 1"
+serve "$work/old.db"
+before=$(promised)
+end
+has "$("$musterctl" store inspect "$work/old.db")" "format:   1"
+for kind in $("$musterctl" store inspect "$work/old.db" | sed -n 's/^  \([a-z]*\): .*/\1/p'); do
+  case $kind in
+    gang | start | commit | plans | effects | node | pod | podgroup | announcer | submission) ;;
+    *) fail "a store of format 1 has records that its version does not know: $kind" ;;
+  esac
+done
+sed 's/^queues:.*//' "$work/musterd.yaml" >"$work/queues.yaml"
+echo 'queues: {source: api}' >>"$work/queues.yaml"
+fails timeout 20 "$musterd" --config "$work/queues.yaml"
+has "$out" "musterctl store upgrade"
+has "$("$musterctl" store upgrade "$work/old.db")" "format 1 -> 2"
+has "$("$musterctl" store upgrade "$work/old.db")" "already"
+begin "$work/old.db"
+[ "$(promised)" = "$before" ] || fail "what was upgraded is not what was promised: $(promised)"
+later new
+end
+has "$("$musterctl" store inspect "$work/old.db")" "answer: "
+
+# 5. What musterd does not start on, and says so.
+sql "$work/old.db" "PRAGMA user_version = 99" >/dev/null
+fails timeout 20 "$musterd" --store "$work/old.db" --config "$work/musterd.yaml"
+has "$out" "written in format 99"
+printf 'no store, but %0100d' 0 >"$work/text.db"
+fails timeout 20 "$musterd" --store "$work/text.db" --config "$work/musterd.yaml"
+has "$out" "no SQLite file"
+sql "$store" "UPDATE record SET value = x'00' WHERE kind = 'submission' RETURNING 1" >/dev/null
+fails "$musterctl" store verify "$store"
+has "$out" "damaged; put a backup in its place"
+fails timeout 20 "$musterd" --store "$store" --config "$work/musterd.yaml"
+has "$out" "damaged"
+echo "the store's commands do what docs/operating.md says"
