@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "tests/simulation/caller_world.h"
 #include "tests/simulation/path_world.h"
+#include "tests/simulation/share.h"
 #include "tests/simulation/verb_world.h"
 
 namespace muster {
@@ -93,7 +94,7 @@ class Path : public testing::Test {
 };
 
 TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
-  const int seeds = FromEnv("MUSTER_SEEDS", kSeeds);
+  const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds));
   const std::optional<std::map<std::string, int64_t>> all = RunAll<PathWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
@@ -165,7 +166,7 @@ TEST_F(Path, NothingIsForgottenGivenTwiceOrStartedInPart) {
 // Without Kubernetes: what a caller was told is so after any crash, gangs are confirmed whole, facts are kept (S-1,
 // S-2).
 TEST_F(Path, WhatCallersWereToldIsSo) {
-  const int seeds = FromEnv("MUSTER_SEEDS", kSeeds);
+  const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds));
   const std::optional<std::map<std::string, int64_t>> all = RunAll<CallerWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
@@ -203,7 +204,7 @@ TEST_F(Path, WhatCallersWereToldIsSo) {
 // Without Kubernetes, pod by pod: nobody starts without his gang, who was permitted stays so after any crash (G-4,
 // S-2).
 TEST_F(Path, WhoWasPermittedStaysSo) {
-  const int seeds = FromEnv("MUSTER_SEEDS", kSeeds / 2);
+  const int seeds = FromEnv("MUSTER_SEEDS", ShareOf(kSeeds / 2));
   const std::optional<std::map<std::string, int64_t>> all = RunAll<VerbWorld>(seeds);
   if (!all.has_value()) return;
   std::map<std::string, int64_t> figures = *all;
