@@ -47,6 +47,12 @@ absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
   }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
     text = absl::StrCat("cannot reach musterd at ", server, ": ", text);
+  if (text == "Deadline Exceeded") {
+    text =
+        absl::StrCat("musterd at ", server,
+                     " did not answer in time: its store may take nothing (/readyz of its admin door says why), or it "
+                     "has much to do. What was asked may still be done: look, or ask again");
+  }
   return absl::Status(static_cast<absl::StatusCode>(status.error_code()), text);
 }
 

@@ -349,7 +349,9 @@ TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
   EXPECT_EQ(Readyz(musterd), "ok\n");
   disk.Fill();
   const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
-  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->SubmitGang(GangOf("waits", 2)).status()));
+  const absl::Status late = hasty->SubmitGang(GangOf("waits", 2)).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late));
+  EXPECT_NE(late.message().find("/readyz of its admin door says why"), std::string::npos) << late;
   EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
   EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 1\n"), std::string::npos);
   EXPECT_NE(musterd.log().find("the store takes no commit, answers wait for it: "), std::string::npos) << musterd.log();
