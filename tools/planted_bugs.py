@@ -883,7 +883,23 @@ BUGS = {
     "one-by-one-everywhere": (
         "state/placement/one_by_one.cc", "if (region.Has(entry.node)) out.push_back", "out.push_back"),
     "together-where-the-first-fits": (
-        "state/starts/planning.cc", "    if (topology.required.empty()) topology.required = TogetherIn(*gangs[i]);\n", "    static_cast<void>(topology);\n"),
+        "state/starts/planning.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || topology.required != label) return;"),
+    "narrower-affinity-is-dropped": (
+        "state/starts/planning.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || !topology.required.empty()) return;"),
+    "nobody-comes-first": (
+        "state/placement/planner.cc", "return newcomers.empty() || neighbours.InSomeOrder(std::move(newcomers));", "return true;"),
+    "helpers-in-their-order": (
+        "state/placement/planner.cc", "  if (order.empty()) return {};\n", "  return {};\n"),
+    "a-node-that-goes-frees-nobody": (
+        "state/placement/cluster.cc", "/*gained=*/neighbours_.any_learned()", "/*gained=*/false"),
+    "permits-need-their-node": (
+        "state/starts/commitments.cc", "!commitment.node.empty() &&", "r_.cluster->FindNode(commitment.node) != kNoNode &&"),
+    "who-runs-is-dropped": (
+        "state/drivers/submission_driver.cc", "if (!pod->submitted || !pod->facts.node_name.empty()) continue;", "if (!pod->submitted) continue;"),
+    "a-log-may-go": (
+        "service/store/sqlite_store.cc", "  if (log_ == now) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
+    "any-method-is-read": (
+        "service/http/http_listener.cc", 'if (!brings && request.method != "GET"', 'if (request.method.empty() && request.method != "GET"'),
     "no-selector-means-everybody": (
         "k8s-extender/dialects/neighbours.cc", "  if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody\n", ""),
     # --- pipelining (P-8) ---

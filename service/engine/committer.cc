@@ -69,6 +69,7 @@ void Committer::Add(std::vector<Record> records, size_t callers, Deliver deliver
     at_once = queue_.empty() && !busy_ && !delivering_ && finished_.empty() && (records.empty() || !store_->slow());
     if (!at_once || !running_) {
       waiting_records_ += records.size();
+      waiting_callers_ += callers;
       queue_.push_back({std::move(records), callers, std::move(deliver)});
       callers_ += callers;
       if (callers_ >= wanted_) changed_.Signal();
@@ -149,6 +150,7 @@ bool Committer::Gather() {
 
 void Committer::DeliverGathered(Stored stored) {
   waiting_records_ -= gathered_records_.size();
+  waiting_callers_ -= gathered_callers_;
   gathered_records_.clear();
   committed_ = SteadyNow();
   Finished finished{std::exchange(gathered_, {}), stored};

@@ -30,6 +30,8 @@ enum class Stored : uint8_t { kYes, kStopping, kFenced };
 class Committer {
  public:
   using Deliver = std::function<void(Stored)>;
+  // Each is some 10 KB of memory, whether its caller still waits or not.
+  static constexpr size_t kMostCallers = 50'000;
 
   // `backlog`: records that may wait for the store before the engine takes nothing that may need more of them.
   // `stepped`: there is no thread; whoever owns it calls TryOnce.
@@ -52,6 +54,8 @@ class Committer {
 
   [[nodiscard]] int store_format() const { return store_->format(); }
   [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
+  // So many callers wait for it that no more are taken.
+  [[nodiscard]] bool crowded() const { return waiting_callers_ >= kMostCallers; }
   // Another process has the store: nothing will be kept any more.
   [[nodiscard]] bool fenced() const { return stored_ == Stored::kFenced; }
   // Why the store takes nothing now; empty: it does.
@@ -123,6 +127,7 @@ class Committer {
 
   std::atomic<Stored> stored_{Stored::kYes};  // once something was not kept, nothing later is
   std::atomic<size_t> waiting_records_{0};
+  std::atomic<size_t> waiting_callers_{0};
   std::atomic<int64_t> added_{0};
   std::atomic<int64_t> delivered_{0};
   std::atomic<int64_t> commits_{0};

@@ -103,9 +103,10 @@ absl::Status Engine::Submit(Item* item, WhenFull when_full) {
   if (committer_.fenced()) return absl::UnavailableError(FencedError().message());
   if (tracer_.on() && item->read == nullptr) item->span = tracer_.Begin(item->command);
   const bool may_keep = when_full != WhenFull::kExceed && item->read == nullptr && MayKeep(item->command);
+  const bool waits = when_full == WhenFull::kRefuse && (item->read == nullptr ? may_keep : item->promises);
   MutexLock lock(&mutex_);
   while (running_ && !stopping_ && !draining_ && when_full != WhenFull::kExceed) {
-    const bool behind = may_keep && committer_.full();
+    const bool behind = (may_keep && committer_.full()) || (waits && committer_.crowded());
     if (mailbox_.size() < options_.mailbox_capacity && !behind) break;
     if (when_full == WhenFull::kRefuse) {
       ++rejected_;

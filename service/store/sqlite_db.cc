@@ -11,9 +11,10 @@ absl::Status StatusOf(const std::string& path, int code, absl::string_view said)
   const auto with = [&](absl::string_view words) { return absl::StrCat("store ", path, ": ", words, " (", said, ")"); };
   switch (code & 0xff) {
     case SQLITE_FULL:
-      return absl::ResourceExhaustedError(with("no room on its disk; Muster goes on by itself when there is some"));
+      return absl::ResourceExhaustedError(
+          with("no room on its disk; a musterd that runs goes on by itself when there is some"));
     case SQLITE_READONLY:
-      return absl::UnavailableError(with("cannot be written; Muster goes on by itself when it can"));
+      return absl::UnavailableError(with("cannot be written; a musterd that runs goes on by itself when it can"));
     case SQLITE_CORRUPT:
       return absl::DataLossError(with("damaged; put a backup in its place, or see `musterctl store verify`"));
     case SQLITE_NOTADB:

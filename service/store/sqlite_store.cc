@@ -189,10 +189,36 @@ absl::Status SqliteStore::CheckSameFile() {
   if (stat(options_.path.c_str(), &said) == 0) {
     const std::pair<uint64_t, uint64_t> now(said.st_dev, said.st_ino);
     if (!file_.has_value()) file_ = now;
+    if (filled_ && said.st_size == 0) {
+      return absl::UnavailableError(
+          absl::StrCat("store ", options_.path,
+                       ": emptied while Muster has it open; stop Muster and put a backup in its "
+                       "place"));
+    }
+    filled_ = filled_ || said.st_size > 0;
     if (*file_ == now) return absl::OkStatus();
   }
   return absl::UnavailableError(
       absl::StrCat("store ", options_.path, ": removed or replaced while Muster has it open; put it back"));
+}
+
+// What is committed stands in the log first. Where somebody took that away, all of it is moved into the file, as long
+// as it can be read from here, and another log begun.
+absl::Status SqliteStore::CheckLog() {
+  if (open_ == nullptr) return absl::OkStatus();
+  struct stat said {};
+  std::optional<std::pair<uint64_t, uint64_t>> now;
+  if (stat(absl::StrCat(options_.path, "-wal").c_str(), &said) == 0) now.emplace(said.st_dev, said.st_ino);
+  if (!log_.has_value()) log_ = now;
+  if (log_ == now) return absl::OkStatus();
+  const absl::StatusOr<int64_t> busy = open_->db.Number("PRAGMA wal_checkpoint(TRUNCATE)");
+  if (!busy.ok() || *busy != 0) {
+    return absl::UnavailableError(absl::StrCat("store ", options_.path, ": its log, ", options_.path,
+                                               "-wal, was removed while Muster has it open, and cannot be saved"));
+  }
+  open_.reset();
+  log_.reset();
+  return absl::OkStatus();
 }
 
 absl::Status SqliteStore::OpenDb(bool may_create) {
@@ -245,7 +271,10 @@ absl::Status SqliteStore::Transact(const std::function<absl::Status()>& write) {
   if (done.ok()) return done;
   // What became of the pages is not known after an error of the disk: they are read again.
   open_->db.Run("ROLLBACK").IgnoreError();
-  if (TroubleOf(done) == StoreTrouble::kTryAgain) open_.reset();
+  if (TroubleOf(done) == StoreTrouble::kTryAgain) {
+    open_.reset();
+    log_.reset();
+  }
   return done;
 }
 
@@ -283,6 +312,7 @@ absl::Status SqliteStore::Write(int64_t epoch, const std::vector<Record>& record
 absl::Status SqliteStore::Commit(int64_t epoch, const std::vector<Record>& records) {
   MutexLock lock(&mutex_);
   if (absl::Status same = CheckSameFile(); !same.ok()) return same;
+  if (absl::Status log = CheckLog(); !log.ok()) return log;
   return Transact([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return Write(epoch, records); });
 }
 
@@ -354,7 +384,9 @@ absl::Status MakeStore(const std::string& path, const std::vector<Record>& recor
     made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
   }
   unlink(absl::StrCat(path, ".lock").c_str());
-  if (!made.ok()) unlink(path.c_str());
+  for (const char* suffix : {"", "-wal", "-shm"}) {
+    if (!made.ok()) unlink(absl::StrCat(path, suffix).c_str());
+  }
   return made;
 }
 

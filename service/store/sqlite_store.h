@@ -54,11 +54,14 @@ class SqliteStore : public Store {
 
   // The file of the first opening: another one in its place is not taken for it.
   [[nodiscard]] absl::Status CheckSameFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] absl::Status CheckLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   const int lock_fd_;
   int format_ = kFormat;                                                       // since Open
   std::optional<std::pair<uint64_t, uint64_t>> file_ ABSL_GUARDED_BY(mutex_);  // device and inode
+  std::optional<std::pair<uint64_t, uint64_t>> log_ ABSL_GUARDED_BY(mutex_);   // the same of its log, once it is seen
+  bool filled_ ABSL_GUARDED_BY(mutex_) = false;                                // it had something in it
   Mutex mutex_;
   // The file, and what every commit says, prepared once.
   struct Connection {

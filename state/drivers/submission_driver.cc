@@ -230,7 +230,8 @@ std::vector<std::string> SubmissionDriver::Drop(const Gang& gang, SubmissionRepl
   std::vector<std::string> uids;
   for (const MemberSet& set : gang.members) {
     for (const Pod* pod : set) {
-      if (!pod->submitted) continue;
+      // Who runs was started by somebody, whatever became of the plan.
+      if (!pod->submitted || !pod->facts.node_name.empty()) continue;
       if (uids.empty() && state == SubmissionReply::State::kExpired) {
         step->Do(TellPod{RefOf(*pod), /*warning=*/true, reason});
       }

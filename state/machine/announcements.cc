@@ -190,6 +190,8 @@ void Announcements::Complete(const std::string& source, Step* step) {
   TakeUpCommitments(step);
   for (const std::string& uid : r_.gangs->Uids()) {
     const Pod& pod = *r_.gangs->FindPod(uid);
+    // Whoever had it bound by the process before may have got no answer.
+    if (!pod.facts.node_name.empty()) r_.bindings->NoteCallerGone(pod, step->now_ms());
     const bool gated = pod.facts.our_gate || pod.facts.other_gates;
     if (pod.state != MemberState::kPending || gated || !r_.gangs->Serves(pod)) continue;
     // K-14: kube-scheduler parked these while nobody answered, or was told that the cluster is still being read; that

@@ -392,6 +392,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     AddBarrier(barrier_.Of(pod), cluster_, &hasher);
     AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), &hasher);
     hasher.Add(bindings_.FailuresInARow(pod));
+    hasher.Add(bindings_.RecordedStart(pod));
     AddCalls(calls_.Of(pod), &hasher);
   }
   return hasher.value();

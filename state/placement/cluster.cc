@@ -71,7 +71,8 @@ void Cluster::RemoveNode(absl::string_view name) {
   Refresh(&node);
   neighbours_.NoteNode(id);
   preferred_.NoteNode(id);
-  Log(id, /*constraints=*/true, /*gained=*/false);
+  // Its pods are nobody's neighbours any more.
+  Log(id, /*constraints=*/true, /*gained=*/neighbours_.any_learned());
   ForgetIfUnused(id);
 }
 

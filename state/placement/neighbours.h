@@ -71,6 +71,17 @@ class Neighbours {
   [[nodiscard]] int32_t Room(NodeId node, ClassId cls, int32_t limit) const;
   // Whether one that is charged there may stay, as far as the others go.
   [[nodiscard]] bool Agree(NodeId node, ClassId cls) const;
+  // Pods of one class on one node.
+  struct Newcomer {
+    NodeId node;
+    ClassId cls;
+    int32_t pods;
+  };
+  // The newcomers, who are charged already, could have come one after the other: each found those whom it wants to be
+  // with, or was the first of its kind. REQUIRES: each of them agrees.
+  [[nodiscard]] bool InSomeOrder(std::vector<Newcomer> newcomers) const;
+  // Pods of the class want to be with others, or with each other.
+  [[nodiscard]] bool WantsCompany(ClassId cls) const { return !Of(cls).affinity.empty(); }
   // What keeps one more of it off the node: "pod anti-affinity (kubernetes.io/hostname)"; empty: nothing.
   [[nodiscard]] std::string Obstacle(NodeId node, ClassId cls) const;
   // What a pod of it may do to the room of others, or theirs to it, ends at the node.

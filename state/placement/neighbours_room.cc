@@ -99,6 +99,50 @@ bool Neighbours::Agree(NodeId node, ClassId cls) const {
   });
 }
 
+bool Neighbours::InSomeOrder(std::vector<Newcomer> newcomers) const {
+  absl::flat_hash_map<TermId, absl::flat_hash_map<DomainId, int64_t>> absent;  // who has not come yet, by who means it
+  absl::flat_hash_map<TermId, int64_t> all_absent;
+  const auto note = [&](const Newcomer& each, int64_t times) {
+    for (const TermId id : Of(each.cls).meant_by) {
+      absent[id][DomainOf(each.node, TermAt(id))] += times * each.pods;
+      all_absent[id] += times * each.pods;
+    }
+  };
+  newcomers.erase(
+      std::remove_if(newcomers.begin(), newcomers.end(), [&](const Newcomer& each) { return !WantsCompany(each.cls); }),
+      newcomers.end());
+  for (const Newcomer& each : newcomers) note(each, 1);
+  const auto may_come = [&](const Newcomer& each, bool as_first) {
+    const Known& known = Of(each.cls);
+    return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+      const Term& term = TermAt(id);
+      if (!Judged(term)) return true;
+      const DomainId domain = DomainOf(each.node, term);
+      if (domain == kNowhere) return false;
+      if (as_first) return known.meant_by.contains(id) && term.all_pods - all_absent[id] <= 0;
+      return CountIn(term.pods, domain) - absent[id][domain] > 0;
+    });
+  };
+  while (!newcomers.empty()) {
+    const size_t before = newcomers.size();
+    const auto come = [&](bool as_first) {
+      for (auto each = newcomers.begin(); each != newcomers.end();) {
+        if (!may_come(*each, as_first)) {
+          ++each;
+          continue;
+        }
+        note(*each, -1);
+        each = newcomers.erase(each);
+        if (as_first) return;
+      }
+    };
+    come(/*as_first=*/false);
+    if (newcomers.size() == before) come(/*as_first=*/true);
+    if (newcomers.size() == before) return false;
+  }
+  return true;
+}
+
 std::string Neighbours::Obstacle(NodeId node, ClassId cls) const {
   const Known& known = Of(cls);
   const auto named = [](absl::string_view what, const Term& term) { return absl::StrCat(what, " (", term.label, ")"); };

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "state/placement/planner.h"
+
 namespace muster {
 namespace {
 
@@ -34,10 +36,11 @@ bool OneByOne::Run(GroupPlacement* out) {
   }
   if (pods > kMostPods) return false;
   steps_ = std::min(kMostSteps, kMostLooks / std::max<int64_t>(1, cluster_.node_limit()));
-  ends_.assign(demands_.size(), 0);
-  if (!PlaceNext(0, static_cast<size_t>(demands_.front().needed))) return false;
+  start_ = statement_->Mark();
+  if (!PlaceNext(pods)) return false;
+  const std::vector<Statement::Checkpoint> ends = Regroup(demands_, whose_, start_, statement_);
   for (size_t i = 0; i < demands_.size(); ++i) {
-    out->parts.push_back({ends_[i], demands_[i].candidates.back().priority});
+    out->parts.push_back({ends[i], demands_[i].candidates.back().priority});
   }
   out->placed = true;
   return true;
@@ -52,30 +55,51 @@ std::vector<NodeId> OneByOne::Choices(ClassId cls, const Region& region) const {
   return out;
 }
 
-bool OneByOne::PlaceNext(size_t demand, size_t left) {
-  if (left == 0) {
-    ends_[demand] = statement_->Mark();
-    if (demand + 1 == demands_.size()) return NeighboursAgree(*statement_, 0, cluster_);
-    return PlaceNext(demand + 1, static_cast<size_t>(demands_[demand + 1].needed));
+bool OneByOne::PlaceNext(int64_t left) {
+  if (left == 0) return NeighboursAgree(*statement_, start_, cluster_);
+  const auto any_left = [](const std::vector<int32_t>& runs) {
+    return std::any_of(runs.begin(), runs.end(), [](int32_t pods) { return pods > 0; });
+  };
+  const auto next = static_cast<size_t>(std::find_if(left_.begin(), left_.end(), any_left) - left_.begin());
+  for (size_t run = 0; run < left_[next].size(); ++run) {
+    if (PlaceOneOf(next, run, left)) return true;
   }
+  // Whoever of the others makes room for one of these may have to come before.
+  for (size_t other = next + 1; other < left_.size(); ++other) {
+    for (size_t run = 0; run < left_[other].size(); ++run) {
+      if (Helps(demands_[other].candidates[run].cls, next) && PlaceOneOf(other, run, left)) return true;
+    }
+  }
+  return false;
+}
+
+bool OneByOne::Helps(ClassId cls, size_t demand) const {
   const std::vector<Candidates>& runs = demands_[demand].candidates;
   for (size_t run = 0; run < runs.size(); ++run) {
-    if (left_[demand][run] == 0) continue;
-    for (const NodeId node : Choices(runs[run].cls, demands_[demand].region)) {
-      const uint64_t placed = Mixed(demand, static_cast<uint64_t>(runs[run].cls), static_cast<uint64_t>(node));
-      if (seen_.contains(there_ + placed)) continue;
-      if (--steps_ < 0) return false;
-      const Statement::Checkpoint mark = statement_->Mark();
-      statement_->BeginPart(demands_[demand].part);
-      statement_->Allocate(node, runs[run].cls, 1);
-      there_ += placed;
-      --left_[demand][run];
-      if (PlaceNext(demand, left - 1)) return true;
-      seen_.insert(there_);
-      ++left_[demand][run];
-      there_ -= placed;
-      statement_->Rollback(mark);
-    }
+    const bool both = cluster_.pod_class(cls).has_neighbours && cluster_.pod_class(runs[run].cls).has_neighbours;
+    if (both && left_[demand][run] > 0 && cluster_.neighbours().Opens(cls, runs[run].cls)) return true;
+  }
+  return false;
+}
+
+bool OneByOne::PlaceOneOf(size_t demand, size_t run, int64_t left) {
+  if (left_[demand][run] == 0) return false;
+  const ClassId cls = demands_[demand].candidates[run].cls;
+  for (const NodeId node : Choices(cls, demands_[demand].region)) {
+    const uint64_t placed = Mixed(demand, static_cast<uint64_t>(cls), static_cast<uint64_t>(node));
+    if (seen_.contains(there_ + placed)) continue;
+    if (--steps_ < 0) return false;
+    const Statement::Checkpoint mark = statement_->Mark();
+    statement_->Allocate(node, cls, 1);
+    whose_.push_back(demand);
+    there_ += placed;
+    --left_[demand][run];
+    if (PlaceNext(left - 1)) return true;
+    seen_.insert(there_);
+    ++left_[demand][run];
+    there_ -= placed;
+    whose_.pop_back();
+    statement_->Rollback(mark);
   }
   return false;
 }

@@ -23,7 +23,11 @@ class OneByOne {
   bool Run(GroupPlacement* out);
 
  private:
-  bool PlaceNext(size_t demand, size_t left);
+  // `left`: pods of all demands that are to be placed.
+  bool PlaceNext(int64_t left);
+  bool PlaceOneOf(size_t demand, size_t run, int64_t left);
+  // A pod of the class may make room for one of the demand's.
+  [[nodiscard]] bool Helps(ClassId cls, size_t demand) const;
   // The first few nodes that would take one more.
   [[nodiscard]] std::vector<NodeId> Choices(ClassId cls, const Region& region) const;
 
@@ -33,9 +37,10 @@ class OneByOne {
   Statement* const statement_;
   int64_t steps_ = 0;
   std::vector<std::vector<int32_t>> left_;  // by demand and run: pods to be placed
-  std::vector<size_t> ends_;                // by demand: of its operations
-  uint64_t there_ = 0;                      // who is where, whoever came first
-  absl::flat_hash_set<uint64_t> seen_;      // of those that led nowhere
+  Statement::Checkpoint start_ = 0;
+  std::vector<size_t> whose_;           // by operation since: of which demand
+  uint64_t there_ = 0;                  // who is where, whoever came first
+  absl::flat_hash_set<uint64_t> seen_;  // of those that led nowhere
 };
 
 }  // namespace muster

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -70,6 +71,20 @@ absl::flat_hash_set<ClassId> WithNeighbours(absl::Span<const Demand> demands, co
   return classes;
 }
 
+// All of its nodes that have the label have it alike.
+bool InOneDomain(const Region& region, const std::string& label, const Cluster& cluster) {
+  const std::string* domain = nullptr;
+  for (NodeId node = 0; node < cluster.node_limit(); ++node) {
+    if (!region.Has(node)) continue;
+    const Labels& labels = cluster.node(node).facts.labels;
+    const auto found = labels.find(label);
+    if (found == labels.end()) continue;
+    if (domain != nullptr && *domain != found->second) return false;
+    domain = &found->second;
+  }
+  return true;
+}
+
 // That nothing was found says that there is nothing: no pod of the demands makes room for another, but where there is
 // one class of them, and its pods go into one domain after the other. `classes`: those with neighbours.
 bool Proves(absl::Span<const Demand> demands, const absl::flat_hash_set<ClassId>& classes, const Cluster& cluster) {
@@ -78,7 +93,8 @@ bool Proves(absl::Span<const Demand> demands, const absl::flat_hash_set<ClassId>
   const Neighbours& neighbours = cluster.neighbours();
   return absl::c_all_of(classes, [&](ClassId cls) {
     if (alone) {
-      return !neighbours.Tangled(cls) && (!demands.front().region.everywhere() || neighbours.TogetherIn(cls).empty());
+      const std::string together = neighbours.TogetherIn(cls);
+      return !neighbours.Tangled(cls) && (together.empty() || InOneDomain(demands.front().region, together, cluster));
     }
     return absl::c_none_of(classes, [&](ClassId placed) { return neighbours.Opens(placed, cls); });
   });
@@ -109,6 +125,53 @@ GroupPlacement PlaceInTurn(absl::Span<const Demand> demands, ClassIndex* index, 
   if (out.parts.size() == demands.size()) out.explanation = "where there is room they are in each other's way";
   statement->Rollback(start);
   out.parts.clear();
+  return out;
+}
+
+// More demands than these are placed in their order only.
+constexpr size_t kMostReordered = 64;
+
+// The demands in an order in which whoever makes room for others comes before them; empty: as they are.
+std::vector<size_t> HelpersFirst(absl::Span<const Demand> demands, const Cluster& cluster) {
+  if (demands.size() < 2 || demands.size() > kMostReordered) return {};
+  const auto helps = [&](const Demand& one, const Demand& other) {
+    return absl::c_any_of(one.candidates, [&](const Candidates& placed) {
+      return cluster.pod_class(placed.cls).has_neighbours &&
+             absl::c_any_of(other.candidates, [&](const Candidates& run) {
+               return cluster.pod_class(run.cls).has_neighbours && cluster.neighbours().Opens(placed.cls, run.cls);
+             });
+    });
+  };
+  std::vector<size_t> left(demands.size());
+  std::iota(left.begin(), left.end(), size_t{0});
+  std::vector<size_t> order;
+  while (!left.empty()) {
+    auto next = absl::c_find_if(left, [&](size_t each) {
+      return absl::c_none_of(left, [&](size_t other) { return other != each && helps(demands[other], demands[each]); });
+    });
+    if (next == left.end()) next = left.begin();
+    order.push_back(*next);
+    left.erase(next);
+  }
+  return absl::c_is_sorted(order) ? std::vector<size_t>() : order;
+}
+
+// In that order; what was placed is left in the order of the demands.
+GroupPlacement PlaceHelpersFirst(absl::Span<const Demand> demands, ClassIndex* index, const Cluster& cluster,
+                                 Statement* statement) {
+  const std::vector<size_t> order = HelpersFirst(demands, cluster);
+  if (order.empty()) return {};
+  std::vector<Demand> reordered;
+  for (const size_t each : order) reordered.push_back(demands[each]);
+  const Statement::Checkpoint start = statement->Mark();
+  GroupPlacement out = PlaceInTurn(reordered, index, cluster, statement, Choice::kTightest);
+  if (!out.placed) return out;
+  std::vector<size_t> whose;
+  for (size_t i = 0; i < order.size(); ++i) whose.resize(out.parts[i].end - start, order[i]);
+  std::vector<int32_t> lowest(order.size());
+  for (size_t i = 0; i < order.size(); ++i) lowest[order[i]] = out.parts[i].lowest_priority;
+  const std::vector<Statement::Checkpoint> ends = Regroup(demands, whose, start, statement);
+  for (size_t i = 0; i < demands.size(); ++i) out.parts[i] = {ends[i], lowest[i]};
   return out;
 }
 
@@ -147,11 +210,31 @@ PlacementResult PlaceGang(const std::vector<Candidates>& candidates, int32_t nee
 }
 
 bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, const Cluster& cluster) {
-  return std::all_of(statement.operations().begin() + static_cast<std::ptrdiff_t>(since), statement.operations().end(),
-                     [&](const Statement::Operation& each) {
-                       return !cluster.pod_class(each.cls).has_neighbours ||
-                              cluster.neighbours().Agree(each.node, each.cls);
-                     });
+  const Neighbours& neighbours = cluster.neighbours();
+  std::vector<Neighbours::Newcomer> newcomers;  // that want to be with somebody
+  for (size_t i = since; i < statement.Mark(); ++i) {
+    const Statement::Operation& each = statement.operations()[i];
+    if (!cluster.pod_class(each.cls).has_neighbours) continue;
+    if (!neighbours.Agree(each.node, each.cls)) return false;
+    if (each.pods > 0 && neighbours.WantsCompany(each.cls)) newcomers.push_back({each.node, each.cls, each.pods});
+  }
+  return newcomers.empty() || neighbours.InSomeOrder(std::move(newcomers));
+}
+
+std::vector<Statement::Checkpoint> Regroup(absl::Span<const Demand> demands, absl::Span<const size_t> whose,
+                                           Statement::Checkpoint start, Statement* statement) {
+  const std::vector<Statement::Operation> placed(statement->operations().begin() + static_cast<std::ptrdiff_t>(start),
+                                                 statement->operations().end());
+  statement->Rollback(start);
+  std::vector<Statement::Checkpoint> ends;
+  for (size_t i = 0; i < demands.size(); ++i) {
+    statement->BeginPart(demands[i].part);
+    for (size_t j = 0; j < placed.size(); ++j) {
+      if (whose[j] == i) statement->Allocate(placed[j].node, placed[j].cls, placed[j].pods);
+    }
+    ends.push_back(statement->Mark());
+  }
+  return ends;
 }
 
 GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
@@ -160,6 +243,7 @@ GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries
   if (out.placed) return out;
   if (AnyPrefers(demands, cluster)) out = PlaceInTurn(demands, index, cluster, statement, Choice::kTightest);
   if (out.placed) return out;
+  if (GroupPlacement again = PlaceHelpersFirst(demands, index, cluster, statement); again.placed) return again;
   SecondTry(demands, max_tries, index, cluster, statement).Run(&out);
   if (out.placed) return out;
   const absl::flat_hash_set<ClassId> apart = WithNeighbours(demands, cluster);

@@ -85,9 +85,14 @@ inline constexpr int32_t kDefaultTries = 64;
 [[nodiscard]] GroupPlacement PlaceTogether(absl::Span<const Demand> demands, int32_t max_tries, ClassIndex* index,
                                            const Cluster& cluster, Statement* statement);
 
-// Whether what was allocated since may be there together, as far as neighbours go: each had nothing against those
-// before it, but one that came later may be too many for it (P-3, topology spread).
+// Whether what was allocated since may be there together, as far as neighbours go: none is too many for another that is
+// there (P-3, topology spread), and there is an order in which they could have come one after the other (affinity).
 [[nodiscard]] bool NeighboursAgree(const Statement& statement, Statement::Checkpoint since, const Cluster& cluster);
+
+// Allocates what was allocated since `start` again, in the order of the demands; `whose`: by operation, which demand's.
+// Returns where the operations of each end.
+std::vector<Statement::Checkpoint> Regroup(absl::Span<const Demand> demands, absl::Span<const size_t> whose,
+                                           Statement::Checkpoint start, Statement* statement);
 
 // Reserves up to `wanted` pods of `cls`, each on its best node of the region; returns how many.
 int32_t PlaceRun(ClassId cls, int32_t wanted, ClassIndex* index, const Cluster& cluster, Statement* statement,

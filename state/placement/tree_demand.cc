@@ -81,6 +81,21 @@ bool DomainsDecide(const TreeDemand& demand) {
   return true;
 }
 
+bool LeavesHelp(const TreeDemand& demand, const Cluster& cluster) {
+  const Neighbours& neighbours = cluster.neighbours();
+  std::vector<std::pair<const TreeDemand*, ClassId>> classes;  // with neighbours, by leaf
+  for (const TreeDemand* leaf : LeavesOf(demand)) {
+    for (const Candidates& run : leaf->candidates) {
+      if (cluster.pod_class(run.cls).has_neighbours) classes.emplace_back(leaf, run.cls);
+    }
+  }
+  return std::any_of(classes.begin(), classes.end(), [&](const auto& one) {
+    return std::any_of(classes.begin(), classes.end(), [&](const auto& other) {
+      return one.first != other.first && neighbours.Opens(one.second, other.second);
+    });
+  });
+}
+
 int64_t LeastPods(const TreeDemand& demand) {
   if (IsLeaf(demand)) return demand.needed;
   std::vector<int64_t> pods;

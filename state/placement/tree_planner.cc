@@ -22,7 +22,7 @@ TreePlacement TreePlanner::Place(const TreeDemand& root) {
   if (!out_.placed) {
     statement_->Rollback(start);
     // Of pods that are all alike it does not matter who is on which node of a domain.
-    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root));
+    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root)) || LeavesHelp(root, cluster_);
     if (out_.out_of_tries && !Flat(root)) out_.placed = PlaceJointly(root);
     if (!out_.placed) return out_;
   }

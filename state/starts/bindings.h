@@ -70,6 +70,10 @@ class Bindings {
   }
   // How often in a row the pod could not be bound (G-14).
   [[nodiscard]] int32_t FailuresInARow(const Pod& pod) const { return states_.Of(pod.id).failures; }
+  // The start that its commit record is part of, 0 for none; -1: nothing of it is recorded.
+  [[nodiscard]] int64_t RecordedStart(const Pod& pod) const {
+    return states_.Of(pod.id).recorded ? states_.Of(pod.id).start : -1;
+  }
   // Somebody who waited for the pod's bind call to end is gone.
   void NoteCallerGone(const Pod& pod, int64_t now_ms);
   // The name of the node that a committed pod goes to.

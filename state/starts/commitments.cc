@@ -59,10 +59,11 @@ void Bindings::ForgetCommit(const Pod& pod, Step* step) {
 }
 
 bool Bindings::TakeUp(const Pod& pod, const Commitment& commitment, Step* step) {
-  const NodeId node = r_.cluster->FindNode(commitment.node);
-  const bool possible = pod.state == MemberState::kPending && pod.cls != kNoClass && node != kNoNode &&
-                        r_.cluster->node(node).present && (pod.gang == nullptr || !pod.gang->submitted);
+  const bool possible = pod.state == MemberState::kPending && pod.cls != kNoClass && !commitment.node.empty() &&
+                        (pod.gang == nullptr || !pod.gang->submitted);
   if (!possible) return false;
+  // It may be away for a while: who was permitted there is bound there all the same.
+  const NodeId node = r_.cluster->InternNode(commitment.node);
   NoteRecorded(pod, commitment.start);
   SetBindWithin(pod, commitment.bind_within_ms);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);

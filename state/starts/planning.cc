@@ -233,6 +233,28 @@ std::string Planning::TogetherIn(const Gang& gang) const {
   return label;
 }
 
+namespace {
+
+// Its pods want to be in one domain of the label, besides what its topology requires.
+void RequireTogether(const std::string& label, TreeDemand* demand) {
+  TopologyRule& topology = demand->topology;
+  if (label.empty() || topology.required == label) return;
+  if (topology.required.empty()) {
+    topology.required = label;
+    return;
+  }
+  TreeDemand inner = std::move(*demand);
+  *demand = TreeDemand();
+  demand->name = inner.name;
+  demand->home = inner.home;
+  demand->needed = 1;
+  demand->topology.required = std::exchange(inner.topology.required, label);
+  demand->topology.preferred = std::exchange(inner.topology.preferred, "");
+  demand->children.push_back(std::move(inner));
+}
+
+}  // namespace
+
 // By domains and subgroups (P-4, P-5).
 Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const {
   TreeDemand root;
@@ -241,8 +263,7 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Stateme
     const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
     const int32_t missing = r_.eligibility->Missing(*gangs[i]);
     root.children.push_back(DemandOf(*gangs[i], name, missing, r_.gangs->CandidateRuns(*gangs[i]), *r_.ledger));
-    TopologyRule& topology = root.children.back().topology;
-    if (topology.required.empty()) topology.required = TogetherIn(*gangs[i]);
+    RequireTogether(TogetherIn(*gangs[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }
   root.needed = static_cast<int32_t>(root.children.size());

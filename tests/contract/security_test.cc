@@ -298,6 +298,7 @@ TEST_F(SecurityTest, StrangeRequestsAreRefusedUnread) {
     EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\nContent-Length: 9\r\nContent-Encoding: gzip\r\n", 9), "415");
     EXPECT_EQ(ask(port, "POST /filter HTTP/1.1\r\nContent-Length: 99999999999\r\n", 9), "413");
     EXPECT_EQ(ask(port, "GET /healthz HTTP/1.1\r\nContent-Length: 9\r\n", 9), "413");
+    EXPECT_EQ(ask(port, "PRI /x HTTP/1.1\r\n", 1 << 20), "405") << "what has no length is read to no end";
   }
   EXPECT_EQ(ask(musterd.admin_port(), "POST /healthz HTTP/1.1\r\nContent-Length: 9\r\n", 9), "413");
   EXPECT_EQ(ask(musterd.admin_port(), "GET /healthz HTTP/1.1\r\n", 0), "200") << "and others are served";

@@ -395,7 +395,7 @@ TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
   for (int i = 0; i < 3; ++i) {
     const absl::Status full = store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
     EXPECT_EQ(TroubleOf(full), StoreTrouble::kFull) << full;
-    EXPECT_THAT(std::string(full.message()), HasSubstr("no room on its disk; Muster goes on by itself"));
+    EXPECT_THAT(std::string(full.message()), HasSubstr("no room on its disk; a musterd that runs goes on by itself"));
   }
   disk.FailWrites(SQLITE_OK);
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok());
@@ -409,7 +409,8 @@ TEST_F(SqliteTrouble, ADiskThatMayOnlyBeReadIsTriedAgain) {
   disk.FailWrites(SQLITE_READONLY);
   const absl::Status refused = store->Commit(epoch, {{"a", "x", "", 1, "1"}});
   EXPECT_EQ(TroubleOf(refused), StoreTrouble::kTryAgain) << refused;
-  EXPECT_THAT(std::string(refused.message()), HasSubstr("cannot be written; Muster goes on by itself when it can"));
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("cannot be written; a musterd that runs goes on by itself when it can"));
   disk.FailWrites(SQLITE_OK);
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
 }
@@ -446,6 +447,29 @@ TEST_F(SqliteTrouble, AFileThatIsTakenAwayIsMissed) {
   EXPECT_THAT(std::string(missed.message()), HasSubstr("removed or replaced while Muster has it open; put it back"));
   ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
+// Its log removed, as before a restore, but beside a musterd that runs: nothing that was acknowledged is lost.
+TEST_F(SqliteTrouble, ALogThatIsTakenAwayIsMadeAnew) {
+  auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
+  ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
+  // What a power loss leaves: the files by their names.
+  for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, (folder_ / "left") + suffix);
+  EXPECT_EQ(Lines(ReadStore(folder_ / "left")->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
+}
+
+TEST_F(SqliteTrouble, AFileThatIsEmptiedIsMissed) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
+  const absl::Status missed = store->Commit(epoch, {{"a", "y", "", 1, "2"}});
+  EXPECT_EQ(TroubleOf(missed), StoreTrouble::kTryAgain);
+  EXPECT_THAT(std::string(missed.message()), HasSubstr("emptied while Muster has it open"));
 }
 
 // A backup that is put in the file's place while the connection is closed by an error is not taken for it: what was

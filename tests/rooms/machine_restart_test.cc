@@ -167,6 +167,37 @@ TEST_F(Restarts, AStartIsInterruptedForAllOfItsGangs) {
   EXPECT_TRUE(At("b").kept.satisfied);
 }
 
+// S-1, S-2: who was permitted on a node that is away when Muster starts may be bound there when it is back, and nobody
+// else gets his room.
+TEST_F(Restarts, APermitOutlivesANodeThatIsAway) {
+  Restart({Member("g", "g-1"), Member("g", "g-2")});
+  EXPECT_EQ(Permit("g-1"), PermitReply::Kind::kWait);
+  EXPECT_EQ(Permit("g-2"), PermitReply::Kind::kPermit);
+  Begin();
+  for (const char* uid : {"g-1", "g-2"}) Apply(UpsertPod{Member("g", uid)});
+  Apply(FactsRead{});
+  Apply(UpsertNode{Node()});
+  EXPECT_EQ(machine_->cluster().node(machine_->cluster().FindNode("n")).used_pods, 2);
+  for (const char* uid : {"g-1", "g-2"}) EXPECT_TRUE(Apply(PostBind{uid, "n"}).status.ok()) << uid;
+}
+
+// S-1, Q-7: a member that runs was started by somebody, whatever becomes of its submission.
+TEST_F(Restarts, WhoRunsOutlivesItsSubmission) {
+  Restart({});
+  SubmitGang submit{"id", "d", "g", {}, {}, 0, 5};
+  PodDescription pod = Member("g", "g-1");
+  pod.gang = {};
+  submit.pods = {pod};
+  submit.declaration.Own().min_member = 1;
+  ASSERT_TRUE(Apply(submit).status.ok());
+  pod.node_name = "n";
+  pod.phase = PodPhase::kRunning;
+  Apply(UpsertPod{pod});
+  ASSERT_TRUE(Apply(AbandonGang{"id"}).status.ok());
+  ASSERT_NE(machine_->FindPod("g-1"), nullptr);
+  EXPECT_EQ(machine_->cluster().node(machine_->cluster().FindNode("n")).used_pods, 1);
+}
+
 // What was kept of a gang is not that of another gang of its name.
 TEST_F(Restarts, AnotherGangOfTheSameName) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});
