@@ -391,8 +391,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.AddTime(pod_deadlines_.Of(pod.id));
     AddBarrier(barrier_.Of(pod), cluster_, &hasher);
     AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), &hasher);
-    hasher.Add(bindings_.FailuresInARow(pod));
-    hasher.Add(bindings_.RecordedStart(pod));
+    for (const int64_t each : {int64_t{bindings_.FailuresInARow(pod)}, bindings_.RecordedStart(pod)}) hasher.Add(each);
     AddCalls(calls_.Of(pod), &hasher);
   }
   return hasher.value();

@@ -162,6 +162,7 @@ GroupPlacement PlaceHelpersFirst(absl::Span<const Demand> demands, ClassIndex* i
   const std::vector<size_t> order = HelpersFirst(demands, cluster);
   if (order.empty()) return {};
   std::vector<Demand> reordered;
+  reordered.reserve(order.size());
   for (const size_t each : order) reordered.push_back(demands[each]);
   const Statement::Checkpoint start = statement->Mark();
   GroupPlacement out = PlaceInTurn(reordered, index, cluster, statement, Choice::kTightest);
