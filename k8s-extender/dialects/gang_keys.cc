@@ -327,8 +327,29 @@ namespace {
 
 constexpr int32_t kMostOfATask = 1'000'000;
 
+// Where users would expect something of it.
+void WarnOfUnread(const Json& spec, std::initializer_list<const char*> fields, GangDeclaration* said) {
+  for (const char* field : fields) {
+    if (spec.is_object() && spec.contains(field)) {
+      said->warnings.push_back(absl::StrCat("spec.", field, " is not acted on"));
+    }
+  }
+}
+
+// D-6: what only Kubernetes' own PodGroups have.
+void ReadNative(const Json& spec, GangDeclaration* said) {
+  const Json& constraints = Child(Child(spec, "schedulingConstraints"), "topology");
+  if (constraints.is_array() && constraints.size() == 1) {
+    const std::string label = StringOrEmpty(constraints.front(), "key");
+    if (!label.empty() && !said->topology.has_value()) said->topology = TopologyRule{.required = label};
+  } else if (constraints.is_array() && !constraints.empty()) {
+    said->warnings.push_back("spec.schedulingConstraints.topology is not acted on: more than one of them");
+  }
+}
+
 // D-15: what only Volcano's PodGroups have.
 void ReadVolcano(const Json& spec, GangDeclaration* said) {
+  WarnOfUnread(spec, {"networkTopology", "subGroupPolicy"}, said);
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
     said->queue = queue;
   }
@@ -366,6 +387,13 @@ void ReadKai(const Json& spec, GangDeclaration* said) {
   if (const Json& list = Child(spec, "subGroups"); list.is_array()) ReadSubgroupList(list, "spec.subGroups", said);
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
     said->queue = queue;
+  }
+  const std::string preemptibility = StringOrEmpty(spec, "preemptibility");
+  if (preemptibility.empty() || said->preemptible.has_value()) return;
+  if (preemptibility == "preemptible" || preemptibility == "non-preemptible") {
+    said->preemptible = preemptibility == "preemptible";
+  } else {
+    Repair(said, "spec.preemptibility", preemptibility, "preemptible or non-preemptible", "it is not acted on");
   }
 }
 
@@ -425,6 +453,7 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
   ReadShared(&from, &said);
   ReadOwn(&from, &said);
   ReadPlacementKeys(annotations, labels, &said);
+  if (dialect == GangDialect::kNative) ReadNative(spec, &said);
   if (dialect == GangDialect::kKai) ReadKai(spec, &said);
   if (dialect == GangDialect::kVolcano) ReadVolcano(spec, &said);
   return out;

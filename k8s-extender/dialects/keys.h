@@ -65,6 +65,7 @@ inline constexpr char kGate[] = "muster.dev/gang";
 // the decisions and the barrier each have their own, and a pod asks for both.
 inline constexpr char kOptInDecide[] = "muster.dev/gang";
 inline constexpr char kOptInBind[] = "muster.dev/bind";
+inline constexpr char kKueueSlices[] = "kueue.x-k8s.io/podset-slice-";  // keys that begin so
 inline constexpr char kCalled[] = "muster.dev/called";
 
 }  // namespace muster::keys

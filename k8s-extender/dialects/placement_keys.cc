@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "k8s-extender/dialects/dialects.h"
@@ -124,6 +125,9 @@ bool ReadPlacementKeys(const Labels& annotations, const Labels& labels, GangDecl
   read({keys::kPreferredTopology, keys::kKueuePreferredTopology, keys::kKaiPreferredTopology}, &rule.preferred);
   read({keys::kSpreadTopology}, &rule.spread);
   if (!rule.none()) out->topology = rule;
+  for (const auto& [key, value] : annotations) {
+    if (absl::StartsWith(key, keys::kKueueSlices)) out->warnings.push_back(absl::StrCat(key, " is not acted on"));
+  }
   if (const std::string* value = FindIn(annotations, labels, keys::kSubgroups)) {
     any = true;
     const absl::StatusOr<Json> list = ParseJson(*value, keys::kSubgroups);

@@ -295,6 +295,29 @@ TEST(Dialects, NativePodGroups) {
             ReasonCode::kConflict);
 }
 
+// What Kubernetes, KAI, Volcano and Kueue read is read here too, or said not to be.
+TEST(Dialects, NothingIsPassedOverInSilence) {
+  const auto read = [](const char* spec, GangDialect dialect) {
+    return *ParsePodGroup(Parse(absl::StrCat(R"({"metadata":{"name":"g"},"spec":)", spec, "}").c_str()), dialect)
+                ->declaration;
+  };
+  const GangDeclaration native =
+      read(R"({"schedulingConstraints":{"topology":[{"key":"rack"}]}})", GangDialect::kNative);
+  ASSERT_TRUE(native.topology.has_value());
+  EXPECT_EQ(native.topology->required, "rack");
+  EXPECT_EQ(read(R"({"schedulingConstraints":{"topology":[{"key":"a"},{"key":"b"}]}})", GangDialect::kNative).warnings,
+            std::vector<std::string>{"spec.schedulingConstraints.topology is not acted on: more than one of them"});
+  EXPECT_EQ(read(R"({"preemptibility":"non-preemptible"})", GangDialect::kKai).preemptible, false);
+  EXPECT_EQ(read(R"({"preemptibility":"preemptible"})", GangDialect::kKai).preemptible, true);
+  EXPECT_EQ(read(R"({"preemptibility":"x"})", GangDialect::kKai).warnings.size(), 1U);
+  EXPECT_EQ(read(R"({"networkTopology":{"mode":"hard"},"subGroupPolicy":[]})", GangDialect::kVolcano).warnings,
+            (std::vector<std::string>{"spec.networkTopology is not acted on", "spec.subGroupPolicy is not acted on"}));
+  EXPECT_EQ(Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{"kueue.x-k8s.io/podset-slice-size":"2",
+      "kueue.x-k8s.io/podset-required-topology":"block"},"labels":{"scheduling.x-k8s.io/pod-group":"g"}}})")
+                .gang.declaration->warnings,
+            std::vector<std::string>{"kueue.x-k8s.io/podset-slice-size is not acted on"});
+}
+
 // SPEC S-6: numbers beyond every type are refused, in an annotation as in a request.
 TEST(Dialects, NumbersInAnnotationsAreBounded) {
   const GangMembership gang = Pod(R"({"metadata":{"name":"p","uid":"u","annotations":{
