@@ -800,7 +800,7 @@ BUGS = {
     "outcomes-are-not-compared": (
         "state/recording/commands.cc", "  Pass(digester, outcome);\n", "  Pass(digester, outcome.status);\n"),
     "what-ifs-plan-nothing": (
-        "state/whatif/what_if.cc", "      Apply(PlanRound{1});\n", "      return;\n"),
+        "state/whatif/what_if.cc", "machine_.PlanningDue() && !decided(); ++round) Apply(PlanRound{1});", "machine_.PlanningDue() && !decided(); ++round) return;"),
     "added-nodes-are-one-host": (
         "state/whatif/what_if.cc", "if (label == kHostname) value", "if (label == kHostname && value.empty()) value"),
     "nodes-that-would-be-gone-stay": (
@@ -883,9 +883,9 @@ BUGS = {
     "one-by-one-everywhere": (
         "state/placement/one_by_one.cc", "if (region.Has(entry.node)) out.push_back", "out.push_back"),
     "together-where-the-first-fits": (
-        "state/starts/planning.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || topology.required != label) return;"),
+        "state/starts/shape.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || topology.required != label) return;"),
     "narrower-affinity-is-dropped": (
-        "state/starts/planning.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || !topology.required.empty()) return;"),
+        "state/starts/shape.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || !topology.required.empty()) return;"),
     "nobody-comes-first": (
         "state/placement/planner.cc", "return newcomers.empty() || neighbours.InSomeOrder(std::move(newcomers));", "return true;"),
     "helpers-in-their-order": (
@@ -898,6 +898,10 @@ BUGS = {
         "state/drivers/submission_driver.cc", "if (!pod->submitted || !pod->facts.node_name.empty()) continue;", "if (!pod->submitted) continue;"),
     "a-log-may-go": (
         "service/store/sqlite_store.cc", "  if (log_ == now) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
+    "readers-crowd-the-store": (
+        "service/engine/engine.cc", " || (waits && committer_.crowded());", ";"),
+    "what-changes-comes-with-the-job": (
+        "state/whatif/what_if.cc", "      if (changes) PlanUntil([] { return false; });\n", ""),
     "any-method-is-read": (
         "service/http/http_listener.cc", 'if (!brings && request.method != "GET"', 'if (request.method.empty() && request.method != "GET"'),
     "no-selector-means-everybody": (

@@ -44,6 +44,7 @@ inline constexpr char kSubgroup[] = "muster.dev/subgroup";
 // P-4, Kueue's: annotations of pod templates.
 inline constexpr char kKueueRequiredTopology[] = "kueue.x-k8s.io/podset-required-topology";
 inline constexpr char kKueuePreferredTopology[] = "kueue.x-k8s.io/podset-preferred-topology";
+inline constexpr char kKueueSlices[] = "kueue.x-k8s.io/podset-slice-";  // keys that begin so
 
 // D-4, KAI. The annotation and the label by which a pod joins; its queue; where it goes.
 inline constexpr char kKaiPodGroup[] = "pod-group-name";
@@ -65,7 +66,6 @@ inline constexpr char kGate[] = "muster.dev/gang";
 // the decisions and the barrier each have their own, and a pod asks for both.
 inline constexpr char kOptInDecide[] = "muster.dev/gang";
 inline constexpr char kOptInBind[] = "muster.dev/bind";
-inline constexpr char kKueueSlices[] = "kueue.x-k8s.io/podset-slice-";  // keys that begin so
 inline constexpr char kCalled[] = "muster.dev/called";
 
 }  // namespace muster::keys

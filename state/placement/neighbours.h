@@ -78,7 +78,7 @@ class Neighbours {
     int32_t pods;
   };
   // The newcomers, who are charged already, could have come one after the other: each found those whom it wants to be
-  // with, or was the first of its kind. REQUIRES: each of them agrees.
+  // with, or was the first of its kind. REQUIRES: each agrees, and wants company.
   [[nodiscard]] bool InSomeOrder(std::vector<Newcomer> newcomers) const;
   // Pods of the class want to be with others, or with each other.
   [[nodiscard]] bool WantsCompany(ClassId cls) const { return !Of(cls).affinity.empty(); }

@@ -108,9 +108,6 @@ bool Neighbours::InSomeOrder(std::vector<Newcomer> newcomers) const {
       all_absent[id] += times * each.pods;
     }
   };
-  newcomers.erase(
-      std::remove_if(newcomers.begin(), newcomers.end(), [&](const Newcomer& each) { return !WantsCompany(each.cls); }),
-      newcomers.end());
   for (const Newcomer& each : newcomers) note(each, 1);
   const auto may_come = [&](const Newcomer& each, bool as_first) {
     const Known& known = Of(each.cls);
@@ -125,20 +122,17 @@ bool Neighbours::InSomeOrder(std::vector<Newcomer> newcomers) const {
   };
   while (!newcomers.empty()) {
     const size_t before = newcomers.size();
-    const auto come = [&](bool as_first) {
-      for (auto each = newcomers.begin(); each != newcomers.end();) {
-        if (!may_come(*each, as_first)) {
-          ++each;
-          continue;
-        }
-        note(*each, -1);
-        each = newcomers.erase(each);
-        if (as_first) return;
-      }
-    };
-    come(/*as_first=*/false);
-    if (newcomers.size() == before) come(/*as_first=*/true);
-    if (newcomers.size() == before) return false;
+    std::erase_if(newcomers, [&](const Newcomer& each) {
+      const bool comes = may_come(each, /*as_first=*/false);
+      if (comes) note(each, -1);
+      return comes;
+    });
+    if (newcomers.size() < before) continue;
+    const auto first = std::find_if(newcomers.begin(), newcomers.end(),
+                                    [&](const Newcomer& each) { return may_come(each, /*as_first=*/true); });
+    if (first == newcomers.end()) return false;
+    note(*first, -1);
+    newcomers.erase(first);
   }
   return true;
 }

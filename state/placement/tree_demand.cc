@@ -82,16 +82,20 @@ bool DomainsDecide(const TreeDemand& demand) {
 }
 
 bool LeavesHelp(const TreeDemand& demand, const Cluster& cluster) {
-  const Neighbours& neighbours = cluster.neighbours();
-  std::vector<std::pair<const TreeDemand*, ClassId>> classes;  // with neighbours, by leaf
+  constexpr size_t kMostCompared = 64;
+  absl::flat_hash_map<ClassId, std::pair<const TreeDemand*, bool>> classes;  // a leaf, and whether there are others
   for (const TreeDemand* leaf : LeavesOf(demand)) {
     for (const Candidates& run : leaf->candidates) {
-      if (cluster.pod_class(run.cls).has_neighbours) classes.emplace_back(leaf, run.cls);
+      if (!cluster.pod_class(run.cls).has_neighbours) continue;
+      const auto [known, fresh] = classes.try_emplace(run.cls, leaf, false);
+      if (!fresh && known->second.first != leaf) known->second.second = true;
     }
   }
+  if (classes.size() > kMostCompared) return true;
   return std::any_of(classes.begin(), classes.end(), [&](const auto& one) {
     return std::any_of(classes.begin(), classes.end(), [&](const auto& other) {
-      return one.first != other.first && neighbours.Opens(one.second, other.second);
+      const bool apart = one.second.first != other.second.first || one.second.second || other.second.second;
+      return apart && cluster.neighbours().Opens(one.first, other.first);
     });
   });
 }

@@ -35,7 +35,8 @@ struct TreeDemand {
 // Where every choice of domains for its children was tried and nothing was found, there is nothing: its candidates are
 // of one class, and its children, without children of their own, require domains of one label or none.
 [[nodiscard]] bool DomainsDecide(const TreeDemand& demand);
-// A pod of one leaf may make room for one of another (P-3): they do not come in the leaves' order then.
+// A pod of one leaf may make room for one of another (P-3): they do not come in the leaves' order then. Of very
+// many classes it is not looked: they may.
 [[nodiscard]] bool LeavesHelp(const TreeDemand& demand, const Cluster& cluster);
 // It, or something below it, requires a domain.
 [[nodiscard]] bool RequiresDomain(const TreeDemand& demand);

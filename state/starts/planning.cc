@@ -233,28 +233,6 @@ std::string Planning::TogetherIn(const Gang& gang) const {
   return label;
 }
 
-namespace {
-
-// Its pods want to be in one domain of the label, besides what its topology requires.
-void RequireTogether(const std::string& label, TreeDemand* demand) {
-  TopologyRule& topology = demand->topology;
-  if (label.empty() || topology.required == label) return;
-  if (topology.required.empty()) {
-    topology.required = label;
-    return;
-  }
-  TreeDemand inner = std::move(*demand);
-  *demand = TreeDemand();
-  demand->name = inner.name;
-  demand->home = inner.home;
-  demand->needed = 1;
-  demand->topology.required = std::exchange(inner.topology.required, label);
-  demand->topology.preferred = std::exchange(inner.topology.preferred, "");
-  demand->children.push_back(std::move(inner));
-}
-
-}  // namespace
-
 // By domains and subgroups (P-4, P-5).
 Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const {
   TreeDemand root;

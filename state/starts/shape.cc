@@ -72,6 +72,23 @@ TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing, 
   return out;
 }
 
+void RequireTogether(const std::string& label, TreeDemand* demand) {
+  TopologyRule& topology = demand->topology;
+  if (label.empty() || topology.required == label) return;
+  if (topology.required.empty()) {
+    topology.required = label;
+    return;
+  }
+  TreeDemand inner = std::move(*demand);
+  *demand = TreeDemand();
+  demand->name = inner.name;
+  demand->home = inner.home;
+  demand->needed = 1;
+  demand->topology.required = std::exchange(inner.topology.required, label);
+  demand->topology.preferred = std::exchange(inner.topology.preferred, "");
+  demand->children.push_back(std::move(inner));
+}
+
 void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts) {
   for (TreeDemand& child : demand->children) NumberParts(gang, &child, parts);
   if (!demand->children.empty()) return;

@@ -17,6 +17,9 @@ namespace muster {
 // empty: "the gang".
 [[nodiscard]] TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing,
                                   const std::vector<Candidates>& runs, const Ledger& ledger);
+// The pods of `demand` want to be in one domain of `label`, besides what its topology requires (P-3). Empty: they do
+// not.
+void RequireTogether(const std::string& label, TreeDemand* demand);
 // Gives each leaf of the demand the next part number, and notes whose it is: the gang's number and the leaf's.
 void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts);
 // What two gangs that ask for the same number of the same pods may differ in, as text.

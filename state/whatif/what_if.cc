@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "state/recording/snapshot.h"
 
@@ -40,10 +41,17 @@ class Imagined {
     for (const std::string& name : question.gone) {
       if (absl::Status done = Remove(name, &answer.hit); !done.ok()) return done;
     }
+    const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
     if (question.job.has_value()) {
+      // Whoever waits now is there before it.
+      if (changes) PlanUntil([] { return false; });
       if (const Outcome outcome = Apply(*question.job); !outcome.status.ok()) return outcome.status;
     }
-    PlanUntilDecided(key);
+    // Whoever is before it in the order has its turn first.
+    PlanUntil([&] {
+      const Gang* gang = machine_.FindGang(key);
+      return gang == nullptr || HasPlan(*gang);
+    });
     Tell(key, &answer);
     machine_.ForEachGang([&](const Gang& gang) {
       if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key)) answer.others.push_back(gang.key);
@@ -131,13 +139,8 @@ class Imagined {
     return Apply(RemoveNode{name}).status;
   }
 
-  // Whoever is before it in the order has its turn first.
-  void PlanUntilDecided(const std::string& key) {
-    for (int round = 0; round < kMostRounds && machine_.PlanningDue(); ++round) {
-      const Gang* gang = machine_.FindGang(key);
-      if (gang == nullptr || HasPlan(*gang)) return;
-      Apply(PlanRound{1});
-    }
+  void PlanUntil(absl::FunctionRef<bool()> decided) {
+    for (int round = 0; round < kMostRounds && machine_.PlanningDue() && !decided(); ++round) Apply(PlanRound{1});
   }
 
   void Tell(const std::string& key, WhatIfAnswer* answer) const {

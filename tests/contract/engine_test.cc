@@ -460,6 +460,38 @@ TEST(Engine, CommandsAreAppliedWhileTheStoreIsBusy) {
   EXPECT_LE(engine.stats().store_waiting, 1) << "the one that answered just now";
 }
 
+// Nor are callers taken without end who only read what must be durable: each costs memory, whether it waits or left.
+TEST(Engine, ReadersWhoWaitForTheStoreAreBounded) {
+  GatedStore store;
+  CountingSink sink;
+  EngineOptions options;
+  options.mailbox_capacity = 2 * Committer::kMostCallers;
+  Engine engine(MachineSettings(), options, &store, &sink);
+  StartWithPod(&engine);
+  store.Close();
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  std::atomic<int> refused{0};
+  std::atomic<size_t> answered{0};
+  const auto step = [](const Machine&) { return true; };
+  const auto done = [&](const absl::Status& status) {
+    refused += absl::IsResourceExhausted(status) ? 1 : 0;
+    ++answered;
+  };
+  size_t asked = 0;
+  for (; asked < 2 * Committer::kMostCallers && refused == 0; ++asked) {
+    engine.Read(step, done);
+    if (asked % 1'000 != 0) continue;
+    ASSERT_TRUE(engine.Peek([](const Machine&) {}).ok());  // it has come to them
+  }
+  EXPECT_GE(asked, Committer::kMostCallers);
+  EXPECT_EQ(refused, 1);
+  store.Open(/*failures=*/0);
+  while (absl::IsResourceExhausted(engine.Query([](const Machine&) {}))) absl::SleepFor(absl::Milliseconds(1));
+  engine.Stop();
+  EXPECT_EQ(answered, asked);
+}
+
 // A store that takes nothing for long: what may need a record is refused, what promises nothing is answered all the
 // same.
 TEST(Engine, WhatWaitsForTheStoreIsBounded) {

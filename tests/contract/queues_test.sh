@@ -3,11 +3,8 @@
 # DOCS is docs/queues.md: what it shows is checked and started as it stands.
 set -euo pipefail
 musterd=$1 musterctl=$2 docs=$3
-work=$(mktemp -d)
-pid=
-trap '[ -z "$pid" ] || kill "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
-fail() { echo "FAILED: $1"; exit 1; }
-has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
+# shellcheck source=tests/contract/shell_helpers.sh
+. "$(dirname "$0")/shell_helpers.sh"
 
 # 1. What is wrong is refused as a whole, with every reason.
 cat >"$work/wrong.yaml" <<YAML
@@ -34,26 +31,13 @@ has "$out" "queues.tree[0].limit.: has no name of a resource"
 has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 32 bits'
 
 # 2. What the guide shows, with a musterd that runs it.
-sed -n '/^```yaml$/,/^```$/p' "$docs" | grep -v '```' >"$work/musterd.yaml"
+{
+  sed -n '/^```yaml$/,/^```$/p' "$docs" | grep -v '```'
+  echo 'store: {path: ":memory:"}'
+} | configure
 [ "$(grep -c 'name:' "$work/musterd.yaml")" = 4 ] || fail "$docs shows no tree of four queues"
-cat >>"$work/musterd.yaml" <<YAML
-log: {format: text}
-kubernetes: {enabled: false}
-store: {path: ":memory:"}
-listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
-YAML
 "$musterd" check-config "$work/musterd.yaml" >/dev/null || fail "the tree of $docs is refused"
-: >"$work/log"  # it is looked at before musterd may have run
-(cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
-pid=$!
-port=
-for _ in $(seq 500); do
-  port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
-  [ -z "$port" ] || break
-  sleep 0.02
-done
-[ -n "$port" ] || { cat "$work/log"; fail "musterd does not come up"; }
-export MUSTER_SERVER=127.0.0.1:$port
+start
 
 # gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod, which requests $more besides.
 more=

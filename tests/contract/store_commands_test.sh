@@ -3,32 +3,14 @@
 # store_commands_test.sh MUSTERD MUSTERCTL EXAMPLE
 set -euo pipefail
 musterd=$1 musterctl=$2 example=$3
-work=$(mktemp -d)
-pid=
-trap '[ -z "$pid" ] || kill -9 "$pid" 2>/dev/null || true; rm -rf "$work"' EXIT
-fail() { echo "FAILED: $1"; exit 1; }
-has() { grep -qF -- "$2" <<<"$1" || fail "expected \"$2\" in: $1"; }
+# shellcheck source=tests/contract/shell_helpers.sh
+. "$(dirname "$0")/shell_helpers.sh"
 fails() { if out=$("$@" 2>&1); then fail "no error from: $*: $out"; fi; }
 
 # begin FILE: a musterd that keeps in it what it promises.
 begin() {
-  cat >"$work/musterd.yaml" <<YAML
-log: {format: text}
-kubernetes: {enabled: false}
-store: {path: $1}
-listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
-YAML
-  : >"$work/log"
-  "$musterd" --config "$work/musterd.yaml" >"$work/log" 2>&1 &
-  pid=$!
-  local port=
-  for _ in $(seq 500); do
-    port=$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")
-    [ -z "$port" ] || break
-    sleep 0.02
-  done
-  [ -n "$port" ] || { cat "$work/log"; fail "musterd does not come up"; }
-  export MUSTER_SERVER=127.0.0.1:$port
+  configure <<<"store: {path: $1}"
+  start
 }
 end() { kill "$pid" && wait "$pid" || true; pid=; }
 # serve: the example's callers have their gangs started; `ids` are the submissions.

@@ -134,6 +134,23 @@ TEST_F(MachineFacts, AMemberThatChangesItsGangIsMissing) {
   EXPECT_TRUE(Planned("g")) << "a lone pod joined";
 }
 
+// S-1, Q-7: a member that runs was started by somebody, whatever becomes of its submission.
+TEST_F(MachineFacts, WhoRunsOutlivesItsSubmission) {
+  Apply(UpsertNode{Node("n", 8'000)});
+  PodDescription pod = Lone("g-1", 1'000);
+  SubmitGang submit{"id", "d", "g", {}, {pod}, 0, 5};
+  submit.declaration.Own().min_member = 1;
+  Apply(submit);
+  ASSERT_TRUE(out_.status.ok()) << out_.status;
+  pod.node_name = "n";
+  pod.phase = PodPhase::kRunning;
+  Apply(UpsertPod{pod});
+  Apply(AbandonGang{"id"});
+  ASSERT_TRUE(out_.status.ok()) << out_.status;
+  ASSERT_NE(machine_.FindPod(pod.uid), nullptr);
+  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used_pods, 1);
+}
+
 TEST_F(MachineFacts, NominationsAreFollowed) {
   PodDescription pod = Lone("a", 2);
   Apply(UpsertPod{pod});

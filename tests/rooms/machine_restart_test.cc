@@ -181,23 +181,6 @@ TEST_F(Restarts, APermitOutlivesANodeThatIsAway) {
   for (const char* uid : {"g-1", "g-2"}) EXPECT_TRUE(Apply(PostBind{uid, "n"}).status.ok()) << uid;
 }
 
-// S-1, Q-7: a member that runs was started by somebody, whatever becomes of its submission.
-TEST_F(Restarts, WhoRunsOutlivesItsSubmission) {
-  Restart({});
-  SubmitGang submit{"id", "d", "g", {}, {}, 0, 5};
-  PodDescription pod = Member("g", "g-1");
-  pod.gang = {};
-  submit.pods = {pod};
-  submit.declaration.Own().min_member = 1;
-  ASSERT_TRUE(Apply(submit).status.ok());
-  pod.node_name = "n";
-  pod.phase = PodPhase::kRunning;
-  Apply(UpsertPod{pod});
-  ASSERT_TRUE(Apply(AbandonGang{"id"}).status.ok());
-  ASSERT_NE(machine_->FindPod("g-1"), nullptr);
-  EXPECT_EQ(machine_->cluster().node(machine_->cluster().FindNode("n")).used_pods, 1);
-}
-
 // What was kept of a gang is not that of another gang of its name.
 TEST_F(Restarts, AnotherGangOfTheSameName) {
   Restart({Member("g", "g-1"), Member("g", "g-2")});

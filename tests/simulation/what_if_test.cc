@@ -74,6 +74,9 @@ SubmissionReply Done(const RandomWorld::Life& life, const MachineSettings& setti
     apply(SetQueues{rules}, now_ms);
   }
   for (const std::string& gone : question.gone) apply(RemoveNode{gone}, now_ms);
+  // Whoever waited has seen it by the time that somebody asks for the job.
+  const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
+  for (int round = 0; changes && round < 1'000 && machine.PlanningDue(); ++round) apply(PlanRound{}, now_ms);
   apply(*question.job, now_ms);
   EXPECT_TRUE(outcome.status.ok()) << outcome.status;
   for (int round = 0; round < 1'000 && machine.PlanningDue(); ++round) apply(PlanRound{}, now_ms);
@@ -197,6 +200,19 @@ class WhatIfCase : public testing::Test {
   const MachineSettings settings_;
   Machine machine_;
 };
+
+// Whoever waits for a node has it before a job that comes behind it, whatever that one's priority.
+TEST_F(WhatIfCase, AddedNodesAreFirstTheirsWhoWait) {
+  Apply(UpsertPod{MakePod("waits", "old", 8'000)});
+  while (machine_.PlanningDue()) Apply(PlanRound{});
+  WhatIf question = Job(1, 8'000);
+  question.job->pods.front().priority = 100;
+  question.added.push_back({MakeNode("large", 8'000, "r1"), "", 1});
+  const auto answer = Ask(question);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->starts);
+  EXPECT_EQ(answer->others, std::vector<std::string>{"d/old"});
+}
 
 TEST_F(WhatIfCase, NodesThatWouldBeThereAreLikeTheOneThatIsNamed) {
   WhatIf question = Job(4, 4'000);
