@@ -22,8 +22,10 @@ TreePlacement TreePlanner::Place(const TreeDemand& root) {
   if (!out_.placed) {
     statement_->Rollback(start);
     // Of pods that are all alike it does not matter who is on which node of a domain.
-    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root)) || LeavesHelp(root, cluster_);
+    const bool help = LeavesHelp(root, cluster_);
+    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root)) || help;
     if (out_.out_of_tries && !Flat(root)) out_.placed = PlaceJointly(root);
+    out_.out_of_tries = out_.out_of_tries || (help && !out_.placed);  // nobody tries every order
     if (!out_.placed) return out_;
   }
   out_.explanation.clear();
