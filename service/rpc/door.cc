@@ -90,12 +90,12 @@ void RpcDoor::Observe(absl::string_view method, const grpc::Status& status, absl
 }
 
 uint64_t Fingerprint(const google::protobuf::Message& request) {
-  std::string bytes;
+  std::string bytes(request.ByteSizeLong(), '\0');
   {
-    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::ArrayOutputStream stream(bytes.data(), static_cast<int>(bytes.size()));
     google::protobuf::io::CodedOutputStream out(&stream);
     out.SetSerializationDeterministic(true);
-    request.SerializeToCodedStream(&out);
+    request.SerializeWithCachedSizes(&out);
   }
   StateHasher hasher;  // the same in every process: what is kept is compared after a restart
   hasher.Add(bytes);

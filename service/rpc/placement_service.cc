@@ -153,9 +153,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                    if (Refused(finish)) return;
                    Violations violations;
                    muster::SubmitGang submit;
-                   v1::SubmitGangRequest what = *request;
-                   what.clear_ttl_ms();  // who asks how it stands need not remember it
-                   submit.fingerprint = Fingerprint(what);
+                   submit.fingerprint = FingerprintOf(*request);
                    submit.id = request->request_id().empty() ? RandomId() : request->request_id();
                    if (submit.id.size() > 128) violations.Add("request_id", "is longer than 128 bytes");
                    submit.ttl_ms = request->ttl_ms();
@@ -195,6 +193,13 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
   }
 
  private:
+  // Without its TTL: who asks how it stands need not remember that.
+  static uint64_t FingerprintOf(const v1::SubmitGangRequest& request) {
+    if (request.ttl_ms() == 0) return Fingerprint(request);
+    v1::SubmitGangRequest what = request;
+    what.clear_ttl_ms();
+    return Fingerprint(what);
+  }
   [[nodiscard]] bool Refused(const FinishCall& finish) const {
     if (!door_->options().facts_elsewhere) return false;
     finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));

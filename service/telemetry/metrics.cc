@@ -8,7 +8,9 @@
 
 #include <map>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
+#include "service/support/sync.h"
 
 namespace muster {
 namespace {
@@ -71,6 +73,13 @@ struct Metrics::Impl {
                                                            .Name("muster_decision_seconds")
                                                            .Help("How long decisions took, by verb")
                                                            .Register(registry);
+
+  struct Verb {
+    prometheus::Histogram* seconds = nullptr;
+    absl::flat_hash_map<std::string, prometheus::Counter*> outcomes;
+  };
+  Mutex mutex;
+  absl::flat_hash_map<std::string, Verb> verbs ABSL_GUARDED_BY(mutex);  // those that were counted before
 };
 
 Metrics::Metrics() : impl_(std::make_unique<Impl>()) {}
@@ -79,8 +88,19 @@ Metrics::~Metrics() = default;
 void Metrics::Decided(absl::string_view verb, absl::string_view outcome, absl::Duration took) {
   static const auto* const kBuckets = new prometheus::Histogram::BucketBoundaries{
       0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30};
-  impl_->decisions.Add({{"verb", std::string(verb)}, {"outcome", std::string(outcome)}}).Increment();
-  impl_->seconds.Add({{"verb", std::string(verb)}}, *kBuckets).Observe(absl::ToDoubleSeconds(took));
+  prometheus::Counter* counter = nullptr;
+  prometheus::Histogram* seconds = nullptr;
+  {
+    MutexLock lock(&impl_->mutex);
+    Impl::Verb& known = impl_->verbs[verb];
+    if (known.seconds == nullptr) known.seconds = &impl_->seconds.Add({{"verb", std::string(verb)}}, *kBuckets);
+    prometheus::Counter*& of = known.outcomes[outcome];
+    if (of == nullptr) of = &impl_->decisions.Add({{"verb", std::string(verb)}, {"outcome", std::string(outcome)}});
+    counter = of;
+    seconds = known.seconds;
+  }
+  counter->Increment();
+  seconds->Observe(absl::ToDoubleSeconds(took));
 }
 
 void Metrics::SetGauge::operator()(absl::string_view name, absl::string_view label_name, absl::string_view label_value,

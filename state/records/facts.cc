@@ -27,12 +27,12 @@ constexpr char kNothing[] = "\x92\x7d\x00";  // an unknown field of length zero
 
 template <typename Message>
 void Keep(const char* kind, std::string key, const Message& message, Step* step) {
-  std::string value;
+  std::string value(message.ByteSizeLong(), '\0');
   {
-    google::protobuf::io::StringOutputStream bytes(&value);
+    google::protobuf::io::ArrayOutputStream bytes(value.data(), static_cast<int>(value.size()));
     google::protobuf::io::CodedOutputStream out(&bytes);
     out.SetSerializationDeterministic(true);  // maps in order of keys: equal facts are equal bytes
-    message.SerializeToCodedStream(&out);
+    message.SerializeWithCachedSizes(&out);
   }
   if (value.empty()) value.assign(kNothing, 3);
   step->Keep({.kind = kind, .key = std::move(key), .value = std::move(value)});

@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "service/recorder": ["state", "service/engine/command_recorder", "service/support"],
     "service/security": ["service/support"],
     "service/http": ["service/support", "service/security"],
-    "service/telemetry": [],
+    "service/telemetry": ["service/support"],
     "service/config": ["state", "k8s-extender/dialects/owners", "service/security", "service/support", "service/tracing"],
     "service/rpc": ["state", "service/engine", "service/tracing", "service/support", "service/security", "proto/muster/v1", "proto/google/rpc"],
     "service/demo": ["state", "service/engine", "service/rpc", "service/support"],
