@@ -269,9 +269,7 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int Main(int argc, char** argv) {
   CLI::App cli(kAbout, "musterctl");
   cli.set_version_flag("--version", "musterctl " MUSTER_VERSION);
   cli.require_subcommand(1);
@@ -322,4 +320,14 @@ int main(int argc, char** argv) {
   const absl::StatusOr<std::unique_ptr<muster::MusterClient>> client = Connect(*std::move(settings), options);
   if (!client.ok()) return Fail(client.status());
   return Run(commands, client->get(), &options, name_space);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int code = Main(argc, argv);
+  std::cout.flush();
+  if (std::cout.good()) return code;
+  std::cerr << "musterctl: standard output cannot be written: what stands there is not all of it\n";
+  return code == 0 ? 1 : code;
 }

@@ -201,7 +201,7 @@ int SimulateCommand::Run() {
   if (absl::Status nodes = ReadNodes(); !nodes.ok()) return Fail(nodes);
   const absl::StatusOr<std::vector<simulate::Job>> jobs = Jobs();
   if (!jobs.ok()) return Fail(jobs.status());
-  if (!save_.empty() && !(std::ofstream(save_) << TraceText(*jobs))) {
+  if (!save_.empty() && !(std::ofstream(save_) << TraceText(*jobs) << std::flush)) {
     return Fail(absl::UnavailableError(absl::StrCat("--save: cannot write ", save_)));
   }
   std::vector<std::string> policies = policies_;
@@ -232,7 +232,7 @@ int SimulateCommand::Run() {
   std::vector<ChartedRun> charted;
   charted.reserve(runs.size());
   for (const Simulated& run : runs) charted.push_back({run.policy, &run.result});
-  if (!(std::ofstream(svg_) << Chart(charted, all_gpus_))) {
+  if (!(std::ofstream(svg_) << Chart(charted, all_gpus_) << std::flush)) {
     return Fail(absl::UnavailableError(absl::StrCat("--svg: cannot write ", svg_)));
   }
   return status;

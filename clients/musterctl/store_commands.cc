@@ -2,7 +2,10 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
+#include <array>
 #include <iostream>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -10,9 +13,12 @@
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "clients/musterctl/output.h"
 #include "proto/muster/store/v1/records.pb.h"
 #include "service/store/sqlite_store.h"
+#include "state/records/answers.h"
+#include "state/records/records.h"
 
 namespace muster {
 namespace {
@@ -32,23 +38,39 @@ std::string AsJson(const std::string& value) {
   return google::protobuf::util::MessageToJsonString(message, &text, options).ok() ? text : "";
 }
 
+struct Kind {
+  const char* name;
+  std::string (*as_json)(const std::string& value);
+};
+constexpr std::array kKinds{Kind{"gang", AsJson<store::v1::GangRecord>},
+                            Kind{"start", AsJson<store::v1::StartRecord>},
+                            Kind{"commit", AsJson<store::v1::CommitRecord>},
+                            Kind{"plans", AsJson<store::v1::PlansRecord>},
+                            Kind{"effects", AsJson<store::v1::EffectsRecord>},
+                            Kind{"queues", AsJson<store::v1::QueuesRecord>},
+                            Kind{"answer", AsJson<store::v1::AnswerRecord>},
+                            Kind{"node", AsJson<store::v1::NodeRecord>},
+                            Kind{"pod", AsJson<store::v1::PodRecord>},
+                            Kind{"podgroup", AsJson<store::v1::PodGroupRecord>},
+                            Kind{"created", AsJson<store::v1::PodGroupRecord>},
+                            Kind{"announcer", AsJson<store::v1::AnnouncerRecord>},
+                            Kind{"submission", AsJson<store::v1::SubmissionRecord>}};
+
+std::string KindNames() {
+  return absl::StrJoin(kKinds, ", ", [](std::string* out, const Kind& kind) { out->append(kind.name); });
+}
+
 // What the record says; of kinds that this version does not know, its bytes.
 std::string Readable(const Record& record) {
   std::string text;
-  if (record.kind == "gang") text = AsJson<store::v1::GangRecord>(record.value);
-  if (record.kind == "start") text = AsJson<store::v1::StartRecord>(record.value);
-  if (record.kind == "commit") text = AsJson<store::v1::CommitRecord>(record.value);
-  if (record.kind == "plans") text = AsJson<store::v1::PlansRecord>(record.value);
-  if (record.kind == "effects") text = AsJson<store::v1::EffectsRecord>(record.value);
-  if (record.kind == "queues") text = AsJson<store::v1::QueuesRecord>(record.value);
-  if (record.kind == "node") text = AsJson<store::v1::NodeRecord>(record.value);
-  if (record.kind == "pod") text = AsJson<store::v1::PodRecord>(record.value);
-  if (record.kind == "podgroup" || record.kind == "created") text = AsJson<store::v1::PodGroupRecord>(record.value);
-  if (record.kind == "announcer") text = AsJson<store::v1::AnnouncerRecord>(record.value);
-  if (record.kind == "submission") text = AsJson<store::v1::SubmissionRecord>(record.value);
-  if (record.kind == "answer") text = AsJson<store::v1::AnswerRecord>(record.value);
+  for (const Kind& kind : kKinds) {
+    if (record.kind == kind.name) text = kind.as_json(record.value);
+  }
   return text.empty() ? absl::StrCat("base64:", absl::Base64Escape(record.value)) : text;
 }
+
+// Behind the records of an export, how many they are: one that was cut short has no such line.
+constexpr char kRecords[] = "records";
 
 absl::StatusOr<Record> ReadLine(const std::string& line) {
   const nlohmann::json object = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
@@ -65,8 +87,9 @@ absl::StatusOr<Record> ReadLine(const std::string& line) {
     *text = found->get<std::string>();
   }
   const auto format = object.find("format");
-  if (format == object.end() || !format->is_number_integer()) {
-    return absl::InvalidArgumentError("\"format\": expected a number");
+  if (format == object.end() || !format->is_number_integer() || *format < 1 ||
+      *format > std::numeric_limits<int32_t>::max()) {
+    return absl::InvalidArgumentError("\"format\": expected a number from 1 to 2147483647");
   }
   record.format = format->get<int32_t>();
   std::string bytes;
@@ -93,10 +116,7 @@ StoreCommands::StoreCommands(CLI::App* cli) {
   for (CLI::App* command : {inspect_, verify_, export_, import_, backup_, upgrade_}) {
     command->add_option("file", file_, "the store's file")->required();
   }
-  inspect_->add_option(
-      "--kind", kind_,
-      "every record of this kind: gang, start, commit, plans, effects, answer; node, pod, podgroup, announcer, "
-      "submission; created");
+  inspect_->add_option("--kind", kind_, absl::StrCat("every record of this kind: ", KindNames()));
   backup_->add_option("to", to_, "the copy; must not be there")->required();
 }
 
@@ -113,8 +133,13 @@ int StoreCommands::Inspect() const {
   const absl::StatusOr<StoreReport> report = ReadStore(file_);
   if (!report.ok()) return Fail(report.status());
   if (!kind_.empty()) {
+    const auto is = [&](const Record& record) { return record.kind == kind_; };
+    const bool known = std::any_of(kKinds.begin(), kKinds.end(), [&](const Kind& kind) { return kind_ == kind.name; });
+    if (!known && std::none_of(report->records.begin(), report->records.end(), is)) {
+      return Fail(absl::InvalidArgumentError(absl::StrCat("--kind: \"", kind_, "\"; expected one of ", KindNames())));
+    }
     for (const Record& record : report->records) {
-      if (record.kind != kind_) continue;
+      if (!is(record)) continue;
       std::cout << Printable(record.key) << "  " << Printable(record.incarnation) << "  " << Readable(record) << "\n";
     }
     return 0;
@@ -129,9 +154,23 @@ int StoreCommands::Inspect() const {
   return report->problems.empty() ? 0 : 1;
 }
 
+// What musterd would stop at: a record that it cannot read.
+absl::Status CanBeLoaded(std::vector<Record> records) {
+  const auto answers = std::stable_partition(records.begin(), records.end(),
+                                             [](const Record& record) { return !IsAnswerRecord(record); });
+  for (auto record = answers; record != records.end(); ++record) {
+    if (const absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record); !answer.ok()) return answer.status();
+  }
+  records.erase(answers, records.end());
+  return Restored().Load(records);
+}
+
 int StoreCommands::Verify() const {
-  const absl::StatusOr<StoreReport> report = ReadStore(file_);
+  absl::StatusOr<StoreReport> report = ReadStore(file_);
   if (!report.ok()) return Fail(report.status());
+  if (const absl::Status loads = CanBeLoaded(report->records); !loads.ok()) {
+    report->problems.emplace_back(loads.message());
+  }
   for (const std::string& problem : report->problems) std::cout << Printable(problem) << "\n";
   if (report->problems.empty()) {
     std::cout << file_ << ": " << report->records.size() << " records, no damage\n";
@@ -155,6 +194,7 @@ int StoreCommands::Export() const {
                      .dump(-1, ' ', /*ensure_ascii=*/true, nlohmann::ordered_json::error_handler_t::replace)
               << "\n";
   }
+  std::cout << nlohmann::json{{kRecords, report->records.size()}} << "\n";
   for (const std::string& problem : report->problems) {
     std::cerr << "musterctl: left out: " << Printable(problem) << "\n";
   }
@@ -163,14 +203,31 @@ int StoreCommands::Export() const {
 
 int StoreCommands::Import() const {
   std::vector<Record> records;
+  std::map<std::pair<std::string, std::string>, int> lines;  // by kind and key
+  bool whole = false;
   std::string line;
   for (int number = 1; std::getline(std::cin, line); ++number) {
     if (line.empty()) continue;
-    absl::StatusOr<Record> record = ReadLine(line);
-    if (!record.ok()) {
-      return Fail(absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", record.status().message())));
+    const auto fail = [&](absl::string_view why) {
+      return Fail(absl::InvalidArgumentError(absl::StrCat("line ", number, ": ", why)));
+    };
+    if (whole) return fail("stands behind the line that says how many records there are");
+    if (const nlohmann::json last = nlohmann::json::parse(line, nullptr, false);
+        last.is_object() && last.size() == 1 && last.contains(kRecords)) {
+      whole = last[kRecords] == records.size();
+      if (!whole) return fail(absl::StrCat("says ", line, ", and there are ", records.size(), " before it"));
+      continue;
     }
+    absl::StatusOr<Record> record = ReadLine(line);
+    if (!record.ok()) return fail(record.status().message());
+    const auto [first, fresh] = lines.emplace(std::pair(record->kind, record->key), number);
+    if (!fresh) return fail(absl::StrCat("is the record of line ", first->second, " again: ", RecordName(*record)));
     records.push_back(*std::move(record));
+  }
+  if (!whole) {
+    return Fail(absl::InvalidArgumentError(absl::StrCat(
+        "it ends without the line {\"", kRecords, "\":", records.size(),
+        "} behind its records: the export was cut short. To import what is there all the same, append that line")));
   }
   if (const absl::Status made = MakeStore(file_, records); !made.ok()) return Fail(made);
   std::cout << file_ << ": " << records.size() << " records written\n";

@@ -1,6 +1,7 @@
 #include "service/store/sqlite_db.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 
 namespace muster {
 namespace {
@@ -12,9 +13,10 @@ absl::Status StatusOf(const std::string& path, int code, absl::string_view said)
   switch (code & 0xff) {
     case SQLITE_FULL:
       return absl::ResourceExhaustedError(
-          with("no room on its disk; a musterd that runs goes on by itself when there is some"));
+          with("no room on its disk; a musterd that has it open goes on by itself when there is some"));
     case SQLITE_READONLY:
-      return absl::UnavailableError(with("cannot be written; a musterd that runs goes on by itself when it can"));
+      return absl::UnavailableError(
+          with("cannot be written; a musterd that has it open goes on by itself when it can"));
     case SQLITE_CORRUPT:
       return absl::DataLossError(with("damaged; put a backup in its place, or see `musterctl store verify`"));
     case SQLITE_NOTADB:
@@ -33,10 +35,16 @@ absl::Status StatusOf(const std::string& path, int code, absl::string_view said)
 
 absl::StatusOr<SqliteDb> SqliteDb::Open(const std::string& path, Mode mode, const std::string& vfs) {
   int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-  flags |= mode == Mode::kRead ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
+  const bool reads = mode == Mode::kRead || mode == Mode::kUnchanging;
+  flags |= reads ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE;
   if (mode == Mode::kCreate) flags |= SQLITE_OPEN_CREATE;
+  std::string name = path;
+  if (mode == Mode::kUnchanging) {
+    flags |= SQLITE_OPEN_URI;
+    name = absl::StrCat("file:", absl::StrReplaceAll(path, {{"%", "%25"}, {"?", "%3f"}, {"#", "%23"}}), "?immutable=1");
+  }
   sqlite3* opened = nullptr;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, flags, vfs.empty() ? nullptr : vfs.c_str());
+  const int code = sqlite3_open_v2(name.c_str(), &opened, flags, vfs.empty() ? nullptr : vfs.c_str());
   SqliteDb db(path, opened);
   if (code != SQLITE_OK) {
     return StatusOf(path, code, opened == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(opened));

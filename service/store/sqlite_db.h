@@ -18,7 +18,8 @@ namespace muster {
 // A connection. Not thread-safe.
 class SqliteDb {
  public:
-  enum class Mode : uint8_t { kRead, kWrite, kCreate };
+  // kUnchanging: read, of a file that nobody writes and beside which nothing can be made.
+  enum class Mode : uint8_t { kRead, kUnchanging, kWrite, kCreate };
 
   // `vfs`: empty for the operating system's.
   [[nodiscard]] static absl::StatusOr<SqliteDb> Open(const std::string& path, Mode mode, const std::string& vfs);

@@ -1,20 +1,26 @@
 #include "service/store/sqlite_store.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/store/sqlite_log.h"
+#include "service/store/store_file.h"
 
 namespace muster {
 namespace {
 
+constexpr int kLooks = 5;
+constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
 constexpr int64_t kApplication = 0x4d737472;  // "Mstr": what PRAGMA application_id says of a store of Muster's
 constexpr char kSchema[] =
     "CREATE TABLE owner(id INTEGER PRIMARY KEY CHECK(id = 1), epoch INTEGER NOT NULL) STRICT;"
@@ -36,39 +42,6 @@ int64_t Checksum(const Record& record) {
     add(field);
   }
   return static_cast<int64_t>(sum);
-}
-
-// Locks FILE.lock; the descriptor holds the lock until it is closed.
-absl::StatusOr<int> Lock(const std::string& path) {
-  const std::string name = absl::StrCat(path, ".lock");
-  const int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    return absl::ErrnoToStatus(
-        errno, absl::StrCat("store ", path, ": cannot make ", name, "; its directory must exist and be writable"));
-  }
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    char pid[24] = {};
-    const ssize_t size = read(fd, pid, sizeof(pid) - 1);
-    const std::string who =
-        size > 0 ? absl::StrCat(" (pid ", absl::string_view(pid, static_cast<size_t>(size)), ")") : "";
-    close(fd);
-    return absl::AlreadyExistsError(
-        absl::StrCat("store ", path, ": another musterd", who, " has it open; stop that one, or name another file"));
-  }
-  const std::string pid = absl::StrCat(getpid());
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) {
-    // The lock holds all the same; only who has it is not told.
-  }
-  return fd;
-}
-
-// Where there is none, an empty file that nobody else may read; SQLite gives its other files the same mode.
-absl::Status MakeFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd >= 0) return close(fd), absl::OkStatus();
-  // A file that may only be read is opened below, and said to be so when something is to be written.
-  if (errno == EACCES && access(path.c_str(), R_OK) == 0) return absl::OkStatus();
-  return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
 }
 
 // The file's format; 0: it is empty. The error: it is no store that this version can read.
@@ -115,18 +88,11 @@ absl::Status Upsert(const std::vector<Record>& records, SqliteStatement* put, Sq
   return absl::OkStatus();
 }
 
-// Every record of which the checksum holds; what is wrong with the others, and with the file's pages, in `problems`.
-absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std::string>* problems) {
-  auto check = SqliteStatement::Prepare(*db, "PRAGMA quick_check(10)");
-  if (!check.ok()) return check.status();
-  while (true) {
-    const absl::StatusOr<bool> row = check->Step();
-    if (!row.ok()) return row.status();
-    if (!*row) break;
-    if (std::string said = check->Bytes(0); said != "ok") problems->push_back(std::move(said));
-  }
+// Reads records until there are no more, or one cannot be reached; those of which the checksum holds go to `records`.
+absl::Status ReadRows(SqliteDb* db, absl::string_view order, std::vector<Record>* records,
+                      std::vector<std::string>* problems) {
   auto read = SqliteStatement::Prepare(
-      *db, "SELECT kind, key, incarnation, format, value, checksum FROM record ORDER BY kind, key");
+      *db, absl::StrCat("SELECT kind, key, incarnation, format, value, checksum FROM record ORDER BY ", order));
   if (!read.ok()) return read.status();
   while (true) {
     const absl::StatusOr<bool> row = read->Step();
@@ -142,15 +108,67 @@ absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std
   }
 }
 
-absl::Status NotThere(const std::string& path) {
-  if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
-  return absl::AlreadyExistsError(absl::StrCat(path, " is there already; name a file that is not"));
+std::pair<absl::string_view, absl::string_view> Place(const Record& record) { return {record.kind, record.key}; }
+
+// Every record that can be reached and of which the checksum holds; what is wrong with the others, and with the file's
+// pages, in `problems`.
+absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std::string>* problems) {
+  auto check = SqliteStatement::Prepare(*db, "PRAGMA quick_check(10)");
+  absl::Status checked = check.status();
+  while (checked.ok()) {
+    const absl::StatusOr<bool> row = check->Step();
+    checked = row.status();
+    if (!row.ok() || !*row) break;
+    if (std::string said = check->Bytes(0); said != "ok") problems->push_back(std::move(said));
+  }
+  if (!checked.ok() && !absl::IsDataLoss(checked)) return checked;
+  absl::Status read = ReadRows(db, "kind, key", records, problems);
+  if (!absl::IsDataLoss(read)) return read;
+  problems->emplace_back(read.message());
+  // Behind what cannot be passed there may be more: from the other end.
+  std::vector<Record> behind;
+  std::vector<std::string> seen_before;
+  read = ReadRows(db, "kind DESC, key DESC", &behind, records->empty() ? problems : &seen_before);
+  if (!read.ok() && !absl::IsDataLoss(read)) return read;
+  std::reverse(behind.begin(), behind.end());
+  for (Record& record : behind) {
+    if (records->empty() || Place(records->back()) < Place(record)) records->push_back(std::move(record));
+  }
+  return absl::OkStatus();
+}
+
+// As LogDamage, of a file that somebody may be writing.
+std::string LastingLogDamage(const std::string& path) {
+  std::string said = LogDamage(RealPath(path), "");
+  for (int look = 0; look < kLooks && !said.empty(); ++look) {
+    absl::SleepFor(kLookAgain);
+    const std::string before = std::exchange(said, LogDamage(RealPath(path), ""));
+    if (said == before) break;
+  }
+  return said;
+}
+
+absl::Status Damaged(const std::string& path, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("store ", path, ": damaged: ", what,
+                                          "; put a backup in its place, or see `musterctl store verify`"));
+}
+
+// Where nothing can be made beside it, as on a medium that is only read: SQLite wants to.
+absl::StatusOr<SqliteDb> OpenUnchanging(const std::string& path) {
+  struct stat said {};
+  if (stat(absl::StrCat(RealPath(path), "-wal").c_str(), &said) == 0 && said.st_size > 0) {
+    return absl::UnavailableError(absl::StrCat("store ", path, ": its directory cannot be written, and ", path,
+                                               "-wal has what was committed last; copy both into another directory, "
+                                               "and name the copy"));
+  }
+  return SqliteDb::Open(path, SqliteDb::Mode::kUnchanging, "");
 }
 
 absl::StatusOr<SqliteDb> OpenStore(const std::string& path, SqliteDb::Mode mode) {
-  if (access(path.c_str(), F_OK) != 0)
-    return absl::NotFoundError(absl::StrCat("store ", path, ": there is no such file"));
-  absl::StatusOr<SqliteDb> db = SqliteDb::Open(path, mode, "");
+  if (absl::Status file = IsFile(path); !file.ok()) return file;
+  const bool unchanging =
+      mode == SqliteDb::Mode::kRead && access(std::filesystem::path(RealPath(path)).parent_path().c_str(), W_OK) != 0;
+  absl::StatusOr<SqliteDb> db = unchanging ? OpenUnchanging(path) : SqliteDb::Open(path, mode, "");
   if (!db.ok()) return db;
   const absl::StatusOr<int> format = ReadFormat(&*db);
   if (!format.ok()) return format.status();
@@ -162,6 +180,7 @@ absl::StatusOr<SqliteDb> OpenStore(const std::string& path, SqliteDb::Mode mode)
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SqliteStore>> SqliteStore::Open(Options options) {
+  options.path = RealPath(options.path);
   const absl::StatusOr<int> lock = Lock(options.path);
   if (!lock.ok()) return lock.status();
   std::unique_ptr<SqliteStore> store(new SqliteStore(std::move(options), *lock));
@@ -184,6 +203,22 @@ SqliteStore::~SqliteStore() {
   close(lock_fd_);
 }
 
+SqliteStore::Stamp SqliteStore::StampOf(const struct stat& said) {
+  return {said.st_size, int64_t{said.st_mtim.tv_sec} * 1'000'000'000 + said.st_mtim.tv_nsec};
+}
+
+void SqliteStore::NoteMine() {
+  struct stat said {};
+  mine_.reset();
+  if (stat(options_.path.c_str(), &said) == 0) mine_ = StampOf(said);
+}
+
+void SqliteStore::Close() {
+  open_.reset();
+  log_.reset();
+  mine_.reset();
+}
+
 absl::Status SqliteStore::CheckSameFile() {
   struct stat said {};
   if (stat(options_.path.c_str(), &said) == 0) {
@@ -196,6 +231,15 @@ absl::Status SqliteStore::CheckSameFile() {
                        "place"));
     }
     filled_ = filled_ || said.st_size > 0;
+    if (*file_ == now && mine_.has_value() && *mine_ != StampOf(said)) {
+      // What is in the log belongs to the file that was there: it stays beside this one, and is not written into it.
+      if (open_ != nullptr) sqlite3_db_config(open_->db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+      return absl::UnavailableError(
+          absl::StrCat("store ", options_.path,
+                       ": written by something else while Muster has it open; stop Muster, put a backup in its place "
+                       "and remove ",
+                       options_.path, "-wal and ", options_.path, "-shm"));
+    }
     if (*file_ == now) return absl::OkStatus();
   }
   return absl::UnavailableError(
@@ -216,13 +260,16 @@ absl::Status SqliteStore::CheckLog() {
     return absl::UnavailableError(absl::StrCat("store ", options_.path, ": its log, ", options_.path,
                                                "-wal, was removed while Muster has it open, and cannot be saved"));
   }
-  open_.reset();
-  log_.reset();
+  Close();
   return absl::OkStatus();
 }
 
 absl::Status SqliteStore::OpenDb(bool may_create) {
   if (absl::Status same = CheckSameFile(); !same.ok()) return same;
+  if (may_create) {
+    const std::string damage = LogDamage(options_.path, options_.vfs);
+    if (!damage.empty()) return Damaged(options_.path, damage);
+  }
   absl::StatusOr<SqliteDb> db = SqliteDb::Open(options_.path, SqliteDb::Mode::kWrite, options_.vfs);
   if (!db.ok()) return db.status();
   const absl::StatusOr<int> format = ReadFormat(&*db);
@@ -268,13 +315,13 @@ absl::Status SqliteStore::Transact(const std::function<absl::Status()>& write) {
   absl::Status done = open_->begin->Step().status();
   if (done.ok()) done = write();
   if (done.ok()) done = open_->commit->Step().status();
-  if (done.ok()) return done;
+  if (done.ok()) {
+    NoteMine();
+    return done;
+  }
   // What became of the pages is not known after an error of the disk: they are read again.
   open_->db.Run("ROLLBACK").IgnoreError();
-  if (TroubleOf(done) == StoreTrouble::kTryAgain) {
-    open_.reset();
-    log_.reset();
-  }
+  if (TroubleOf(done) == StoreTrouble::kTryAgain) Close();
   return done;
 }
 
@@ -285,10 +332,9 @@ absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
   absl::Status taken = Transact([&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     if (absl::Status read = ReadAll(&open_->db, &out.records, &problems); !read.ok()) return read;
     if (!problems.empty()) {
-      return absl::DataLossError(
-          absl::StrCat("store ", options_.path, ": damaged: ", problems.front(),
-                       problems.size() > 1 ? absl::StrCat(" and ", problems.size() - 1, " more") : "",
-                       "; put a backup in its place, or see `musterctl store verify`"));
+      return Damaged(options_.path,
+                     absl::StrCat(problems.front(),
+                                  problems.size() > 1 ? absl::StrCat(" and ", problems.size() - 1, " more") : ""));
     }
     if (absl::Status next = open_->db.Run("UPDATE owner SET epoch = epoch + 1"); !next.ok()) return next;
     const absl::StatusOr<int64_t> epoch = open_->db.Number("SELECT epoch FROM owner");
@@ -317,9 +363,11 @@ absl::Status SqliteStore::Commit(int64_t epoch, const std::vector<Record>& recor
 }
 
 absl::StatusOr<StoreReport> ReadStore(const std::string& path) {
-  absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kRead);
-  if (!db.ok()) return db.status();
   StoreReport report;
+  if (std::string damage = LastingLogDamage(path); !damage.empty()) report.problems.push_back(std::move(damage));
+  absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kRead);
+  if (!db.ok() && !report.problems.empty()) return Damaged(path, report.problems.front());
+  if (!db.ok()) return db.status();
   // One picture, whatever is written meanwhile.
   if (absl::Status begun = db->Run("BEGIN"); !begun.ok()) return begun;
   if (absl::Status read = ReadAll(&*db, &report.records, &report.problems); !read.ok()) return read;
@@ -333,6 +381,7 @@ absl::StatusOr<StoreReport> ReadStore(const std::string& path) {
 
 absl::Status BackUpStore(const std::string& from, const std::string& to) {
   if (absl::Status free = NotThere(to); !free.ok()) return free;
+  if (const std::string damage = LastingLogDamage(from); !damage.empty()) return Damaged(from, damage);
   absl::StatusOr<SqliteDb> source = OpenStore(from, SqliteDb::Mode::kRead);
   if (!source.ok()) return source.status();
   if (absl::Status made = MakeFile(to); !made.ok()) return made;
@@ -354,13 +403,13 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
 }
 
 absl::StatusOr<int> UpgradeStore(const std::string& path) {
-  if (access(path.c_str(), F_OK) != 0) {
-    return absl::NotFoundError(absl::StrCat("store ", path, ": there is no such file"));
-  }
-  const absl::StatusOr<int> lock = Lock(path);
+  if (absl::Status file = IsFile(path); !file.ok()) return file;
+  const absl::StatusOr<int> lock = Lock(RealPath(path));
   if (!lock.ok()) return lock.status();
   absl::StatusOr<int> before = 0;
-  {
+  if (const std::string damage = LogDamage(RealPath(path), ""); !damage.empty()) {
+    before = Damaged(path, damage);
+  } else {
     absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kWrite);
     if (!db.ok()) {
       before = db.status();
@@ -379,13 +428,16 @@ absl::Status MakeStore(const std::string& path, const std::vector<Record>& recor
   absl::Status made;
   {
     absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, ""});
-    if (!store.ok()) return store.status();
-    const absl::StatusOr<Store::Contents> mine = (*store)->TakeOver();
-    made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
+    made = store.status();
+    if (made.ok()) {
+      const absl::StatusOr<Store::Contents> mine = (*store)->TakeOver();
+      made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
+    }
   }
-  unlink(absl::StrCat(path, ".lock").c_str());
+  const std::string real = RealPath(path);
+  unlink(absl::StrCat(real, ".lock").c_str());
   for (const char* suffix : {"", "-wal", "-shm"}) {
-    if (!made.ok()) unlink(absl::StrCat(path, suffix).c_str());
+    if (!made.ok()) unlink(absl::StrCat(real, suffix).c_str());
   }
   return made;
 }

@@ -6,6 +6,8 @@
 #ifndef MUSTER_SERVICE_STORE_SQLITE_STORE_H_
 #define MUSTER_SERVICE_STORE_SQLITE_STORE_H_
 
+#include <sys/stat.h>
+
 #include <functional>
 #include <memory>
 #include <optional>
@@ -52,7 +54,16 @@ class SqliteStore : public Store {
   [[nodiscard]] absl::Status Write(int64_t epoch, const std::vector<Record>& records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
-  // The file of the first opening: another one in its place is not taken for it.
+  // Of the file; only our own checkpoints change it.
+  struct Stamp {
+    int64_t size = 0;
+    int64_t changed_ns = 0;
+    bool operator==(const Stamp&) const = default;
+  };
+  static Stamp StampOf(const struct stat& said);
+  void NoteMine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Close() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The file of the first opening, as it was left: another one in its place is not taken for it, nor another's bytes.
   [[nodiscard]] absl::Status CheckSameFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status CheckLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -62,6 +73,7 @@ class SqliteStore : public Store {
   std::optional<std::pair<uint64_t, uint64_t>> file_ ABSL_GUARDED_BY(mutex_);  // device and inode
   std::optional<std::pair<uint64_t, uint64_t>> log_ ABSL_GUARDED_BY(mutex_);   // the same of its log, once it is seen
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;                                // it had something in it
+  std::optional<Stamp> mine_ ABSL_GUARDED_BY(mutex_);                          // after the last commit
   Mutex mutex_;
   // The file, and what every commit says, prepared once.
   struct Connection {

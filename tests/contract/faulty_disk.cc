@@ -41,8 +41,9 @@ FaultyDisk::FaultyDisk(const std::string& name) : name_(name) {
     sqlite3_snprintf(size, out, "%s", path);
     return SQLITE_OK;
   };
-  vfs_.xRandomness = [](sqlite3_vfs*, int size, char* out) {
-    std::memset(out, 7, static_cast<size_t>(size));
+  // Frames of a log that was begun anew are told from older ones by random numbers.
+  vfs_.xRandomness = [](sqlite3_vfs* vfs, int size, char* out) {
+    for (int i = 0; i < size; ++i) out[i] = static_cast<char>(Of(vfs).salt_());
     return size;
   };
   vfs_.xSleep = [](sqlite3_vfs*, int) { return 0; };

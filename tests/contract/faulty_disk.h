@@ -75,6 +75,7 @@ class FaultyDisk {
   int write_answer_ = SQLITE_OK;
   int sync_answer_ = SQLITE_OK;
   bool lies_ = false;
+  std::mt19937_64 salt_{7};
 };
 
 }  // namespace muster

@@ -70,6 +70,17 @@ end
 fails "$musterctl" store import "$work/again.db" <"$work/records"
 fails "$musterctl" store import "$work/broken.db" <<<'{"kind": "gang"}'
 has "$out" 'line 1: "key": expected a string'
+fails "$musterctl" store import "$work/broken.db" < <(head -n 5 "$work/records")
+has "$out" 'ends without the line {"records":5}'
+fails "$musterctl" store import "$work/broken.db" < <(sed 2d "$work/records")
+has "$out" "and there are"
+fails "$musterctl" store import "$work/broken.db" < <(head -n 1 "$work/records" | sed p)
+has "$out" "is the record of line 1 again"
+[ ! -e "$work/broken.db" ] || fail "an import that failed left a file"
+if "$musterctl" store export "$store" >/dev/full 2>"$work/error"; then fail "an export that is cut short says nothing"; fi
+has "$(cat "$work/error")" "cannot be written"
+fails "$musterctl" store inspect "$store" --kind gangs
+has "$out" "expected one of gang, "
 has "$("$musterctl" store verify "$work/again.db")" "no damage"
 begin "$work/again.db"
 [ "$(promised)" = "$before" ] || fail "what was moved is not what was promised: $(promised)"
@@ -86,7 +97,7 @@ later again
 end
 
 # 4. A file of the format before is kept as it is, for the version that wrote it, until its owner says otherwise.
-"$musterctl" store import "$work/old.db" </dev/null >/dev/null
+"$musterctl" store import "$work/old.db" <<<'{"records":0}' >/dev/null
 sql "$work/old.db" "PRAGMA user_version = 1" >/dev/null
 begin "$work/old.db"
 has "$(cat "$work/log")" "format 1"
@@ -119,6 +130,28 @@ has "$out" "written in format 99"
 printf 'no store, but %0100d' 0 >"$work/text.db"
 fails timeout 20 "$musterd" --store "$work/text.db" --config "$work/musterd.yaml"
 has "$out" "no SQLite file"
+"$musterctl" store import "$work/odd.db" >/dev/null <<'LINES'
+{"kind":"node","key":"a","incarnation":"","format":1,"value":"aGVsbG8="}
+{"records":1}
+LINES
+fails "$musterctl" store verify "$work/odd.db"
+has "$out" 'record "node/a"'
+fails timeout 20 "$musterd" --store "$work/odd.db" --config "$work/musterd.yaml"
+has "$out" "store $work/odd.db"
+has "$out" 'record "node/a"'
+mkfifo "$work/pipe.db"
+for command in inspect verify export; do
+  fails timeout 20 "$musterctl" store "$command" "$work/pipe.db"
+  has "$out" "no file on a disk"
+  fails "$musterctl" store "$command" "$work"
+  has "$out" "a directory"
+done
+# By another name it is the same file.
+ln -s "$store" "$work/link.db"
+begin "$store"
+fails "$musterctl" store upgrade "$work/link.db"
+has "$out" "another musterd (pid $pid)"
+end
 sql "$store" "UPDATE record SET value = x'00' WHERE kind = 'submission' RETURNING 1" >/dev/null
 fails "$musterctl" store verify "$store"
 has "$out" "damaged; put a backup in its place"

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -395,7 +396,8 @@ TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
   for (int i = 0; i < 3; ++i) {
     const absl::Status full = store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
     EXPECT_EQ(TroubleOf(full), StoreTrouble::kFull) << full;
-    EXPECT_THAT(std::string(full.message()), HasSubstr("no room on its disk; a musterd that runs goes on by itself"));
+    EXPECT_THAT(std::string(full.message()),
+                HasSubstr("no room on its disk; a musterd that has it open goes on by itself"));
   }
   disk.FailWrites(SQLITE_OK);
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok());
@@ -410,7 +412,7 @@ TEST_F(SqliteTrouble, ADiskThatMayOnlyBeReadIsTriedAgain) {
   const absl::Status refused = store->Commit(epoch, {{"a", "x", "", 1, "1"}});
   EXPECT_EQ(TroubleOf(refused), StoreTrouble::kTryAgain) << refused;
   EXPECT_THAT(std::string(refused.message()),
-              HasSubstr("cannot be written; a musterd that runs goes on by itself when it can"));
+              HasSubstr("cannot be written; a musterd that has it open goes on by itself when it can"));
   disk.FailWrites(SQLITE_OK);
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
 }
@@ -490,7 +492,110 @@ TEST_F(SqliteTrouble, AnotherFileInItsPlaceIsNotTakenForIt) {
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
 }
 
+// As `cp` does it, beside a musterd that runs: nothing is promised on top of it, and nothing written into it.
+TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
+  auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_TRUE(BackUpStore(path_, folder_ / "copy").ok());
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+  std::filesystem::copy_file(folder_ / "copy", path_, std::filesystem::copy_options::overwrite_existing);
+  const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
+  EXPECT_EQ(TroubleOf(replaced), StoreTrouble::kTryAgain);
+  EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by something else while Muster has it open"));
+  store.reset();
+  for (const char* suffix : {"-wal", "-shm"}) unlink((path_ + suffix).c_str());
+  EXPECT_EQ(Lines(ReadStore(path_)->records), std::vector<std::string>{"a/x=1"}) << "as the backup had it";
+}
+
+// What is committed stands in the log first, for long where little is.
+TEST_F(SqliteTrouble, ADamagedLogIsNotTakenForAShorterOne) {
+  const std::string left = folder_ / "left";
+  {
+    const auto store = OpenSqlite(path_);
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < 40; ++i) {
+      const std::string value = absl::StrCat(i, std::string(100, 'v'));
+      ASSERT_TRUE(store
+                      ->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, value},
+                                       {"pod", absl::StrCat("p-", i), "u", 1, value}})
+                      .ok());
+    }
+    for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, left + suffix);
+  }
+  ASSERT_EQ(ReadStore(left)->records.size(), 80U);
+  ASSERT_TRUE(ReadStore(left)->problems.empty());
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(left + "-wal"));
+  int found = 0;
+  int tried = 0;
+  for (int64_t offset = 32 + 4; offset < size; offset += 4099, ++tried) {
+    std::fstream log(left + "-wal", std::ios::in | std::ios::out | std::ios::binary);
+    const auto turn = [&] {
+      log.seekg(offset);
+      const auto byte = static_cast<char>(log.get() ^ 4);
+      log.seekp(offset);
+      log.put(byte).flush();
+    };
+    turn();
+    const absl::StatusOr<StoreReport> report = ReadStore(left);
+    if (report.ok() && report->records.size() == 80) {
+      EXPECT_TRUE(report->problems.empty()) << "offset " << offset;
+    } else if (!report.ok() || !report->problems.empty()) {
+      ++found;
+      EXPECT_THAT(report.ok() ? report->problems.front() : std::string(report.status().message()),
+                  HasSubstr("of its log, "));
+      const absl::StatusOr<std::unique_ptr<SqliteStore>> opened = SqliteStore::Open({left, ""});
+      EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+      EXPECT_TRUE(absl::IsDataLoss(BackUpStore(left, folder_ / "copy")));
+      EXPECT_TRUE(absl::IsDataLoss(UpgradeStore(left).status()));
+    } else {
+      // The last commit may have been torn as it was written.
+      EXPECT_GE(report->records.size(), 76U) << "offset " << offset;
+    }
+    turn();
+  }
+  EXPECT_GT(found, tried * 9 / 10);
+  EXPECT_EQ(ReadStore(left)->records.size(), 80U) << "nothing of it was changed";
+}
+
+TEST_F(SqliteTrouble, ByAnotherNameItIsTheSameFile) {
+  const auto mine = OpenSqlite(path_);
+  ASSERT_EQ(symlink(path_.c_str(), (folder_ / "link").c_str()), 0);
+  const absl::StatusOr<std::unique_ptr<SqliteStore>> second = SqliteStore::Open({folder_ / "link", ""});
+  EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
+}
+
+TEST_F(SqliteTrouble, AroundADamagedPageTheRestIsRead) {
+  constexpr int kRecords = 400;
+  {
+    const auto store = OpenSqlite(path_);
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(store->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(200, 'v')}}).ok());
+    }
+  }
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path_));
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(size / 4096 / 2 * 4096);
+  file << std::string(4096, '\0') << std::flush;
+  const absl::StatusOr<StoreReport> report = ReadStore(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->problems.empty());
+  EXPECT_GT(report->records.size(), kRecords / 2U);
+  EXPECT_LT(report->records.size(), static_cast<size_t>(kRecords));
+  EXPECT_TRUE(std::is_sorted(report->records.begin(), report->records.end(),
+                             [](const Record& a, const Record& b) { return a.key < b.key; }));
+  EXPECT_TRUE(absl::IsDataLoss(Opening()));
+}
+
 // --- files: backup, export, import ---
+
+TEST_F(SqliteTrouble, AStoreThatCannotBeMadeLeavesNothing) {
+  ASSERT_TRUE(std::filesystem::create_directory(path_ + "-wal"));
+  EXPECT_FALSE(MakeStore(path_, {{"a", "x", "u", 1, "1"}}).ok());
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+}
 
 TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {
   const auto store = OpenSqlite(path_);

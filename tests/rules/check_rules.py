@@ -43,7 +43,7 @@ MAY_INCLUDE = {
     "service/app": ["state", "service", "k8s-extender"],
     "service/main": ["service", "k8s-extender"],
     "tools": [],
-    "clients/musterctl/store_commands": ["clients", "service/store", "state/messages", "proto/muster/store"],
+    "clients/musterctl/store_commands": ["clients", "service/store", "state/messages", "state/records", "proto/muster/store"],
     "clients/musterctl/simulate": ["clients", "service/support", "state"],
     "clients/musterctl/trace_file": ["state"],
     "clients/musterctl/chart": ["state"],

@@ -1,0 +1,126 @@
+// The format: https://www.sqlite.org/fileformat2.html#the_write_ahead_log
+#include "service/store/sqlite_log.h"
+
+#include <sqlite3.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kHeader = 32;
+constexpr int64_t kFrameHeader = 24;
+constexpr uint32_t kMagic = 0x377f0682;  // the lowest bit: checksums are of big-endian words
+constexpr uint32_t kSmallestPage = 512;
+constexpr uint32_t kLargestPage = 65'536;
+uint32_t Word(const unsigned char* at) {
+  return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | uint32_t{at[3]};
+}
+
+struct Checksum {
+  uint32_t first = 0;
+  uint32_t second = 0;
+
+  bool operator==(const Checksum&) const = default;
+  // `size`: a multiple of eight.
+  void Add(const unsigned char* bytes, size_t size, bool big_endian) {
+    const auto word = [&](size_t at) {
+      return big_endian ? Word(bytes + at)
+                        : uint32_t{bytes[at]} | uint32_t{bytes[at + 1]} << 8 | uint32_t{bytes[at + 2]} << 16 |
+                              uint32_t{bytes[at + 3]} << 24;
+    };
+    for (size_t at = 0; at < size; at += 8) {
+      first += word(at) + second;
+      second += word(at + 4) + first;
+    }
+  }
+};
+
+// A file of an SQLite file system.
+class VfsFile {
+ public:
+  VfsFile(sqlite3_vfs* vfs, std::string path)
+      : path_(std::move(path)), memory_(static_cast<size_t>(vfs->szOsFile) + alignof(std::max_align_t)) {
+    void* at = memory_.data();
+    size_t space = memory_.size();
+    file_ = static_cast<sqlite3_file*>(
+        std::align(alignof(std::max_align_t), static_cast<size_t>(vfs->szOsFile), at, space));
+    path_.append(2, '\0');  // no parameters behind the name
+    int there = 0;
+    if (vfs->xAccess(vfs, path_.c_str(), SQLITE_ACCESS_EXISTS, &there) != SQLITE_OK || there == 0) return;
+    open_ = vfs->xOpen(vfs, path_.c_str(), file_, SQLITE_OPEN_READONLY | SQLITE_OPEN_WAL, nullptr) == SQLITE_OK;
+  }
+  ~VfsFile() {
+    if (open_) file_->pMethods->xClose(file_);
+  }
+  VfsFile(const VfsFile&) = delete;
+  VfsFile& operator=(const VfsFile&) = delete;
+
+  [[nodiscard]] int64_t size() {
+    sqlite3_int64 size = 0;
+    return open_ && file_->pMethods->xFileSize(file_, &size) == SQLITE_OK ? size : 0;
+  }
+  [[nodiscard]] bool Read(int64_t at, std::vector<unsigned char>* to) {
+    return file_->pMethods->xRead(file_, to->data(), static_cast<int>(to->size()), at) == SQLITE_OK;
+  }
+
+ private:
+  std::string path_;
+  std::vector<unsigned char> memory_;
+  sqlite3_file* file_ = nullptr;
+  bool open_ = false;
+};
+
+}  // namespace
+
+std::string LogDamage(const std::string& path, const std::string& vfs) {
+  sqlite3_vfs* const system = sqlite3_vfs_find(vfs.empty() ? nullptr : vfs.c_str());
+  if (system == nullptr) return "";
+  VfsFile log(system, path + "-wal");
+  const int64_t size = log.size();
+  std::vector<unsigned char> header(kHeader);
+  if (size < kHeader || !log.Read(0, &header)) return "";
+  const uint32_t magic = Word(header.data());
+  const uint32_t page = Word(header.data() + 8);
+  const bool big_endian = (magic & 1) != 0;
+  Checksum sum;
+  sum.Add(header.data(), kFrameHeader, big_endian);
+  // Without a header that holds there is no telling which frames were still needed.
+  const bool holds = (magic & ~1U) == kMagic && page >= kSmallestPage && page <= kLargestPage &&
+                     sum == Checksum{Word(header.data() + 24), Word(header.data() + 28)};
+  if (!holds) return "";
+  int64_t damaged = 0;
+  bool behind_commit = false;  // the frame before this one ended a commit, and is damaged or behind what is
+  uint32_t ended = 0;          // the page that the frame before this one ended a commit with
+  std::vector<unsigned char> frame(static_cast<size_t>(kFrameHeader) + page);
+  const auto frame_size = static_cast<int64_t>(frame.size());
+  for (int64_t number = 1, at = kHeader; at + frame_size <= size && log.Read(at, &frame); ++number, at += frame_size) {
+    const bool current = std::equal(frame.begin() + 8, frame.begin() + 16, header.begin() + 16);  // salts
+    const Checksum said{Word(frame.data() + 16), Word(frame.data() + 20)};
+    sum.Add(frame.data(), 8, big_endian);
+    sum.Add(frame.data() + kFrameHeader, page, big_endian);
+    const bool follows = current && sum == said;
+    if (!follows && damaged == 0) damaged = number;
+    // Parts of commits that were being written when the power went may stand here, whole ones too. But what was written
+    // behind the end of a commit was so once that was synced: all before it could be read until then.
+    if (follows && behind_commit) {
+      return absl::StrCat("frame ", damaged, " of its log, ", path,
+                          "-wal, is damaged, and what was committed behind it cannot be read");
+    }
+    // The last frame again may only fill up a sector: no one waits for all of it.
+    const uint32_t ends = Word(frame.data() + 4) == 0 ? 0 : Word(frame.data());
+    behind_commit = damaged != 0 && current && ends != 0 && ends != ended;
+    ended = ends;
+    sum = said;
+  }
+  return "";
+}
+
+}  // namespace muster

@@ -1,0 +1,69 @@
+#include "service/store/store_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+std::string RealPath(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  return error ? path : real.string();
+}
+
+absl::StatusOr<int> Lock(const std::string& path) {
+  const std::string name = absl::StrCat(path, ".lock");
+  const int fd = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0) {
+    return absl::ErrnoToStatus(
+        errno, absl::StrCat("store ", path, ": cannot make ", name, "; its directory must exist and be writable"));
+  }
+  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    char pid[24] = {};
+    const ssize_t size = read(fd, pid, sizeof(pid) - 1);
+    const std::string who =
+        size > 0 ? absl::StrCat(" (pid ", absl::string_view(pid, static_cast<size_t>(size)), ")") : "";
+    close(fd);
+    return absl::AlreadyExistsError(
+        absl::StrCat("store ", path, ": another musterd", who, " has it open; stop that one, or name another file"));
+  }
+  const std::string pid = absl::StrCat(getpid());
+  if (ftruncate(fd, 0) != 0 || pwrite(fd, pid.data(), pid.size(), 0) < 0) {
+    // The lock holds all the same; only who has it is not told.
+  }
+  return fd;
+}
+
+absl::Status MakeFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+  if (fd >= 0) return close(fd), absl::OkStatus();
+  // A file that may only be read is opened below, and said to be so when something is to be written.
+  if (errno == EACCES && access(path.c_str(), R_OK) == 0) return absl::OkStatus();
+  return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
+}
+
+absl::Status IsFile(const std::string& path) {
+  struct stat said {};
+  if (stat(path.c_str(), &said) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("store ", path, ": cannot be opened"));
+  }
+  if (S_ISREG(said.st_mode)) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat("store ", path, ": ",
+                                                    S_ISDIR(said.st_mode) ? "a directory" : "no file on a disk",
+                                                    "; name musterd's store.path"));
+}
+
+absl::Status NotThere(const std::string& path) {
+  if (access(path.c_str(), F_OK) != 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat(path, " is there already; name a file that is not"));
+}
+
+}  // namespace muster
