@@ -183,6 +183,19 @@ absl::Status App::MakeWebhook() {
   return absl::OkStatus();
 }
 
+// Before the store is taken over: whoever cannot serve must not end the one that does.
+absl::Status App::CanServe() const {
+  for (const auto& [name, address] : {std::pair<const char*, const ListenAddress&>{"listen.admin", config_.admin},
+                                      {"listen.extender", config_.extender},
+                                      {"listen.bind", config_.bind},
+                                      {"listen.grpc", config_.grpc},
+                                      {"webhook.listen", config_.webhook}}) {
+    if (address.host.empty()) continue;
+    if (absl::Status can = CanListen(name, address.host, address.port); !can.ok()) return can;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status App::StartRpc() {
   RpcOptions options;
   options.host = config_.grpc.host;
@@ -213,6 +226,7 @@ absl::Status App::Start() {
     if (absl::Status started = StartKubernetes(); !started.ok()) return started;
   }
   if (absl::Status started = StartAccess(); !started.ok()) return started;
+  if (absl::Status free = CanServe(); !free.ok()) return free;
   events_ = std::make_unique<EventLog>(effects_);
   EngineOptions engine_options;
   engine_options.mailbox_capacity = static_cast<size_t>(config_.mailbox_capacity);
@@ -433,6 +447,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     set("muster_calls_total", "", "", static_cast<double>(stats.calls));
     set("muster_effects_waiting", "", "", static_cast<double>(stats.waiting));
     set("muster_effects_failed_total", "", "", static_cast<double>(stats.failed));
+    set("muster_effect_retries_total", "", "", static_cast<double>(stats.retries));
   }
   if (feed_ == nullptr) return;
   const auto now_ms =

@@ -57,6 +57,7 @@ class App {
   [[nodiscard]] absl::Status StartStore();
   [[nodiscard]] absl::Status StartKubernetes();
   [[nodiscard]] absl::Status StartAccess();
+  [[nodiscard]] absl::Status CanServe() const;
   [[nodiscard]] absl::Status StartHttp();
   [[nodiscard]] absl::Status StartRpc();
   void StartTracing();

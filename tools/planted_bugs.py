@@ -1060,4 +1060,60 @@ BUGS = {
     "parents-account-unbooked": (
         "state/base/accounts.cc", "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&",
         "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n    break;\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&"),
+    # --- what an unkind world was found to do ---
+    "too-early-is-forgotten": (
+        "state/starts/bindings.cc", "  if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);\n", ""),
+    "any-answer-is-a-list": (
+        "k8s-extender/apiserver/informer.cc",
+        "    if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;\n", ""),
+    "bookmarks-are-news": (
+        "k8s-extender/apiserver/informer.cc",
+        "  const absl::StatusOr<Json> event = ParseJson(line, \"watch event\");\n",
+        "  ++events_;\n  const absl::StatusOr<Json> event = ParseJson(line, \"watch event\");\n"),
+    "a-watch-is-tried-for-ever": (
+        "k8s-extender/apiserver/informer.cc", "  if (!busy) ++in_vain_;\n", "  static_cast<void>(busy);\n"),
+    "the-end-of-one-before-ends-this-one": (
+        "k8s-extender/apiserver/informer.cc",
+        "    if (known == known_.end() || known->second == identity) handlers_.remove(identity, key);\n",
+        "    handlers_.remove(identity, key);\n"),
+    "time-is-for-each-read": (
+        "k8s-extender/apiserver/client.cc", "        late.push_back(use.connection);\n", ""),
+    "any-bytes-are-text": (
+        "k8s-extender/apiserver/client.cc", "\": \", Plain(message));", "\": \", message);"),
+    "every-conflict-is-another-pod": (
+        "k8s-extender/actuator/actuator.cc", "  return same ? Again(refused) : Done();\n",
+        "  static_cast<void>(refused);\n  return same ? Done() : Done();\n"),
+    "told-to-wait-for-ever": (
+        "k8s-extender/actuator/actuator.cc", "std::min(verdict.pause, options_.longest_told)", "verdict.pause"),
+    "a-damaged-log-is-a-short-one": (
+        "service/store/sqlite_log.cc", "    if (follows && behind_commit) {\n", "    if (false && behind_commit) {\n"),
+    "a-torn-commit-is-damage": (
+        "service/store/sqlite_log.cc", "ends != 0 && ends != ended;", "ends != 0;"),
+    "whatever-stands-there-is-ours": (
+        "service/store/sqlite_store.cc", "mine_.has_value() && *mine_ != StampOf(said)", "false && mine_.has_value()"),
+    "links-have-their-own-lock": (
+        "service/store/sqlite_store.cc", "  options.path = RealPath(options.path);\n", ""),
+    "half-an-export-is-one": (
+        "clients/musterctl/store_commands.cc", "  if (!whole) {\n", "  if (false && !whole) {\n"),
+    "what-cannot-be-printed-is-lost": (
+        "clients/musterctl/main.cc", "  if (std::cout.good()) return code;\n", "  return code;\n"),
+    "who-cannot-serve-takes-over": (
+        "service/app.cc", "  if (absl::Status free = CanServe(); !free.ok()) return free;\n", ""),
+    "a-known-answer-is-no-word": (
+        "service/rpc/door.h", "if (again && answer.status.ok()) return again(end);\n", ""),
+    "collectors-may-drip": (
+        "service/tracing/otlp_exporter.cc", "      client.stop();\n", ""),
+    "collectors-may-say-all": (
+        "service/tracing/otlp_exporter.cc", "    return offset + size < kMostRead;\n",
+        "    static_cast<void>(offset);\n    return true;\n"),
+    "aliases-are-written-out": (
+        "service/config/yaml_keys.cc", "      if (deep || ++nodes > kMostNodes) return;\n", "      if (++nodes > 100 * kMostNodes) return;\n"),
+    "behind-the-end-is-nothing": (
+        "service/recorder/segment.cc",
+        "    return at_ == bytes_.size() ? absl::OkStatus() : Broken(\"something stands behind its end\");\n",
+        "    return absl::OkStatus();\n"),
+    "any-length-is-a-torn-end": (
+        "service/recorder/segment.cc", "    if (!FrameBehind(rest.substr(1))) return false;\n", "    if (rest.size() > 0) return false;\n"),
+    "commands-are-not-counted": (
+        "service/recorder/segment.cc", "    if (ending_.commands != read_) {\n", "    if (false) {\n"),
 }

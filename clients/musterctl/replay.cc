@@ -209,10 +209,10 @@ class Replay {
       return absl::InvalidArgumentError(absl::StrCat(file, ": ", restored.message()));
     }
     const bool goes_on = !first && last_end_ == SegmentEnd::kFull && header.first_command == number_ + 1;
-    if (!first && !header.first_of_process && header.first_command != number_ + 1) {
-      PrintText(absl::StrCat("  what came until ", TimeText(header.begun_ms), " #", header.first_command,
-                             " is in none of these files"));
-      incomplete_ = true;
+    if (!first && last_end_ == SegmentEnd::kFull && header.first_of_process) {
+      PrintMissing("came then until that process stopped");
+    } else if (!first && !header.first_of_process && header.first_command != number_ + 1) {
+      PrintMissing(absl::StrCat("came until ", TimeText(header.begun_ms), " #", header.first_command));
     }
     if (check_ && goes_on && machine->Hash() != machine_->Hash()) {
       return absl::DataLossError(
@@ -249,6 +249,15 @@ class Replay {
   }
 
   [[nodiscard]] bool reached() const { return reached_; }
+  // A file of it cannot be read to its end.
+  void NoteMissing() {
+    incomplete_ = true;
+    last_end_ = SegmentEnd::kNone;
+  }
+  // No file follows.
+  void NoteLast() {
+    if (last_end_ == SegmentEnd::kFull && !reached_) PrintMissing("came then");
+  }
   // The error: what was asked for is not in it.
   [[nodiscard]] absl::Status PrintEnd() const {
     if (machine_ == nullptr) return absl::OkStatus();
@@ -257,7 +266,8 @@ class Replay {
     PrintText(absl::StrCat("at the end: ", machine_->cluster().present_nodes(), " nodes, ", machine_->pod_count(),
                            " pods, ", gangs, " gangs; state ", absl::Hex(machine_->Hash(), absl::kZeroPad16)));
     const bool bounded = until_.ms != Until().ms || until_.command != Until().command;
-    if (bounded && !reached_) PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));
+    if (bounded && !reached_ && number_ != until_.command)
+      PrintText(absl::StrCat("the recording ends before --until, at ", Moment()));
     if (check_) {
       PrintText(absl::StrCat("checked: ", checked_, " outcomes are as they were recorded", states_,
                              incomplete_ ? "; what is missing was not" : ""));
@@ -271,6 +281,10 @@ class Replay {
   }
 
  private:
+  void PrintMissing(const std::string& what) {
+    PrintText(absl::StrCat("  what ", what, " is in none of these files"));
+    incomplete_ = true;
+  }
   [[nodiscard]] std::string Moment() const { return absl::StrCat(TimeText(now_ms_), " #", number_); }
 
   [[nodiscard]] absl::Status Apply(const SegmentReader::Entry& entry) {
@@ -361,7 +375,7 @@ int ReplayCommand::Run() const {
   const absl::StatusOr<Until> until = ParseUntil(until_);
   if (!until.ok()) return Fail(until.status().message());
   const std::string gang = gang_.empty() || absl::StrContains(gang_, '/') ? gang_ : absl::StrCat("default/", gang_);
-  std::multimap<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
+  std::map<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
   int failed = 0;
   int processes = 0;
   for (const std::string& file : files_) {
@@ -370,9 +384,16 @@ int ReplayCommand::Run() const {
       failed = Fail(segment.status().message());  // the others are replayed all the same
       continue;
     }
-    processes += segment->header().first_of_process ? 1 : 0;
     const auto order = std::pair(segment->header().begun_ms, segment->header().first_command);
+    if (const auto same = segments.find(order); same != segments.end()) {
+      failed = Fail(absl::StrCat(file, " is ", same->second.first, " again; give each file once"));
+      continue;
+    }
     segments.emplace(order, std::pair(file, *std::move(segment)));
+  }
+  // The first file of a process may be gone.
+  for (const auto& [order, segment] : segments) {
+    processes += processes == 0 || segment.second.header().first_of_process ? 1 : 0;
   }
   if (until->command != Until().command && processes > 1) {
     return Fail("--until: each process counts its commands from 1, and these files are of several; give those of one");
@@ -382,8 +403,14 @@ int ReplayCommand::Run() const {
   for (auto& [order, segment] : segments) {
     if (replay.reached()) break;
     status = replay.Run(segment.first, &segment.second);
-    if (!status.ok()) break;
+    if (status.ok()) continue;
+    if (!absl::IsInvalidArgument(status)) break;
+    // Broken: what stands in the others can be replayed all the same.
+    failed = Fail(status.message());
+    replay.NoteMissing();
+    status = absl::OkStatus();
   }
+  if (status.ok()) replay.NoteLast();
   if (status.ok()) {
     status = replay.PrintEnd();
   } else {

@@ -16,6 +16,10 @@
 namespace muster {
 namespace {
 
+// What is tried so often in vain is said, and again after so many more tries.
+constexpr int kSaidFirst = 4;
+constexpr int kSaidAgain = 30;
+
 std::string PodPath(const PodRef& pod, const char* subresource) {
   return absl::StrCat("/api/v1/namespaces/", pod.name_space, "/pods/", pod.name, subresource);
 }
@@ -132,7 +136,7 @@ void Actuator::Pace(absl::Time* next, double per_s) {
 
 absl::Duration Actuator::PauseBefore(int attempts, const Verdict& verdict) const {
   const absl::Duration pause = options_.first_pause * (int64_t{1} << std::min(attempts, 30));
-  return std::max(verdict.pause, std::min(pause, options_.longest_pause));
+  return std::max(std::min(verdict.pause, options_.longest_told), std::min(pause, options_.longest_pause));
 }
 
 Actuator::Key Actuator::KeyOf(const Effect& effect) {
@@ -140,7 +144,8 @@ Actuator::Key Actuator::KeyOf(const Effect& effect) {
 }
 
 Actuator::Verdict Actuator::Again(const absl::StatusOr<KubeResponse>& response) {
-  return {Verdict::Kind::kAgain, absl::Seconds(response.ok() ? response->retry_after_s : 0)};
+  return {Verdict::Kind::kAgain, absl::Seconds(response.ok() ? response->retry_after_s : 0),
+          response.ok() ? StatusMessage(*response) : std::string(response.status().message())};
 }
 
 Actuator::Verdict Actuator::Try(const Effect& effect) {
@@ -150,7 +155,7 @@ Actuator::Verdict Actuator::Try(const Effect& effect) {
   }
   if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return DoMark(*mark);
   if (const auto* evict = std::get_if<EvictPod>(&effect)) return DoEvict(*evict);
-  return kDone;
+  return Done();
 }
 
 void Actuator::Do(Work work) {
@@ -164,6 +169,7 @@ void Actuator::Do(Work work) {
   absl::Duration pause = absl::ZeroDuration();
   if (verdict.kind == Verdict::Kind::kAgain) {
     pause = PauseBefore(work.attempts++, verdict);
+    NoteRetry(work, verdict);
   } else if (wanted->second.anew) {
     work.attempts = 0;
   } else {
@@ -172,6 +178,17 @@ void Actuator::Do(Work work) {
   }
   later_.emplace(SteadyNow() + pause, std::move(work));
   work_.Signal();  // somebody must wait for its time, not for ever
+}
+
+void Actuator::NoteRetry(const Work& work, const Verdict& verdict) {
+  ++stats_.retries;
+  if (work.attempts != kSaidFirst && work.attempts % kSaidAgain != 0) return;
+  const PodRef& pod = std::visit([](const auto& of) -> const PodRef& { return of.pod; }, work.effect);
+  const char* what = std::holds_alternative<EvictPod>(work.effect)  ? "evicting"
+                     : std::holds_alternative<CallPod>(work.effect) ? "calling"
+                                                                    : "marking";
+  spdlog::warn("{} pod {}/{} does not succeed, tried {} times: {}", what, pod.name_space, pod.name, work.attempts,
+               verdict.why);
 }
 
 void Actuator::DoBind(const BindPod& bind) {
@@ -204,7 +221,7 @@ BindingOutcome Actuator::TryToBind(const BindPod& bind) {
                      {"metadata", {{"name", bind.pod.name}, {"namespace", bind.pod.name_space}, {"uid", bind.pod.uid}}},
                      {"target", {{"apiVersion", "v1"}, {"kind", "Node"}, {"name", bind.node}}}};
   const absl::StatusOr<KubeResponse> response =
-      client_->Send(KubeMethod::kPost, PodPath(bind.pod, "/binding"), body.dump(), std::min(kTimeout, left));
+      client_->Send(KubeMethod::kPost, PodPath(bind.pod, "/binding"), Dump(body), std::min(kTimeout, left));
   if (response.ok() && response->status / 100 == 2) {
     outcome.result = BindingResult::kBound;
     return outcome;
@@ -243,22 +260,31 @@ Actuator::Found Actuator::ReadBack(const BindPod& bind, std::string* why) {
   return Found::kElsewhere;
 }
 
+Actuator::Verdict Actuator::AfterConflict(const PodRef& pod, const KubeResponse& refused) {
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(pod, ""), "", kTimeout);
+  if (response.ok() && response->status == 404) return Done();
+  if (!response.ok() || response->status != 200) return Again(response);
+  const absl::StatusOr<Json> there = ParseJson(response->body, "pod");
+  const bool same = !there.ok() || StringOrEmpty(Child(*there, "metadata"), "uid") == pod.uid;
+  return same ? Again(refused) : Done();
+}
+
 Actuator::Verdict Actuator::PatchPod(const PodRef& pod, KubeMethod method, const Json& patch, const char* subresource,
                                      int* refused) {
   Json body = patch;
   body["metadata"]["uid"] = pod.uid;  // a pod that was created again under this name is left alone
-  const absl::StatusOr<KubeResponse> response = client_->Send(method, PodPath(pod, subresource), body.dump(), kTimeout);
+  const absl::StatusOr<KubeResponse> response = client_->Send(method, PodPath(pod, subresource), Dump(body), kTimeout);
   if (!response.ok()) return Again(response);
   const int status = response->status;
-  if (status / 100 == 2 || status == 404) return kDone;  // 404: it is gone
+  if (status / 100 == 2 || status == 404) return Done();  // 404: it is gone
   if (status == 429 || status == 401 || status >= 500) return Again(response);
   if (refused != nullptr && (status == 403 || status == 409)) {
     *refused = status;
-    return kGiveUp;
+    return GiveUp();
   }
-  if (status == 409) return kDone;  // another pod has its name
+  if (status == 409) return AfterConflict(pod, *response);
   spdlog::warn("patching pod {}/{}: {}", pod.name_space, pod.name, StatusMessage(*response));
-  return status == 403 ? Again(response) : kGiveUp;  // rights may be given
+  return status == 403 ? Again(response) : GiveUp();  // rights may be given
 }
 
 Actuator::Verdict Actuator::DoCall(const CallPod& call) {
@@ -285,13 +311,13 @@ Actuator::Verdict Actuator::DoCall(const CallPod& call) {
 // said of one that has a node meanwhile.
 Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(call.pod, ""), "", kTimeout);
-  if (response.ok() && response->status == 404) return kDone;
+  if (response.ok() && response->status == 404) return Done();
   if (!response.ok() || response->status != 200) return Again(response);
   const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
   if (!pod.ok()) return Again(response);
   const Json& metadata = Child(*pod, "metadata");
   if (StringOrEmpty(metadata, "uid") != call.pod.uid || !StringOrEmpty(Child(*pod, "spec"), "nodeName").empty()) {
-    return kDone;
+    return Done();
   }
   const Json call_only = patch;
   patch["metadata"]["resourceVersion"] = StringOrEmpty(metadata, "resourceVersion");
@@ -300,7 +326,8 @@ Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
   int refused = 0;
   const Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &refused);
   if (refused == 409)
-    return {Verdict::Kind::kAgain, absl::ZeroDuration()};  // it changed meanwhile: it is looked at anew
+    return {Verdict::Kind::kAgain, absl::ZeroDuration(),
+            "the pod changed meanwhile"};  // it changed meanwhile: it is looked at anew
   if (verdict.kind != Verdict::Kind::kGiveUp) return verdict;
   return PatchPod(call.pod, KubeMethod::kPatchMerge, call_only, "");  // without the right to write the status
 }
@@ -316,9 +343,10 @@ Actuator::Verdict Actuator::DoEvict(const EvictPod& evict) {
                      {"metadata", {{"name", evict.pod.name}, {"namespace", evict.pod.name_space}}},
                      {"deleteOptions", {{"preconditions", {{"uid", evict.pod.uid}}}}}};
   const absl::StatusOr<KubeResponse> response =
-      client_->Send(KubeMethod::kPost, PodPath(evict.pod, "/eviction"), body.dump(), kTimeout);
+      client_->Send(KubeMethod::kPost, PodPath(evict.pod, "/eviction"), Dump(body), kTimeout);
   if (!response.ok()) return Again(response);
-  if (response->status / 100 == 2 || response->status == 404 || response->status == 409) return kDone;
+  if (response->status / 100 == 2 || response->status == 404) return Done();
+  if (response->status == 409) return AfterConflict(evict.pod, *response);
   spdlog::warn("evicting {}/{}: {}", evict.pod.name_space, evict.pod.name, StatusMessage(*response));
   return Again(response);  // a PodDisruptionBudget, for a while
 }

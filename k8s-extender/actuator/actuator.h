@@ -31,7 +31,9 @@ struct ActuatorOptions {
   double events_per_s = 20;
   absl::Duration first_pause = absl::Milliseconds(100);  // before a call, mark or eviction that failed is tried again;
   absl::Duration longest_pause = absl::Seconds(10);      // it doubles up to this
-  const Clock* clock = &ProcessClock();                  // by which the core makes the deadlines of bindings
+  // Of what the API server says of it itself. Servers say a second or so, a PodDisruptionBudget ten.
+  absl::Duration longest_told = absl::Seconds(30);
+  const Clock* clock = &ProcessClock();  // by which the core makes the deadlines of bindings
 };
 
 struct ActuatorStats {
@@ -39,7 +41,8 @@ struct ActuatorStats {
   uint64_t bind_retries = 0;
   uint64_t bind_refused = 0;
   uint64_t calls = 0;
-  uint64_t failed = 0;  // effects that the API server will not have, however often
+  uint64_t retries = 0;  // of calls, marks and evictions that the API server did not take
+  uint64_t failed = 0;   // effects that the API server will not have, however often
   uint64_t dropped_events = 0;
   size_t waiting = 0;  // bindings, calls, events to send; statuses that the API server does not have yet
 };
@@ -70,11 +73,12 @@ class Actuator : public EffectSink {
   // What becomes of an effect: a call, a mark or an eviction is tried until the pod has it, or is gone.
   struct Verdict {
     enum class Kind : uint8_t { kDone, kAgain, kGiveUp };
-    Kind kind;
+    Kind kind = Kind::kDone;
     absl::Duration pause;  // kAgain: at least, as the API server said
+    std::string why;       // kAgain
   };
-  static constexpr Verdict kDone{Verdict::Kind::kDone, absl::ZeroDuration()};
-  static constexpr Verdict kGiveUp{Verdict::Kind::kGiveUp, absl::ZeroDuration()};
+  [[nodiscard]] static Verdict Done() { return {}; }
+  [[nodiscard]] static Verdict GiveUp() { return {Verdict::Kind::kGiveUp, absl::ZeroDuration(), ""}; }
   // What there is to do to a pod, one at a time of each kind: index of the effect, UID.
   using Key = std::pair<size_t, std::string>;
   struct Wanted {
@@ -103,6 +107,9 @@ class Actuator : public EffectSink {
   [[nodiscard]] Verdict Try(const Effect& effect);
   void DoBind(const BindPod& bind);
   [[nodiscard]] BindingOutcome TryToBind(const BindPod& bind);
+  // Of a 409: the pod is another one, or gone; otherwise what was written was refused for a passing reason.
+  [[nodiscard]] Verdict AfterConflict(const PodRef& pod, const KubeResponse& refused);
+  void NoteRetry(const Work& work, const Verdict& verdict) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // `why`: what is said of it, where the API server does not know better.
   [[nodiscard]] Found ReadBack(const BindPod& bind, std::string* why);
   [[nodiscard]] Verdict DoCall(const CallPod& call);

@@ -129,11 +129,11 @@ void Actuator::DoTell(const TellPod& tell) {
                         {"name", tell.pod.name},
                         {"namespace", tell.pod.name_space},
                         {"uid", tell.pod.uid}}}};
-  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, event.dump(), kTimeout);
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(event), kTimeout);
   if (!response.ok() || response->status == 201) return;
   if (response->status == 409) {
     const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
-    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), series.dump(), kTimeout)
+    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), Dump(series), kTimeout)
         .status()
         .IgnoreError();
     return;
@@ -150,7 +150,7 @@ std::string Actuator::StatusPath(const GangView& view) {
 Actuator::Verdict Actuator::AddConditions(const GangView& view, Json* patch) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, StatusPath(view), "", kTimeout);
   if (!response.ok()) return Again(response);
-  if (response->status == 404) return kGiveUp;
+  if (response->status == 404) return GiveUp();
   if (response->status != 200) return Again(response);
   const absl::StatusOr<Json> object = ParseJson(response->body, "PodGroup");
   if (!object.ok()) return Again(response);
@@ -165,7 +165,7 @@ Actuator::Verdict Actuator::AddConditions(const GangView& view, Json* patch) {
   (*patch)["status"]["conditions"] = std::move(conditions);
   const std::string version = StringOrEmpty(Child(*object, "metadata"), "resourceVersion");
   if (!version.empty()) (*patch)["metadata"]["resourceVersion"] = version;  // 409 if somebody was quicker
-  return kDone;
+  return Done();
 }
 
 // K-11: the PodGroup's status. Counts come from the sets of members (G-10).
@@ -177,33 +177,33 @@ Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
                   {"succeeded", view.succeeded},
                   {"failed", view.failed},
                   {"message", view.reason.text}}}};
-  const std::string body = patch.dump();
+  const std::string body = Dump(patch);
   bool conditions = true;
   {
     MutexLock lock(&series_mutex_);
     const auto known = written_.find(view.key);
     if (known != written_.end()) {
       conditions = known->second.timed_out != view.timed_out;
-      if (!conditions && known->second.body == body) return kDone;
+      if (!conditions && known->second.body == body) return Done();
     }
   }
   if (conditions) {
     const Verdict read = AddConditions(view, &patch);
-    if (read.kind != Verdict::Kind::kDone) return read.kind == Verdict::Kind::kGiveUp ? kDone : read;
+    if (read.kind != Verdict::Kind::kDone) return read.kind == Verdict::Kind::kGiveUp ? Done() : read;
   }
   const absl::StatusOr<KubeResponse> response =
-      client_->Send(KubeMethod::kPatchMerge, absl::StrCat(StatusPath(view), "/status"), patch.dump(), kTimeout);
+      client_->Send(KubeMethod::kPatchMerge, absl::StrCat(StatusPath(view), "/status"), Dump(patch), kTimeout);
   if (!response.ok()) return Again(response);
-  if (response->status == 404) return kDone;
+  if (response->status == 404) return Done();
   if (response->status / 100 == 2) {
     MutexLock lock(&series_mutex_);
     if (written_.size() > kMaxSeries) written_.clear();
     written_[view.key] = {body, view.timed_out};
-    return kDone;
+    return Done();
   }
   if (first) spdlog::warn("status of PodGroup {}: {}", view.key, StatusMessage(*response));
   const bool wrong = response->status == 400 || response->status == 422;
-  return wrong ? kGiveUp : Again(response);
+  return wrong ? GiveUp() : Again(response);
 }
 
 }  // namespace muster

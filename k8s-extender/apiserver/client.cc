@@ -25,6 +25,10 @@ constexpr size_t kMaxIdle = 64;
 constexpr absl::Duration kStop = absl::Seconds(1);
 constexpr absl::Duration kStopLook = absl::Milliseconds(10);
 constexpr size_t kMaxLine = 16 << 20;
+constexpr size_t kMaxAnswer = 256 << 20;  // a page of a list; an object of etcd's is 1.5 MiB at most
+// How late a request may be ended.
+constexpr absl::Duration kTimesLook = absl::Milliseconds(100);
+constexpr size_t kMessage = 200;
 
 struct BioFree {
   void operator()(BIO* bio) const { BIO_free(bio); }
@@ -52,6 +56,22 @@ httplib::Headers CommonHeaders() {
   return {{"Accept", "application/json"}, {"Accept-Encoding", "identity"}, {"User-Agent", "musterd"}};
 }
 
+const char* MethodName(KubeMethod method) {
+  if (method == KubeMethod::kGet) return "GET";
+  return method == KubeMethod::kPost ? "POST" : "PATCH";
+}
+
+const char* ContentType(KubeMethod method) {
+  switch (method) {
+    case KubeMethod::kPatchMerge:
+      return "application/merge-patch+json";
+    case KubeMethod::kPatchStrategic:
+      return "application/strategic-merge-patch+json";
+    default:
+      return "application/json";
+  }
+}
+
 absl::Status TransportError(httplib::Error error) {
   const std::string text = absl::StrCat("API server: ", httplib::to_string(error));
   if (error == httplib::Error::Read || error == httplib::Error::Write) return absl::DeadlineExceededError(text);
@@ -61,7 +81,15 @@ absl::Status TransportError(httplib::Error error) {
 }  // namespace
 
 KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)) {}
-KubeClient::~KubeClient() { Stop(); }
+KubeClient::~KubeClient() {
+  Stop();
+  std::thread watcher;
+  {
+    MutexLock lock(&mutex_);
+    watcher = std::move(watcher_);
+  }
+  if (watcher.joinable()) watcher.join();
+}
 
 absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
   Connection connection;
@@ -100,7 +128,7 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
 }
 
 // The connection used last, unless it was idle for so long that the other side may have dropped it.
-absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
+absl::StatusOr<KubeClient::Connection> KubeClient::Take(absl::Duration timeout) {
   absl::StatusOr<Connection> connection = nullptr;
   {
     MutexLock lock(&mutex_);
@@ -115,17 +143,41 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take() {
   if (!connection.ok()) return connection;
   MutexLock lock(&mutex_);
   if (stopped_) return absl::CancelledError("stopping");
-  in_use_.push_back(*connection);
+  in_use_.push_back({*connection, SteadyNow() + timeout});
+  if (!watcher_.joinable()) watcher_ = std::thread([this] { WatchTimes(); });
   return connection;
 }
 
-void KubeClient::GiveBack(const Connection& connection, bool fine) {
+bool KubeClient::GiveBack(const Connection& connection, bool fine) {
   MutexLock lock(&mutex_);
-  in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), connection), in_use_.end());
-  if (!fine) {
+  const auto mine =
+      std::find_if(in_use_.begin(), in_use_.end(), [&](const InUse& use) { return use.connection == connection; });
+  const bool over = mine->over;
+  in_use_.erase(mine);
+  if (!fine || over) {
     idle_.clear();  // what broke this one has most likely broken those that were idle as long
   } else if (!stopped_ && idle_.size() < kMaxIdle) {
     idle_.push_back({connection, SteadyNow()});
+  }
+  return !over;
+}
+
+void KubeClient::WatchTimes() {
+  while (true) {
+    std::vector<Connection> late;
+    {
+      MutexLock lock(&mutex_);
+      if (!stopped_) times_.WaitWithTimeout(&mutex_, kTimesLook);
+      if (stopped_) return;
+      const absl::Time now = SteadyNow();
+      for (InUse& use : in_use_) {
+        if (use.end > now) continue;
+        use.over = true;
+        late.push_back(use.connection);
+      }
+    }
+    // Again and again, as in Stop; it waits for one that is being connected.
+    for (const Connection& connection : late) connection->stop();
   }
 }
 
@@ -147,9 +199,15 @@ std::string KubeClient::Token() {
   return token_;
 }
 
+// Perhaps it was rotated.
+void KubeClient::ReadTokenAgain() {
+  MutexLock lock(&mutex_);
+  token_read_ = absl::InfinitePast();
+}
+
 absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::string& path, const std::string& body,
                                               absl::Duration timeout) {
-  absl::StatusOr<Connection> connection = Take();
+  absl::StatusOr<Connection> connection = Take(timeout);
   if (!connection.ok()) return connection.status();
   httplib::Headers headers = CommonHeaders();
   if (const std::string token = Token(); !token.empty())
@@ -157,29 +215,27 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
   const auto micros = absl::ToInt64Microseconds(timeout);
   (*connection)->set_read_timeout(micros / 1'000'000, micros % 1'000'000);
   (*connection)->set_write_timeout(micros / 1'000'000, micros % 1'000'000);
-  httplib::Result result = [&] {
-    switch (method) {
-      case KubeMethod::kPost:
-        return (*connection)->Post(path, headers, body, "application/json");
-      case KubeMethod::kPatchMerge:
-        return (*connection)->Patch(path, headers, body, "application/merge-patch+json");
-      case KubeMethod::kPatchStrategic:
-        return (*connection)->Patch(path, headers, body, "application/strategic-merge-patch+json");
-      case KubeMethod::kGet:
-        break;
-    }
-    return (*connection)->Get(path, headers);
-  }();
-  GiveBack(*connection, static_cast<bool>(result));
-  if (!result) return Failed(result.error());
   KubeResponse response;
-  response.status = result->status;
-  if (response.status == 401) {
-    MutexLock lock(&mutex_);
-    token_read_ = absl::InfinitePast();  // perhaps it was rotated
+  httplib::Request request;
+  request.method = MethodName(method);
+  request.path = path;
+  request.headers = std::move(headers);
+  if (method != KubeMethod::kGet) {
+    request.body = body;
+    request.headers.emplace("Content-Type", ContentType(method));
   }
-  if (!absl::SimpleAtoi(result->get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
-  response.body = std::move(result->body);
+  request.content_receiver = [&](const char* data, size_t size, uint64_t, uint64_t) {
+    response.body.append(data, size);
+    return response.body.size() <= kMaxAnswer;
+  };
+  httplib::Response answer;
+  httplib::Error error = httplib::Error::Success;
+  const bool sent = (*connection)->send(request, answer, error);
+  if (!GiveBack(*connection, sent)) return absl::DeadlineExceededError("API server: no whole answer in time");
+  if (!sent) return Failed(error);
+  response.status = answer.status;
+  if (response.status == 401) ReadTokenAgain();
+  if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
   return response;
 }
 
@@ -192,7 +248,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::CancelledError("stopping");
-    in_use_.push_back(connection);
+    in_use_.push_back({connection, absl::InfiniteFuture()});
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
   httplib::Headers headers = CommonHeaders();
@@ -220,8 +276,11 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   const httplib::Result result = connection->Get(path, headers, head, body);
   {
     MutexLock lock(&mutex_);
-    in_use_.erase(std::remove(in_use_.begin(), in_use_.end(), connection), in_use_.end());
+    in_use_.erase(
+        std::remove_if(in_use_.begin(), in_use_.end(), [&](const InUse& use) { return use.connection == connection; }),
+        in_use_.end());
   }
+  if (response.status == 401) ReadTokenAgain();
   if (response.status == 0) return Failed(result.error());
   if (response.status != 200) response.body = std::move(pending);
   return response;
@@ -234,8 +293,9 @@ void KubeClient::Stop() {
     {
       MutexLock lock(&mutex_);
       stopped_ = true;
-      in_use = in_use_;
+      for (const InUse& use : in_use_) in_use.push_back(use.connection);
       idle_.clear();
+      times_.SignalAll();
     }
     if (in_use.empty()) return;
     for (const Connection& connection : in_use) connection->stop();
@@ -245,8 +305,9 @@ void KubeClient::Stop() {
 std::string StatusMessage(const KubeResponse& response) {
   const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
   std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message") : "";
-  if (message.empty()) message = std::string(Beginning(response.body, 200));
-  return absl::StrCat("HTTP ", response.status, ": ", message);
+  // What a proxy says need not be text.
+  if (message.empty()) message = response.body.substr(0, kMessage);
+  return absl::StrCat("HTTP ", response.status, ": ", Plain(message));
 }
 
 }  // namespace muster

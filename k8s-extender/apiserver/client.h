@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -36,8 +37,9 @@ class KubeClient {
   explicit KubeClient(KubeConfig config);
   ~KubeClient();
 
-  // One request. Any HTTP status is an answer; DeadlineExceeded or Unavailable when there is none (it may have arrived
-  // all the same), Cancelled after Stop.
+  // One request. Any HTTP status is an answer; DeadlineExceeded or Unavailable when there is none in time, or it is
+  // larger than any list is (the request may have arrived all the same), Cancelled after Stop. `timeout`: of all of it,
+  // however much of an answer comes.
   [[nodiscard]] absl::StatusOr<KubeResponse> Send(KubeMethod method, const std::string& path, const std::string& body,
                                                   absl::Duration timeout);
 
@@ -52,12 +54,15 @@ class KubeClient {
  private:
   using Connection = std::shared_ptr<httplib::ClientImpl>;
   [[nodiscard]] absl::StatusOr<Connection> Connect();
-  [[nodiscard]] absl::StatusOr<Connection> Take();
-  // `fine`: it answered, and may be used again.
-  void GiveBack(const Connection& connection, bool fine);
+  [[nodiscard]] absl::StatusOr<Connection> Take(absl::Duration timeout);
+  // `fine`: it answered, and may be used again. False: its time was over.
+  bool GiveBack(const Connection& connection, bool fine);
+  // Ends requests whose time is over: the library's limits are for each read.
+  void WatchTimes();
   // Why there was no answer.
   [[nodiscard]] absl::Status Failed(httplib::Error error);
   [[nodiscard]] std::string Token();
+  void ReadTokenAgain();
 
   const KubeConfig config_;
   Mutex mutex_;
@@ -65,8 +70,15 @@ class KubeClient {
     Connection connection;
     absl::Time since;  // on the steady clock
   };
-  std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);          // the one used last at the end
-  std::vector<Connection> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests that are under way
+  std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);  // the one used last at the end
+  struct InUse {
+    Connection connection;
+    absl::Time end;  // on the steady clock; of a watch never
+    bool over = false;
+  };
+  std::vector<InUse> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests that are under way
+  CondVar times_;
+  std::thread watcher_ ABSL_GUARDED_BY(mutex_);  // since the first request
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string token_ ABSL_GUARDED_BY(mutex_);
   absl::Time token_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();

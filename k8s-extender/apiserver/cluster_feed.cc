@@ -167,6 +167,10 @@ absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", absl::Seconds(10));
   if (!response.ok()) return response.status();
   if (response->status == 404) return Json();
+  if (response->status == 403) {
+    spdlog::warn("musterd may not look at {}: what is there is not read; grant it and start musterd again", path);
+    return Json();
+  }
   if (response->status != 200) return absl::UnavailableError(absl::StrCat(path, ": ", StatusMessage(*response)));
   return ParseJson(response->body, path);
 }

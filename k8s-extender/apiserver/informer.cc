@@ -8,7 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -23,6 +25,9 @@ constexpr int kMaxFailuresShift = 5;
 constexpr int kMaxRetryAfterS = 30;
 // A watch that ends sooner, and told nothing, is a failure: it is not begun again without a pause.
 constexpr int64_t kShortWatchMs = 1'000;
+// Watches that were answered and came to nothing, until everything is listed anew: their version may be one that the
+// server does not have any more, or not yet, as after a restore.
+constexpr int kWatchesInVain = 3;
 
 int64_t SteadyMs() {
   return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -47,6 +52,17 @@ std::string EscapeQuery(const std::string& text) {
     }
   }
   return out;
+}
+
+// What is no list says nothing of what there is.
+absl::Status CheckList(const Json& list) {
+  const std::string kind = StringOrEmpty(list, "kind");
+  const Json& items = Child(list, "items");
+  const bool is_list = absl::EndsWith(kind, "List") && (items.is_array() || items.is_null());
+  if (is_list && !StringOrEmpty(Child(list, "metadata"), "resourceVersion").empty()) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat("asked for a list, the API server answered with ",
+                                             kind.empty() ? "something else" : Quoted(kind),
+                                             is_list ? " without metadata.resourceVersion" : ""));
 }
 
 absl::Status HttpError(const KubeResponse& response) {
@@ -82,7 +98,12 @@ void Informer::Stop() {
 void Informer::Run() {
   int failures = 0;
   while (!stop_) {
+    if (in_vain_ >= kWatchesInVain) {
+      spdlog::info("informer {}: {} watches came to nothing; listing again", path_, in_vain_);
+      version_.clear();
+    }
     const bool lists = version_.empty();
+    if (lists) in_vain_ = 0;
     absl::Status status = lists ? List() : Watch();
     if (stop_ || absl::IsCancelled(status)) return;
     if (status.ok()) {
@@ -128,6 +149,7 @@ absl::Status Informer::List() {
     if (response->status != 200) return Refused(*response);
     const absl::StatusOr<Json> list = ParseJson(response->body, "list");
     if (!list.ok()) return list.status();
+    if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;
     const Json& items = Child(*list, "items");
     if (items.is_array()) {
       for (const Json& item : items) {
@@ -171,10 +193,13 @@ absl::Status Informer::Watch() {
   const absl::StatusOr<KubeResponse> response = client_->Watch(
       path, kSilence, [&](absl::string_view line) { return OnLine(line, &failure); }, stop_);
   if (!response.ok()) return response.status();
+  const bool busy = response->status == 429 || response->status == 503;  // a list would be more work for it
+  if (!busy) ++in_vain_;
   if (response->status != 200) return Refused(*response);
   if (failure.ok() && events_ == before && SteadyMs() - begun < kShortWatchMs) {
     return absl::UnavailableError("the watch ended as soon as it began");
   }
+  if (failure.ok()) in_vain_ = 0;
   return failure;  // a stream that ended well is opened again from where it was
 }
 
@@ -184,7 +209,6 @@ absl::Status Informer::Refused(const KubeResponse& response) {
 }
 
 bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
-  ++events_;
   const absl::StatusOr<Json> event = ParseJson(line, "watch event");
   if (!event.ok()) {
     *failure = event.status();
@@ -199,12 +223,16 @@ bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
     return false;
   }
   if (type == "ADDED" || type == "MODIFIED") {
+    ++events_;
     Upsert(object);
   } else if (type == "DELETED") {
+    ++events_;
     const std::string key = KeyOf(object);
+    const std::string identity = handlers_.identity(object);
     const auto known = known_.find(key);
-    handlers_.remove(known == known_.end() ? handlers_.identity(object) : known->second, key);
-    if (known != known_.end()) known_.erase(known);
+    // Another object of that name: the one that is deleted was removed when this one came.
+    if (known == known_.end() || known->second == identity) handlers_.remove(identity, key);
+    if (known != known_.end() && known->second == identity) known_.erase(known);
   }
   const std::string version = StringOrEmpty(Child(object, "metadata"), "resourceVersion");
   if (!version.empty()) version_ = version;

@@ -59,6 +59,7 @@ class Informer {
   std::map<std::string, std::string> known_;  // "namespace/name" -> identity
   std::string version_;                       // resourceVersion to watch from; empty: list first
   uint64_t events_ = 0;                       // that watches told; the thread's only, as the next
+  int in_vain_ = 0;                           // watches in a row that were answered and came to nothing
   int retry_after_s_ = 0;                     // as the API server said last; 0: nothing
   std::atomic<bool> stop_{false};
   Mutex wait_mutex_;

@@ -173,7 +173,7 @@ bool QueueObjects::Write(const std::string& name, const Object& object) {
                            {"observedGeneration", object.wanted.generation},
                            {"lastTransitionTime", turned ? TimeText(WallNow()) : object.since}}}}}}};
   const std::string path = absl::StrCat("/apis/", kQueueApi, "/", kQueueApiVersion, "/queues/", name, "/status");
-  const absl::StatusOr<KubeResponse> response = writer_->Send(KubeMethod::kPatchMerge, path, patch.dump(), kTimeout);
+  const absl::StatusOr<KubeResponse> response = writer_->Send(KubeMethod::kPatchMerge, path, Dump(patch), kTimeout);
   if (response.ok() && (response->status / 100 == 2 || response->status == 404)) return true;
   spdlog::warn("status of queue {}: {}", name,
                response.ok() ? StatusMessage(*response) : std::string(response.status().message()));

@@ -92,9 +92,8 @@ std::string Admission::Review(const std::string& body, int* http_status) const {
   if (uid.empty()) {
     *http_status = 400;
     observer_("admit", "bad-request", SteadyNow() - start);
-    return Json({{"error", review.ok() ? "request.uid: is missing; expected an AdmissionReview of admission.k8s.io/v1"
-                                       : std::string(review.status().message())}})
-        .dump();
+    return Dump({{"error", review.ok() ? "request.uid: is missing; expected an AdmissionReview of admission.k8s.io/v1"
+                                       : std::string(review.status().message())}});
   }
   Json response = {{"uid", uid}, {"allowed", true}};
   const std::string name_space = StringOrEmpty(request, "namespace");
@@ -113,7 +112,7 @@ std::string Admission::Review(const std::string& body, int* http_status) const {
     } else if (!verdict.patch.empty()) {
       outcome = "patched";
       response["patchType"] = "JSONPatch";
-      response["patch"] = absl::Base64Escape(verdict.patch.dump());
+      response["patch"] = absl::Base64Escape(Dump(verdict.patch));
     }
   }
   observer_("admit", outcome, SteadyNow() - start);

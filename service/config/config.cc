@@ -321,7 +321,14 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
   std::vector<std::string> problems;
   std::map<std::string, YAML::Node> leaves;
   try {
-    const YAML::Node root = YAML::Load(yaml);
+    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+    if (documents.size() > 1) {
+      return absl::InvalidArgumentError(absl::StrCat("the file has ", documents.size(), " documents; expected one"));
+    }
+    const YAML::Node root = documents.empty() ? YAML::Node() : documents.front();
+    if (const std::string why = TooMuch(root); !why.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("the file ", why));
+    }
     if (!root.IsNull() && !root.IsMap()) return absl::InvalidArgumentError("the file must be a map of settings");
     FindKeysGivenTwice(root, "", &problems);
     if (root.IsMap()) FindLeaves(root, "", &leaves);
@@ -357,6 +364,7 @@ absl::StatusOr<Config> LoadConfig(const std::string& path) {
 
 std::vector<std::string> Problems(const Config& config) {
   std::vector<std::string> out = config.queue_problems;
+  if (config.store_path.find('\0') != std::string::npos) out.emplace_back("store.path: has a zero byte");
   if (out.empty()) {
     for (const std::string& problem : ProblemsOf(config.machine.queues)) {
       out.push_back(absl::StrCat("queues.tree: ", problem));

@@ -7,19 +7,54 @@
 namespace muster {
 namespace {
 
-std::string Inside(const std::string& path, const YAML::Node& key) {
-  const std::string name = key.IsScalar() ? key.Scalar() : "";
+constexpr int kDeepest = 100;
+constexpr size_t kMostNodes = 100'000;
+
+std::string Inside(const std::string& path, const std::string& name) {
   return path.empty() ? name : absl::StrCat(path, ".", name);
 }
 
+std::string NameOf(const YAML::Node& key) { return key.IsScalar() ? key.Scalar() : ""; }
+
 }  // namespace
+
+std::string TooMuch(const YAML::Node& root) {
+  // Aliases make a small file as large as they like, or without an end.
+  struct Walk {
+    size_t nodes = 0;
+    bool deep = false;
+    void Look(const YAML::Node& node, int depth) {
+      deep = deep || depth > kDeepest;
+      if (deep || ++nodes > kMostNodes) return;
+      for (const auto& entry : node) {
+        if (node.IsMap()) {
+          Look(entry.first, depth + 1);
+          Look(entry.second, depth + 1);
+        } else {
+          Look(entry, depth + 1);
+        }
+        if (deep || nodes > kMostNodes) return;
+      }
+    }
+  };
+  Walk walk;
+  walk.Look(root, 0);
+  if (walk.deep) return absl::StrCat("is nested deeper than ", kDeepest, ", or an alias stands within itself");
+  if (walk.nodes > kMostNodes) return absl::StrCat("has more than ", kMostNodes, " values, its aliases written out");
+  return "";
+}
 
 void FindLeaves(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves) {
   if (!node.IsMap()) {
     (*leaves)[path] = node;
     return;
   }
-  for (const auto& entry : node) FindLeaves(entry.second, Inside(path, entry.first), leaves);
+  for (const auto& entry : node) {
+    std::string name = NameOf(entry.first);
+    // "store.path" is not the path of the store.
+    if (name.find('.') != std::string::npos) name = absl::StrCat("\"", name, "\"");
+    FindLeaves(entry.second, Inside(path, name), leaves);
+  }
 }
 
 void FindKeysGivenTwice(const YAML::Node& node, const std::string& path, std::vector<std::string>* problems) {
@@ -29,7 +64,7 @@ void FindKeysGivenTwice(const YAML::Node& node, const std::string& path, std::ve
   if (!node.IsMap()) return;
   std::set<std::string> keys;
   for (const auto& entry : node) {
-    const std::string child = Inside(path, entry.first);
+    const std::string child = Inside(path, NameOf(entry.first));
     if (!keys.insert(child).second) problems->push_back(absl::StrCat(child, ": is given twice"));
     FindKeysGivenTwice(entry.second, child, problems);
   }

@@ -10,6 +10,8 @@
 
 namespace muster {
 
+// Why the document is not looked at any closer; empty: it is of a size that somebody wrote. To be asked first.
+[[nodiscard]] std::string TooMuch(const YAML::Node& root);
 // What is no map, by its path: "queues.unknown". `path`: the node's own, "" for the document.
 void FindLeaves(const YAML::Node& node, const std::string& path, std::map<std::string, YAML::Node>* leaves);
 // Names each key that a map has twice, anywhere, "queues.tree[1].name: is given twice": the parser takes one of the two

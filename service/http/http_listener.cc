@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <httplib.h>
 #include <limits.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
 #include <sys/socket.h>
@@ -30,6 +31,11 @@ constexpr int kBacklog = 4096;
 
 // Answers that take longer than this are not waited for when the server stops.
 constexpr absl::Duration kStopPatience = absl::Seconds(2);
+
+absl::Status CannotListen(const std::string& name, const std::string& host, int port) {
+  return absl::UnavailableError(absl::StrCat(name, ": cannot listen on ", host, ":", port,
+                                             "; is the address taken, or not one of this machine's?"));
+}
 
 // A detached thread per connection; enqueue waits for a free place.
 class ThreadPerConnection : public httplib::TaskQueue {
@@ -201,6 +207,28 @@ HttpListener::HttpListener(std::string name, HttpListenerOptions options)
 
 HttpListener::~HttpListener() { Stop(); }
 
+absl::Status CanListen(const std::string& name, const std::string& host, int port) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE;
+  addrinfo* found = nullptr;
+  absl::string_view bare = host;
+  if (absl::ConsumePrefix(&bare, "[")) absl::ConsumeSuffix(&bare, "]");
+  if (getaddrinfo(std::string(bare).c_str(), absl::StrCat(port).c_str(), &hints, &found) != 0)
+    return CannotListen(name, host, port);
+  bool can = false;
+  for (const addrinfo* each = found; each != nullptr && !can; each = each->ai_next) {
+    const int fd = socket(each->ai_family, each->ai_socktype | SOCK_CLOEXEC, each->ai_protocol);
+    if (fd < 0) continue;
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    can = bind(fd, each->ai_addr, each->ai_addrlen) == 0 && listen(fd, 1) == 0;
+    close(fd);
+  }
+  freeaddrinfo(found);
+  return can ? absl::OkStatus() : CannotListen(name, host, port);
+}
+
 absl::Status HttpListener::Start() {
   if (options_.port == 0) {
     port_ = server_->bind_to_any_port(options_.host);
@@ -209,8 +237,7 @@ absl::Status HttpListener::Start() {
     port_ = options_.port;
   }
   if (port_ == 0) {
-    return absl::UnavailableError(absl::StrCat(name_, ": cannot listen on ", options_.host, ":", options_.port,
-                                               "; is the address taken, or not one of this machine's?"));
+    return CannotListen(name_, options_.host, options_.port);
   }
   ::listen(socket_, kBacklog);
   thread_ = std::thread([this] { server_->listen_after_bind(); });

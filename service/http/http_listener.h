@@ -38,6 +38,9 @@ struct HttpListenerOptions {
   Access* access = nullptr;                          // who may call; nullptr: everybody. Callers must be read-write
 };
 
+// Unavailable where nobody could listen there now, as HttpListener::Start would say.
+[[nodiscard]] absl::Status CanListen(const std::string& name, const std::string& host, int port);
+
 class HttpListener {
  public:
   HttpListener(std::string name, HttpListenerOptions options);

@@ -21,6 +21,7 @@ namespace {
 constexpr absl::string_view kMagic = "MUSTERRC";
 constexpr size_t kFrameHead = 8;
 constexpr size_t kPiece = size_t{1} << 20;  // of the state
+constexpr size_t kLookedThrough = size_t{4} << 20;
 constexpr size_t kMaxFile = std::numeric_limits<int64_t>::max();
 
 uint32_t Checksum(absl::string_view bytes) {
@@ -48,6 +49,20 @@ std::string Bytes(const Message& message) {
 
 absl::Status Broken(absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat("is broken: ", what, "; what stands before it can be replayed"));
+}
+
+// Whether a frame stands somewhere in it, whole: then what is before it was not cut short.
+bool FrameBehind(absl::string_view bytes) {
+  for (size_t at = 0; at + kFrameHead < bytes.size() && at < kLookedThrough; ++at) {
+    const absl::string_view rest = bytes.substr(at);
+    const size_t size = ReadU32(rest);
+    if (size < 2 || size > rest.size() - kFrameHead) continue;
+    const absl::string_view payload = rest.substr(kFrameHead, size);
+    const char kind = payload.front();
+    if (kind != 'S' && kind != 'O' && kind != 'C' && kind != 'E') continue;
+    if (Checksum(payload) == ReadU32(rest.substr(4))) return true;
+  }
+  return false;
 }
 
 }  // namespace
@@ -230,7 +245,10 @@ absl::StatusOr<bool> SegmentReader::NextFrame() {
   const absl::string_view rest = absl::string_view(bytes_).substr(at_);
   if (rest.size() < kFrameHead) return false;
   const size_t size = ReadU32(rest);
-  if (size > rest.size() - kFrameHead) return false;
+  if (size > rest.size() - kFrameHead) {
+    if (!FrameBehind(rest.substr(1))) return false;
+    return Broken(absl::StrCat("the length at ", at_, " is wrong: the file goes on behind it"));
+  }
   const absl::string_view payload = rest.substr(kFrameHead, size);
   if (size == 0 || Checksum(payload) != ReadU32(rest.substr(4))) {
     return Broken(absl::StrCat("the checksum of ", size, " bytes at ", at_, " is wrong"));
@@ -256,7 +274,11 @@ absl::Status SegmentReader::TakeFrame() {
   if (kind_ == 'E') {
     recording::Reader reader(payload_);
     recording::Pass(reader, ending_);
-    return reader.ok() ? absl::OkStatus() : Broken("its end cannot be read");
+    if (!reader.ok()) return Broken("its end cannot be read");
+    if (ending_.commands != read_) {
+      return Broken(absl::StrCat("it was of ", ending_.commands, " commands, and has ", read_));
+    }
+    return at_ == bytes_.size() ? absl::OkStatus() : Broken("something stands behind its end");
   }
   return Broken(absl::StrCat("a frame '", absl::string_view(&kind_, 1), "' that does not belong there"));
 }
@@ -269,6 +291,7 @@ absl::StatusOr<bool> SegmentReader::Next(Entry* entry) {
     if (absl::Status taken = TakeFrame(); !taken.ok()) return taken;
   }
   --left_;
+  ++read_;
   int64_t since_ms = 0;
   recording::Pass(commands_, since_ms);
   entry->digest = static_cast<uint32_t>(commands_.Number());

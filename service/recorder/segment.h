@@ -136,6 +136,7 @@ class SegmentReader {
   recording::OfferReader offer_reader_;
   recording::CommandReader commands_{"", nullptr};
   int64_t left_ = 0;  // of the frame that is being read
+  int64_t read_ = 0;  // commands so far
   int64_t last_ms_ = 0;
   SegmentEnding ending_;
 };

@@ -107,10 +107,12 @@ class OnceCall {
 };
 
 // As Serve, for calls that change something: a repeated request id gets the first answer. `work(call)` finishes the
-// OnceCall, once.
+// OnceCall, once. `again`, where given: what a repeated call means all the same, before it is answered; it calls its
+// argument once.
+using Repeated = std::function<void(std::function<void()> answer)>;
 template <typename Request, typename Response, typename Work>
 grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
-                                    const Request* request, Response* response, Work work) {
+                                    const Request* request, Response* response, Work work, Repeated again = nullptr) {
   return Serve(door, context, method, Role::kReadWrite,
                [=, work = std::move(work)](const std::string& client, const FinishCall& finish) {
                  const std::string& id = request->request_id();
@@ -128,7 +130,9 @@ grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* 
                        if (answer.status.ok() && !response->ParseFromString(answer.response)) {
                          return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
                        }
-                       finish(answer.status);
+                       const auto end = [finish, status = answer.status] { finish(status); };
+                       if (again && answer.status.ok()) return again(end);
+                       end();
                      });
                  if (fresh) work(OnceCall(door, *context, response, key, fingerprint, finish));
                });

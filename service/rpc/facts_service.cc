@@ -215,7 +215,15 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
 
   grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
                                         v1::FactsStatus* response) override {
-    return ServeOnce(door_, context, "UpdateFacts", request, response, [=, this](const OnceCall& call) {
+    // Who says once more what it said last has spoken, also where the answer is known from the process before.
+    const auto spoke = [=, this](const std::function<void()>& answer) {
+      if (request->version() <= 0) return answer();
+      muster::UpdateFacts same;
+      same.step = {request->source(), request->version()};
+      door_->engine().AskAsync(std::move(same), DeadlineOf(*context),
+                               [answer](const absl::StatusOr<Reply>&) { answer(); });
+    };
+    const auto update_facts = [=, this](const OnceCall& call) {
       if (door_->options().facts_elsewhere) return call.Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
       Violations violations;
       muster::UpdateFacts update;
@@ -245,7 +253,8 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
                        std::get<FactsReply>(reply).version, response);
           },
           /*reason=*/"SEND_SNAPSHOT");
-    });
+    };
+    return ServeOnce(door_, context, "UpdateFacts", request, response, update_facts, spoke);
   }
 
   grpc::ServerUnaryReactor* GetFactsStatus(CallbackServerContext* context, const v1::GetFactsStatusRequest*,

@@ -30,6 +30,11 @@ using Json = nlohmann::json;
 // An integer that fits; nullopt otherwise.
 [[nodiscard]] std::optional<int64_t> IntAt(const Json& object, const char* key);
 
+// As text. Strings that came from elsewhere need not be UTF-8: what is not is U+FFFD, and nothing throws.
+[[nodiscard]] inline std::string Dump(const Json& value) {
+  return value.dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
 // "string", "object", ...: for messages.
 [[nodiscard]] std::string TypeName(const Json& value);
 

@@ -57,6 +57,8 @@ const std::map<std::string, std::string>& Help() {
       {"muster_calls_total", "Wake-ups and gate removals sent"},
       {"muster_effects_waiting", "Effects that wait to be carried out"},
       {"muster_effects_failed_total", "Effects given up"},
+      {"muster_effect_retries_total",
+       "Calls, marks and evictions that the API server did not take, and that are tried again"},
   };
   return *kHelp;
 }

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "service/support/clock.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -27,6 +28,10 @@ constexpr int kKindServer = 2;  // asked by somebody
 constexpr int kKindClient = 3;  // asks the API server
 constexpr int kKindInternal = 1;
 constexpr int kStatusError = 2;
+// Of what a collector answers so much is shown, and so much is read.
+constexpr size_t kShown = 200;
+constexpr uint64_t kMostRead = 64 << 10;
+constexpr absl::Duration kEndAgain = absl::Milliseconds(20);
 
 Json Text(const char* key, absl::string_view value) {
   return {{"key", key}, {"value", {{"stringValue", std::string(value)}}}};
@@ -186,21 +191,65 @@ bool OtlpExporter::Send(const std::string& body) {
     // Of the time that is left to a stop each of the three may take its part.
     const absl::Duration left = TimeLeft();
     if (left <= absl::ZeroDuration()) return false;
-    httplib::Client client(target_.server);
-    client.set_connection_timeout(absl::ToChronoMicroseconds(left));
-    client.set_read_timeout(absl::ToChronoMicroseconds(left));
-    client.set_write_timeout(absl::ToChronoMicroseconds(left));
-    const httplib::Result answer = client.Post(target_.path, body, "application/json");
-    if (answer && answer->status >= 200 && answer->status < 300) {
+    const Answer answer = Post(body, left);
+    if (answer.status >= 200 && answer.status < 300) {
       if (attempt > 1) spdlog::info("the trace collector {} takes spans again", options_.url);
       return true;
     }
-    const std::string why = answer ? absl::StrCat("HTTP ", answer->status, " ", answer->body.substr(0, 200))
-                                   : httplib::to_string(answer.error());
-    const bool later = !answer || answer->status == 429 || (answer->status >= 502 && answer->status <= 504);
+    const std::string why =
+        answer.status > 0 ? absl::StrCat("HTTP ", answer.status, " ", Plain(answer.text)) : answer.text;
+    const bool later = answer.status <= 0 || answer.status == 429 || (answer.status >= 502 && answer.status <= 504);
     if (attempt == 1) spdlog::warn("the trace collector {} takes no spans: {}", options_.url, why);
     if (!later || attempt >= options_.tries || !Pause(pause)) return false;
   }
+}
+
+OtlpExporter::Answer OtlpExporter::Post(const std::string& body, absl::Duration left) {
+  httplib::Client client(target_.server);
+  client.set_connection_timeout(absl::ToChronoMicroseconds(left));
+  client.set_read_timeout(absl::ToChronoMicroseconds(left));
+  client.set_write_timeout(absl::ToChronoMicroseconds(left));
+  Answer out;
+  httplib::Request request;
+  request.method = "POST";
+  request.path = target_.path;
+  request.headers.emplace("Content-Type", "application/json");
+  request.body = body;
+  request.response_handler = [&](const httplib::Response& head) {
+    out.status = head.status;
+    return true;
+  };
+  request.content_receiver = [&](const char* data, size_t size, uint64_t offset, uint64_t) {
+    if (out.text.size() < kShown) out.text.append(data, std::min(size, kShown - out.text.size()));
+    return offset + size < kMostRead;
+  };
+  // The library's limits are for each read and write: whoever answers a byte at a time is ended from here.
+  const absl::Time end = SteadyNow() + left;
+  bool done = false;
+  std::thread watcher([&] {
+    while (true) {
+      {
+        MutexLock lock(&mutex_);
+        if (done) return;
+        const absl::Time by = stopping_ ? std::min(end, give_up_) : end;
+        changed_.WaitWithTimeout(&mutex_, std::max(by - SteadyNow(), kEndAgain));
+        if (done) return;
+        if (SteadyNow() < (stopping_ ? std::min(end, give_up_) : end)) continue;
+      }
+      client.stop();
+    }
+  });
+  httplib::Response response;
+  httplib::Error error = httplib::Error::Success;
+  client.send(request, response, error);
+  {
+    MutexLock lock(&mutex_);
+    done = true;
+    changed_.SignalAll();
+  }
+  watcher.join();
+  if (out.status <= 0) out.text = httplib::to_string(error);
+  return out;
 }
 
 absl::Duration OtlpExporter::TimeLeft() const {

@@ -42,8 +42,7 @@ class OtlpExporter : public SpanSink {
   explicit OtlpExporter(OtlpOptions options);
   ~OtlpExporter() override;
   void Ended(const Spans& spans) override;
-  // Sends what waits, for kStopFor at most, and ends. A request under way ends by its own time-outs, and a name that is
-  // looked up has none.
+  // Sends what waits, for kStopFor at most, and ends. A request under way is ended then, unless it looks up a name.
   void Stop();
   static constexpr absl::Duration kStopFor = absl::Seconds(2);
 
@@ -57,6 +56,12 @@ class OtlpExporter : public SpanSink {
   void Run();
   // False: it was not taken, for good.
   [[nodiscard]] bool Send(const std::string& body);
+  struct Answer {
+    int status = 0;    // 0: there was none
+    std::string text;  // the beginning of what it said, or why there was none
+  };
+  // One request, of `left` in all, however much of an answer comes.
+  [[nodiscard]] Answer Post(const std::string& body, absl::Duration left);
   [[nodiscard]] bool Pause(absl::Duration pause);
   // How long a request may take; zero: it is told to stop, and the time for that is over.
   [[nodiscard]] absl::Duration TimeLeft() const;

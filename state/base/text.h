@@ -26,6 +26,9 @@ namespace muster {
   return absl::StrCat("\"", absl::Utf8SafeCHexEscape(Beginning(text, kShown)), text.size() > kShown ? "..." : "", "\"");
 }
 
+// Text of any bytes as UTF-8 without what a terminal or a log obeys: what is neither is "?".
+[[nodiscard]] std::string Plain(absl::string_view text);
+
 // "700 ms", "40 s".
 [[nodiscard]] inline std::string WriteDuration(int64_t ms) {
   return ms < 1000 ? absl::StrCat(ms, " ms") : absl::StrCat(ms / 1000, " s");

@@ -323,6 +323,7 @@ void Bindings::Follow(const Pod& pod, MemberState now, Step* step) {
 
 int64_t Bindings::Deadline(const Pod& pod) const {
   if (pod.state == MemberState::kWaiting) return r_.barrier->Of(pod).until_ms;
+  if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);
   if (pod.state != MemberState::kCommitted) return kNever;
   return std::min(Of(pod).next_try_ms, PermissionOf(pod).bind_by_ms);
 }
@@ -330,6 +331,12 @@ int64_t Bindings::Deadline(const Pod& pod) const {
 void Bindings::OnTime(const Pod& pod, Step* step) {
   if (Deadline(pod) > step->now_ms()) return;
   if (pod.state == MemberState::kWaiting) return ExpireHold(pod, step);
+  if (pod.state == MemberState::kPending) {
+    // Whoever was refused meanwhile is called, where nobody else sees to it (K-7).
+    states_[pod.id].binding.next_try_ms = kNever;
+    if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
+    return;
+  }
   if (Of(pod).next_try_ms <= step->now_ms()) Send(pod, step);
   if (PermissionOf(pod).bind_by_ms > step->now_ms()) return;
   const Reason reason{ReasonCode::kBindFailed,

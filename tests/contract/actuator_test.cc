@@ -250,6 +250,7 @@ class Refused : public testing::Test {
     ActuatorOptions options;
     options.first_pause = absl::Milliseconds(1);
     options.longest_pause = absl::Milliseconds(4);
+    options.longest_told = absl::Seconds(1);
     actuator_ = std::make_unique<Actuator>(client_.get(), options);
     actuator_->Start(nullptr);
   }
@@ -324,10 +325,39 @@ TEST_F(Refused, IsDoneOnceHoweverOftenItWasWantedAndAsItWasWantedLast) {
 TEST_F(Refused, IsLeftWhereThePodIsGoneOrTheRequestIsWrong) {
   for (const int status : {404, 409, 422}) {
     server_.Answer(status);
-    actuator_->Carry({CallPod{Pod("a"), true}, MarkTimedOut{Pod("b")}});
+    const auto other = [&](const std::string& name) {
+      return status == 409 ? PodRef{"d", name, "u-before"} : Pod(name);
+    };
+    actuator_->Carry({CallPod{other("a"), true}, MarkTimedOut{other("b")}});
     EXPECT_EQ(Changes("PATCH", 2).size(), 2U) << status;
     EXPECT_EQ(actuator_->stats().failed, status == 422 ? 2U : 0U) << "gone is not failed";
   }
+}
+
+// A 409 says that another pod has its name, or that the object changed as it was written: the pod tells.
+TEST_F(Refused, AConflictOverAPodThatIsThereIsTriedAgain) {
+  server_.Answer(409);
+  actuator_->Carry({CallPod{Pod("a"), true}, MarkTimedOut{Pod("b")}, EvictPod{Pod("c"), "why"}});
+  for (const char* path : {" PATCH a ", " PATCH b ", " POST c/eviction "}) EXPECT_GT(Count(Changes(path, 4), path), 3);
+  server_.Answer(200);
+  EXPECT_EQ(Count(Changes("200 ", 3), "200 "), 3);
+  EXPECT_GT(actuator_->stats().retries, 9U);
+}
+
+// What an API server or a proxy says is no reason to leave a pod alone for days.
+TEST_F(Refused, IsNotPutOffForLong) {
+  server_.Answer(429, /*retry_after_s=*/2'000'000'000);
+  actuator_->Carry({CallPod{Pod("a"), true}});
+  EXPECT_GE(Count(Changes("429 PATCH a ", 1), "429 PATCH a "), 1);
+  server_.Answer(200);
+  EXPECT_EQ(Count(Changes("200 PATCH a ", 1), "200 PATCH a "), 1);
+}
+
+// Text that came from elsewhere ends no thread.
+TEST_F(Refused, AnEventMaySayAnything) {
+  actuator_->Carry({TellPod{Pod("a"), true, Reason{ReasonCode::kBindFailed, "refus\xe9"}}, CallPod{Pod("b"), true}});
+  EXPECT_EQ(Count(Changes("200 PATCH b ", 1), "200 PATCH b "), 1);
+  absl::SleepFor(absl::Milliseconds(100));
 }
 
 // EDGES 1: a deadline is a time of the clock that made it, whatever the wall clock says.

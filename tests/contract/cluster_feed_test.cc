@@ -62,7 +62,7 @@ class FakeApiServer {
   // Jobs are there and are not to be read.
   struct WithJobs {};
   explicit FakeApiServer(WithJobs) {
-    Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[]})");
+    Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[]})");
     Answer("/apis/batch/v1", R"({"resources":[{"name":"jobs"}]})");
     Forbid("/apis/batch/v1/jobs");
     Forbid("/api/v1/namespaces");
@@ -73,8 +73,8 @@ class FakeApiServer {
         response.set_content(watches_, "application/json; charset=utf-8");
         watches_.clear();
       } else {
-        response.set_content(absl::StrCat(R"({"metadata":{"resourceVersion":"1"},"items":[)", PodOf("a", 1), ",",
-                                          PodOf("b", 1, "n1"), "]}"),
+        response.set_content(absl::StrCat(R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[)",
+                                          PodOf("a", 1), ",", PodOf("b", 1, "n1"), "]}"),
                              "application/json; charset=utf-8");
       }
     });
@@ -92,14 +92,16 @@ class FakeApiServer {
     absl::StrAppend(&watches_, R"({"type":")", type, R"(","object":)", pod, "}\n");
   }
   explicit FakeApiServer(bool native) {
-    Answer("/api/v1/nodes", R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
+    Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
               {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"1e99"}}}]})");
-    Answer("/api/v1/pods",
-           R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
+    Answer(
+        "/api/v1/pods",
+        R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
                "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}}]})");
     if (native) {
-      Answer("/api/v1/namespaces",
-             R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})");
+      Answer(
+          "/api/v1/namespaces",
+          R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})");
     } else {
       Forbid("/api/v1/namespaces");
     }
@@ -107,8 +109,9 @@ class FakeApiServer {
       Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
       Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
       Answer("/apis/scheduling.k8s.io/v1alpha2", R"({"resources":[{"name":"podgroups"},{"name":"podgroups/status"}]})");
-      Answer("/apis/scheduling.k8s.io/v1alpha2/podgroups",
-             R"({"metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
+      Answer(
+          "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+          R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
                  "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
     }
     Listen();

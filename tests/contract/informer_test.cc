@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <atomic>
 #include <map>
 #include <thread>
 
@@ -65,11 +66,19 @@ std::string Thing(const std::string& name, const std::string& uid, int version) 
                       version, R"("}})");
 }
 std::string List(const std::string& items, const std::string& token, int version) {
-  return absl::StrCat(R"({"metadata":{"resourceVersion":")", version, R"(","continue":")", token, R"("},"items":[)",
-                      items, "]}");
+  return absl::StrCat(R"({"kind":"ThingList","metadata":{"resourceVersion":")", version, R"(","continue":")", token,
+                      R"("},"items":[)", items, "]}");
 }
 std::string Event(const char* type, const std::string& object) {
   return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
+}
+
+KubeConfig At(int port) {
+  KubeConfig config;
+  config.tls = false;
+  config.host = "127.0.0.1";
+  config.port = port;
+  return config;
 }
 
 TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
@@ -78,14 +87,17 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
                {401, "{}"},
                {429, "{}"},
                {200, "not json"},
+               {200, R"({"kind":"Status","status":"Success","metadata":{"resourceVersion":"4"}})"},
+               {200, R"({"kind":"ThingList","metadata":{},"items":[]})"},
                {200, List(Thing("a", "u-a", 1), "page2", 5)},
                {200, List(Thing("b", "u-b", 2), "", 5)},
                // After the 410: b is gone, a has come back as another object.
                {200, List(Thing("a", "u-a2", 9), "", 10)}};
-  api.watches = {
-      {200, Event("ADDED", Thing("c", "u-c", 6)) + Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
-      {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
-      {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
+  api.watches = {// Of c there was another one before, whose end comes late.
+                 {200, Event("ADDED", Thing("c", "u-c", 6)) + Event("DELETED", Thing("c", "u-c0", 4)) +
+                           Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
+                 {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
+                 {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
   Mutex mutex;
   std::vector<std::string> seen;
   Informer::Handlers handlers;
@@ -102,11 +114,7 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
     MutexLock lock(&mutex);
     seen.push_back("synced");
   };
-  KubeConfig config;
-  config.tls = false;
-  config.host = "127.0.0.1";
-  config.port = api.port;
-  KubeClient client(config);
+  KubeClient client(At(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
   const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
@@ -121,17 +129,58 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   for (const std::string& request : api.Requests())
     resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
   EXPECT_TRUE(resumed) << "the second watch goes on from the bookmark";
-  EXPECT_GE(informer.stats().errors, 5u);
+  EXPECT_GE(informer.stats().errors, 7u);
+}
+
+// What is no list takes nothing away: what was known stays.
+TEST(Informer, WhatIsNoListSaysNothing) {
+  FakeApi api;
+  api.lists = {{200, List(Thing("a", "u-a", 1), "", 5)},
+               {200, R"({"kind":"Status","status":"Success"})"},
+               {200, R"({"kind":"ThingList","metadata":{"resourceVersion":""},"items":[]})"},
+               {200, R"({"kind":"ThingList","metadata":{"resourceVersion":"9"},"items":{}})"}};
+  api.watches = {{410, "{}"}};
+  std::atomic<int> removed{0};
+  Informer::Handlers handlers;
+  handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
+  handlers.upsert = [](const Json&) {};
+  handlers.remove = [&](const std::string&, const std::string&) { ++removed; };
+  KubeClient client(At(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  for (int i = 0; i < 1'000 && api.Requests().size() < 6; ++i) absl::SleepFor(absl::Milliseconds(10));
+  informer.Stop();
+  EXPECT_GE(api.Requests().size(), 6U);
+  EXPECT_EQ(removed, 0);
+}
+
+// As after etcd was restored: the version that is watched from is one that the server never had.
+TEST(Informer, ListsAnewWhenWatchesComeToNothing) {
+  FakeApi api;
+  api.lists.assign(50, {200, List("", "", 900)});
+  api.watches.assign(50, {504, R"({"kind":"Status","message":"Too large resource version"})"});
+  Informer::Handlers handlers;
+  handlers.identity = [](const Json&) { return std::string("u"); };
+  handlers.upsert = [](const Json&) {};
+  handlers.remove = [](const std::string&, const std::string&) {};
+  KubeClient client(At(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  const auto lists = [&] {
+    int count = 0;
+    for (const std::string& request : api.Requests()) count += request.find("watch=1") == std::string::npos ? 1 : 0;
+    return count;
+  };
+  for (int i = 0; i < 1'000 && lists() < 2; ++i) absl::SleepFor(absl::Milliseconds(10));
+  informer.Stop();
+  EXPECT_GE(lists(), 2);
+  EXPECT_LE(api.Requests().size(), 7U) << "with pauses";
 }
 
 // EDGES.md 13: a server that ends every watch at once, or asks to be left alone, is not asked again and again.
 TEST(Informer, LeavesAServerAloneThatAsksForIt) {
   const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
-    KubeConfig config;
-    config.tls = false;
-    config.host = "127.0.0.1";
-    config.port = api->port;
-    KubeClient client(config);
+    KubeClient client(At(api->port));
     Informer::Handlers handlers;
     handlers.upsert = [](const Json&) {};
     handlers.remove = [](const std::string&, const std::string&) {};
@@ -146,6 +195,13 @@ TEST(Informer, LeavesAServerAloneThatAsksForIt) {
   hasty.lists.assign(1'000, {200, List("", "", 5)});
   hasty.watches.assign(1'000, {200, ""});
   EXPECT_LE(asked(&hasty, absl::Seconds(1)), 8U) << "0.1 to 0.3 s after the first, then longer";
+  FakeApi remarks;
+  remarks.lists.assign(1'000, {200, List("", "", 5)});
+  remarks.watches.assign(1'000, {200, Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")});
+  EXPECT_LE(asked(&remarks, absl::Seconds(1)), 8U) << "a bookmark is no news";
+  FakeApi nameless;
+  nameless.lists.assign(1'000, {200, R"({"kind":"ThingList","metadata":{},"items":[]})"});
+  EXPECT_LE(asked(&nameless, absl::Seconds(1)), 8U) << "there is no version to watch from";
   FakeApi gone;
   gone.lists.assign(1'000, {200, List("", "", 5)});
   gone.watches.assign(1'000, {410, "{}"});
@@ -161,17 +217,49 @@ TEST(KubeClient, AServerThatHangsIsGivenUp) {
   server.Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread thread([&] { server.listen_after_bind(); });
-  KubeConfig config;
-  config.tls = false;
-  config.host = "127.0.0.1";
-  config.port = port;
-  KubeClient client(config);
+  KubeClient client(At(port));
   const absl::Time start = absl::Now();
   const absl::StatusOr<KubeResponse> response = client.Send(KubeMethod::kGet, "/slow", "", absl::Milliseconds(300));
   EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
   EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
   server.stop();
   thread.join();
+}
+
+// However much of an answer comes, byte by byte: the time is that of the whole request.
+TEST(KubeClient, AServerThatDripsIsGivenUp) {
+  httplib::Server server;
+  std::atomic<bool> over{false};
+  const auto drip = [&over](const httplib::Request&, httplib::Response& response) {
+    response.set_chunked_content_provider("application/json", [&over](size_t, httplib::DataSink& sink) {
+      absl::SleepFor(absl::Milliseconds(20));
+      return !over && sink.write(" ", 1);
+    });
+  };
+  server.Get("/slow", drip);
+  server.Post("/slow", drip);
+  ASSERT_TRUE(WarmLibraries());
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread thread([&] { server.listen_after_bind(); });
+  KubeClient client(At(port));
+  for (const KubeMethod method : {KubeMethod::kGet, KubeMethod::kPost}) {
+    const absl::Time start = absl::Now();
+    const absl::StatusOr<KubeResponse> response = client.Send(method, "/slow", "{}", absl::Milliseconds(300));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
+    EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
+  }
+  over = true;
+  server.stop();
+  thread.join();
+}
+
+TEST(KubeClient, WhatIsNoTextIsMadeText) {
+  KubeResponse response;
+  response.status = 403;
+  response.body = "<html>Acc\xe8s refus\xe9\x1b[1m\n\xf0\x9f\x98\x80";
+  EXPECT_EQ(StatusMessage(response), "HTTP 403: <html>Acc?s refus??[1m \xf0\x9f\x98\x80");
+  response.body = std::string(199, 'a') + "\xc3\xa9";
+  EXPECT_EQ(StatusMessage(response), absl::StrCat("HTTP 403: ", std::string(199, 'a'), "?")) << "cut in the middle";
 }
 
 }  // namespace

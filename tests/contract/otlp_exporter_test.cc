@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <memory>
@@ -10,6 +13,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -128,6 +132,79 @@ TEST(OtlpExporterTest, AStopIsBounded) {
   over = true;
   silent.stop();
   serving.join();
+}
+
+// Answers every request with `head`, then with `more` again and again, as fast as it is told, until it is hung up on.
+class Endless {
+ public:
+  Endless(std::string head, std::string more, absl::Duration pause)
+      : head_(std::move(head)), more_(std::move(more)), pause_(pause) {
+    listener_ = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    EXPECT_EQ(bind(listener_, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(listen(listener_, 8), 0);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port = ntohs(address.sin_port);
+    thread_ = std::thread([this] { Serve(); });
+  }
+  ~Endless() {
+    over_ = true;
+    shutdown(listener_, SHUT_RDWR);
+    thread_.join();
+    close(listener_);
+  }
+  int port = 0;
+  std::atomic<int64_t> sent{0};
+
+ private:
+  void Serve() {
+    while (!over_) {
+      const int fd = accept(listener_, nullptr, nullptr);
+      if (fd < 0) continue;
+      char request[512];
+      bool open = recv(fd, request, sizeof(request), 0) > 0 && send(fd, head_.data(), head_.size(), MSG_NOSIGNAL) > 0;
+      while (open && !over_) {
+        const ssize_t took = send(fd, more_.data(), more_.size(), MSG_NOSIGNAL);
+        open = took > 0;
+        sent += std::max<ssize_t>(took, 0);
+        if (pause_ > absl::ZeroDuration()) absl::SleepFor(pause_);
+      }
+      close(fd);
+    }
+  }
+  const std::string head_;
+  const std::string more_;
+  const absl::Duration pause_;
+  int listener_ = -1;
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
+// Whatever it answers, and however slowly: a stop is over in time, and what it says is not gathered.
+TEST(OtlpExporterTest, AnEndlessAnswerIsEnded) {
+  constexpr char kOk[] = "HTTP/1.1 200 OK\r\n";
+  const std::string large(32 << 10, 'x');
+  for (const auto& [head, more, pause] :
+       {std::tuple<std::string, std::string, absl::Duration>{kOk, "X: y\r\n", absl::Milliseconds(20)},
+        {absl::StrCat(kOk, "Content-Length: 1000000\r\n\r\n"), "x", absl::Milliseconds(20)},
+        {absl::StrCat(kOk, "\r\n"), large, absl::ZeroDuration()}}) {
+    Endless collector(head, more, pause);
+    OtlpOptions options;
+    options.url = absl::StrCat("http://127.0.0.1:", collector.port);
+    options.batch = 1;
+    options.timeout = absl::Seconds(30);
+    OtlpExporter exporter(options);
+    exporter.Ended({SpanOf("d/a", 1)});
+    while (collector.sent == 0) absl::SleepFor(absl::Milliseconds(1));
+    absl::SleepFor(absl::Milliseconds(200));
+    const absl::Time begun = SteadyNow();
+    exporter.Stop();
+    EXPECT_LT(SteadyNow() - begun, OtlpExporter::kStopFor + absl::Seconds(1)) << head;
+    EXPECT_LT(collector.sent, 16 << 20) << "what the sockets hold";
+  }
 }
 
 // A trace of the caller's is sent as the caller says, whatever part of our own is.

@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "state/recording/snapshot.h"
@@ -414,6 +415,55 @@ TEST_F(RecorderTest, AFileThatIsHurtIsNeverMisread) {
     }
   }
   EXPECT_GT(read, 0);
+}
+
+// What stands in it is all of what was written, and nothing else.
+TEST_F(RecorderTest, AFileThatIsNotAsItWasWrittenIsNotCalledWhole) {
+  Open();
+  for (int frames = 1; frames <= 3; ++frames) {
+    Work(5);
+    AwaitWritten(30 * frames);
+  }
+  Close();
+  std::ifstream in(options_.path, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  const auto read = [&](const std::string& bytes) {
+    const std::string path = folder_ + "/other.rec";
+    std::ofstream(path, std::ios::binary) << bytes;
+    return ReplayFile(path);
+  };
+  const Replayed good = read(whole);
+  ASSERT_TRUE(good.status.ok()) << good.status;
+  ASSERT_GT(good.commands, 80);
+  EXPECT_TRUE(absl::StrContains(read(whole + whole).status.message(), "something stands behind its end"));
+  EXPECT_TRUE(absl::StrContains(read(whole + "x").status.message(), "something stands behind its end"));
+  // Where the frames are: their lengths stand before them.
+  std::vector<size_t> frames;
+  const auto length = [&](size_t at) {
+    size_t size = 0;
+    for (size_t i = 4; i-- > 0;) size = size << 8 | static_cast<unsigned char>(whole[at + i]);
+    return size;
+  };
+  for (size_t at = 8; at + 8 <= whole.size(); at += 8 + length(at)) frames.push_back(at);
+  ASSERT_GT(frames.size(), 4U);
+  int commands = 0;
+  for (size_t i = 1; i < frames.size(); ++i) {
+    const size_t at = frames[i];
+    if (whole[at + 8] == 'C') {
+      // One that is not there.
+      const Replayed without = read(whole.substr(0, at) + whole.substr(at + 8 + length(at)));
+      EXPECT_FALSE(without.status.ok() && without.different == 0) << "frame " << i;
+      ++commands;
+    }
+    if (i + 1 == frames.size()) continue;
+    for (int bit = 0; bit < 32; ++bit) {
+      std::string other = whole;
+      other[at + static_cast<size_t>(bit / 8)] =
+          static_cast<char>(other[at + static_cast<size_t>(bit / 8)] ^ 1 << bit % 8);
+      EXPECT_FALSE(read(other).status.ok()) << "frame " << i << ", bit " << bit << " of its length";
+    }
+  }
+  EXPECT_GT(commands, 1);
 }
 
 TEST_F(RecorderTest, AnotherVersionsFileIsRefusedByName) {

@@ -249,6 +249,7 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   v1::UpdateFactsRequest next;
   next.set_source("orchestrator");
   next.set_version(8);
+  next.set_request_id("update-8");
   *next.add_nodes() = NodeOf("b", 4);
   EXPECT_TRUE(client->UpdateFacts(next).ok());
   EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
@@ -257,7 +258,15 @@ TEST(Restarted, FactsAndTheirVersionAreThere) {
   const auto state = [&] { return client->GetSubmission("late")->state(); };
   for (int i = 0; i < 100 && state() != v1::Submission::PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(state(), v1::Submission::PLANNED);
+  // Its last step once more, in the same words: the answer is known, and it has spoken.
+  musterd.Kill();
+  musterd.Start();
+  client = ClientOf(musterd);
+  EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  EXPECT_TRUE(client->UpdateFacts(next).ok());
+  EXPECT_EQ(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
   next.set_version(10);
+  next.set_request_id("update-10");
   EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a gap is a gap";
   // A stop that is no crash, and what was removed stays so.
   v1::UpdateFactsRequest gone;
@@ -383,11 +392,10 @@ TEST(StoreFile, IsSaidWhenItCannotBeHad) {
   RunningMusterd musterd;
   ASSERT_TRUE(musterd.running());
   // Its own default store is taken; another one that was not told where to keep things goes on without.
-  const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 5 ", RunningMusterd::Path(),
-                                           " --config musterd.yaml ");
-  const auto run = [&](const std::string& flags) {
+  const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 5 ", RunningMusterd::Path());
+  const auto run = [&](const std::string& flags, const std::string& config = "musterd.yaml") {
     std::string said;
-    FILE* out = popen((command + flags + " 2>&1").c_str(), "r");
+    FILE* out = popen(absl::StrCat(command, " --config ", config, " ", flags, " 2>&1").c_str(), "r");
     for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
     return std::make_pair(said, WEXITSTATUS(pclose(out)));
   };
@@ -398,6 +406,18 @@ TEST(StoreFile, IsSaidWhenItCannotBeHad) {
   const auto [refused, ended] = run("--store ./muster.db");
   EXPECT_NE(refused.find("/muster.db: another musterd (pid"), std::string::npos) << refused;
   EXPECT_EQ(ended, 1);
+  // Its lock is gone, and its address is the first one's: it cannot serve, and does not take the store over.
+  ASSERT_EQ(unlink((musterd.folder() + "/muster.db.lock").c_str()), 0);
+  std::ofstream(musterd.folder() + "/same.yaml")
+      << "kubernetes: {enabled: false}\n"
+      << "listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:" << musterd.grpc_port()
+      << ", extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n";
+  const auto [taken, gave_up] = run("--store ./muster.db", "same.yaml");
+  EXPECT_NE(taken.find("listen.grpc: cannot listen on"), std::string::npos) << taken;
+  EXPECT_EQ(gave_up, 1);
+  ClientOptions options;
+  options.server = musterd.grpc();
+  EXPECT_TRUE((*MusterClient::Connect(options))->SubmitGang(GangOf("after", 1)).ok()) << "the first one serves on";
   const auto [nowhere, not_there] = run("--store no/such/folder/x.db");
   EXPECT_NE(nowhere.find("its directory must exist and be writable"), std::string::npos) << nowhere;
   EXPECT_EQ(not_there, 1);

@@ -111,6 +111,23 @@ TEST(Config, AKeyGivenTwiceIsNamedWhereverItIs) {
   }
 }
 
+// Aliases may stand within themselves, or grow without measure.
+TEST(Config, IsLookedAtNoFurtherThanSomebodyWrote) {
+  const auto message = [](const std::string& yaml) { return std::string(ParseConfig(yaml).status().message()); };
+  EXPECT_NE(message("a: &a [*a]\n").find("an alias stands within itself"), std::string::npos);
+  EXPECT_NE(message("gangs: &a {planTries: *a}\n").find("an alias stands within itself"), std::string::npos);
+  std::string yaml = "a0: &a0 {x: 1}\n";
+  for (int i = 1; i < 25; ++i) {
+    yaml += absl::StrCat("a", i, ": &a", i, " {x: *a", i - 1, ", y: *a", i - 1, "}\n");
+  }
+  EXPECT_NE(message(yaml).find("has more than 100000 values"), std::string::npos);
+  EXPECT_NE(message("gangs: {planTries: 1}\n---\ngangs: {planTries: -2}\n").find("has 2 documents; expected one"),
+            std::string::npos);
+  EXPECT_NE(message("store.path: /a\nstore: {path: /b}\n").find("\"store.path\": there is no such setting"),
+            std::string::npos);
+  EXPECT_NE(message("store: {path: \"/x\\0.db\"}\n").find("store.path: has a zero byte"), std::string::npos);
+}
+
 TEST(Config, DocumentedDefaultsAreTheDefaults) {
   const absl::StatusOr<Config> config = ParseConfig(DocumentedDefaults());
   ASSERT_TRUE(config.ok()) << config.status();
