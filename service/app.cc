@@ -17,6 +17,7 @@
 #include "service/http/admin.h"
 #include "service/rpc/rpc_server.h"
 #include "service/store/sqlite_store.h"
+#include "state/records/facts.h"
 
 namespace muster {
 namespace {
@@ -54,7 +55,7 @@ absl::Status App::StartStore() {
   }
   const bool named = !config_.store_path.empty();
   const std::string path = StorePath();
-  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, ""});
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, "", AnnouncedKinds()});
   // Nobody asked for a file: where none can be had, Muster serves as it did before there were any.
   if (!named && SqliteStore::CannotBeHad(store.status(), path)) {
     spdlog::warn("nothing is kept over a restart: {}; set store.path", std::string(store.status().message()));

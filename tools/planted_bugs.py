@@ -1116,4 +1116,8 @@ BUGS = {
         "service/recorder/segment.cc", "    if (!FrameBehind(rest.substr(1))) return false;\n", "    if (rest.size() > 0) return false;\n"),
     "commands-are-not-counted": (
         "service/recorder/segment.cc", "    if (ending_.commands != read_) {\n", "    if (false) {\n"),
+    "who-does-not-read-keeps-his-place": (
+        "service/http/door_stream.cc", "    if (stalled_) stalled_(true);\n", ""),
+    "a-backup-is-as-good-as-new": (
+        "service/store/sqlite_store.cc", "    if (absl::Status copy = TakeFromCopy(&out.records); !copy.ok()) return copy;\n", ""),
 }

@@ -17,13 +17,14 @@ class ConnectionTable {
   explicit ConnectionTable(size_t limit) : limit_(limit) {}
 
   // Takes a place. While all are taken, the connection that has waited longest for its client - idle, or in the middle
-  // of sending a request - is shut down, and its place comes free. Requests that are being answered are left alone.
+  // of sending a request, or not reading its answer - is shut down, and its place comes free. Requests that are being
+  // answered are left alone.
   void Enter();
   void Leave();
 
   // The connection behind a place: its client is being waited for.
   int64_t Add(int fd);
-  // Its request arrived and is being answered, or its client is being waited for again.
+  // Its request arrived and is being answered, or its client is being waited for again: for a request, or to read.
   void SetAnswering(int64_t id, bool answering);
   // REQUIRES: before `fd` is closed.
   void Remove(int64_t id);

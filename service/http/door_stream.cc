@@ -21,6 +21,8 @@ namespace muster {
 namespace {
 
 constexpr std::chrono::seconds kWriteLimit(30);
+// Who reads nothing for so long gives its place to others, where there are none left.
+constexpr std::chrono::seconds kStall(1);
 // cpp-httplib looks at the length of a line when it has all of it, and never at the number of headers.
 constexpr size_t kMaxHeadBytes = 64 << 10;
 constexpr absl::string_view kRange = "range:";
@@ -191,7 +193,11 @@ ssize_t DoorStream::write(const char* data, size_t size) {
       if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return -1;
       if (error == SSL_ERROR_WANT_READ) wanted = POLLIN;
     }
-    if (!Poll(wanted, until)) return -1;
+    if (Poll(wanted, std::chrono::steady_clock::now() + kStall)) continue;
+    if (stalled_) stalled_(true);
+    const bool ready = Poll(wanted, until);
+    if (stalled_) stalled_(false);
+    if (!ready) return -1;
   }
 }
 

@@ -32,6 +32,8 @@ class DoorStream : public httplib::Stream {
   [[nodiscard]] bool WaitForRequest(absl::Duration idle_limit);
   // `arrived` is called when `bytes` more were read: the request is complete.
   void ExpectBody(size_t bytes, std::function<void()> arrived);
+  // `stalled(true)` is called when the client has read nothing of what is written for a second, and false when it does.
+  void OnStall(std::function<void(bool)> stalled) { stalled_ = std::move(stalled); }
   // Says good-bye (TLS).
   void Close();
   // Common name and alternative names of the client's verified certificate; empty: it showed none.
@@ -69,6 +71,7 @@ class DoorStream : public httplib::Stream {
   size_t line_matches_ = 0;  // characters of "range:" that this line began with; more: it is another line
   size_t body_left_ = 0;
   std::function<void()> arrived_;
+  std::function<void(bool)> stalled_;
 };
 
 }  // namespace muster

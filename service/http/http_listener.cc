@@ -104,6 +104,7 @@ class DoorServer : public httplib::Server {
     bool ok = false;
     {
       DoorStream stream(fd, options_.tls == nullptr ? nullptr : options_.tls->Current(), options_.request_limit);
+      stream.OnStall([this, id](bool stalled) { connections_->SetAnswering(id, !stalled); });
       if (stream.Accept()) {
         ok = Serve(&stream, id);
         stream.Close();

@@ -336,6 +336,7 @@ absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
                      absl::StrCat(problems.front(),
                                   problems.size() > 1 ? absl::StrCat(" and ", problems.size() - 1, " more") : ""));
     }
+    if (absl::Status copy = TakeFromCopy(&out.records); !copy.ok()) return copy;
     if (absl::Status next = open_->db.Run("UPDATE owner SET epoch = epoch + 1"); !next.ok()) return next;
     const absl::StatusOr<int64_t> epoch = open_->db.Number("SELECT epoch FROM owner");
     if (!epoch.ok()) return epoch.status();
@@ -344,6 +345,25 @@ absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
   });
   if (!taken.ok()) return taken;
   return out;
+}
+
+absl::Status SqliteStore::TakeFromCopy(std::vector<Record>* records) {
+  const absl::StatusOr<int64_t> copied =
+      open_->db.Number("SELECT count(*) FROM sqlite_schema WHERE type = 'table' AND name = 'copied'");
+  if (!copied.ok()) return copied.status();
+  if (*copied == 0) return absl::OkStatus();
+  std::vector<Record> forgotten;
+  const auto stays = [&](const Record& record) {
+    return std::find(options_.told_again.begin(), options_.told_again.end(), record.kind) == options_.told_again.end();
+  };
+  const auto rest = std::stable_partition(records->begin(), records->end(), stays);
+  for (auto record = rest; record != records->end(); ++record) {
+    record->value.clear();
+    forgotten.push_back(std::move(*record));
+  }
+  records->erase(rest, records->end());
+  if (absl::Status gone = Upsert(forgotten, &*open_->put, &*open_->remove); !gone.ok()) return gone;
+  return open_->db.Run("DROP TABLE copied");
 }
 
 absl::Status SqliteStore::Write(int64_t epoch, const std::vector<Record>& records) {
@@ -394,6 +414,7 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
       if (backup != nullptr) code = sqlite3_backup_step(backup, -1);  // all pages at once: one moment
       sqlite3_backup_finish(backup);
       if (code != SQLITE_DONE) copied = target->Error(code);
+      if (copied.ok()) copied = target->Run("CREATE TABLE IF NOT EXISTS copied(id INTEGER PRIMARY KEY) STRICT");
     } else {
       copied = target.status();
     }

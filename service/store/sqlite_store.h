@@ -29,6 +29,8 @@ class SqliteStore : public Store {
   struct Options {
     std::string path;
     std::string vfs;  // name of a registered SQLite VFS; empty: the operating system's. For tests.
+    // Kinds of records that are not taken from a copy: what they say may have changed since, and is told again.
+    std::vector<std::string> told_again = {};
   };
 
   // Opens the file; makes one where there is none. Errors say what to do:
@@ -53,6 +55,8 @@ class SqliteStore : public Store {
   [[nodiscard]] absl::Status Transact(const std::function<absl::Status()>& write) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status Write(int64_t epoch, const std::vector<Record>& records)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Leaves out what is told again, if the file is a copy: once.
+  [[nodiscard]] absl::Status TakeFromCopy(std::vector<Record>* records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // Of the file; only our own checkpoints change it.
   struct Stamp {
@@ -92,7 +96,8 @@ struct StoreReport {
 };
 [[nodiscard]] absl::StatusOr<StoreReport> ReadStore(const std::string& path);
 
-// A copy of the file as it is at one moment, while musterd goes on writing. AlreadyExists: `to` is there.
+// A copy of the file as it is at one moment, while musterd goes on writing; whoever takes it over knows that it is one.
+// AlreadyExists: `to` is there.
 [[nodiscard]] absl::Status BackUpStore(const std::string& from, const std::string& to);
 
 // Gives the file the newest format, which older versions of Muster refuse; returns the one that it had. AlreadyExists:

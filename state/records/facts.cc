@@ -136,6 +136,8 @@ KeptSubmission Get(const kept::SubmissionRecord& from, const std::string& id) {
 
 }  // namespace
 
+std::vector<std::string> AnnouncedKinds() { return {kNode, kAnnouncer}; }
+
 void WriteNodeRecord(const NodeDescription& node, Step* step) {
   kept::NodeRecord record;
   for (const auto& [key, value] : node.labels) (*record.mutable_labels())[key] = value;

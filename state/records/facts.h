@@ -32,6 +32,10 @@ struct KeptSubmission {
   int64_t sequence = 0;   // ended: in which order
 };
 
+// Kinds of records that an announcer's snapshot says anew: its nodes, and that it spoke. Without them nothing is placed
+// before one comes.
+[[nodiscard]] std::vector<std::string> AnnouncedKinds();
+
 // --- writing ---
 void WriteNodeRecord(const NodeDescription& node, Step* step);
 void DeleteNodeRecord(absl::string_view name, Step* step);

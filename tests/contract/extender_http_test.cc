@@ -2,6 +2,9 @@
 // ThreadSanitizer too: it is the test of the engine's and the listeners' threads.
 #include <gtest/gtest.h>
 #include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <thread>
 
@@ -210,6 +213,48 @@ TEST_F(ExtenderHttp, BadBodiesGetPreciseErrors) {
   EXPECT_EQ(preempt->status, 400);
   const Json unknown = Filter("nobody", {"n"});
   EXPECT_NE(unknown["FailedAndUnresolvableNodes"]["n"].get<std::string>().find("not known"), std::string::npos);
+}
+
+// S-6: who asks and does not read what is answered keeps nobody out, and a stop waits for nobody.
+TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
+  constexpr int kPlaces = 4;
+  HttpListenerOptions options;
+  options.max_connections = kPlaces;
+  HttpListener listener("test", options);
+  std::atomic<int> asked{0};
+  listener.server().Get("/large", [&](const httplib::Request&, httplib::Response& response) {
+    ++asked;
+    response.set_content(std::string(64 << 20, 'x'), "text/plain");
+  });
+  listener.server().Get(
+      "/small", [](const httplib::Request&, httplib::Response& response) { response.set_content("ok", "text/plain"); });
+  ASSERT_TRUE(listener.Start().ok());
+  const auto ask = [&] {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(listener.port()));
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    constexpr char kRequest[] = "GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+    EXPECT_GT(send(fd, kRequest, sizeof(kRequest) - 1, MSG_NOSIGNAL), 0);
+    return fd;
+  };
+  std::vector<int> silent;
+  for (int i = 0; i < kPlaces; ++i) silent.push_back(ask());
+  while (asked < kPlaces) absl::SleepFor(absl::Milliseconds(1));
+  httplib::Client client("127.0.0.1", listener.port());
+  client.set_read_timeout(10);
+  const absl::Time begun = SteadyNow();
+  const httplib::Result small = client.Get("/small");
+  ASSERT_TRUE(small) << "nobody gave way";
+  EXPECT_EQ(small->body, "ok");
+  EXPECT_LT(SteadyNow() - begun, absl::Seconds(5));
+  absl::SleepFor(absl::Milliseconds(1'200));  // the others do not read either
+  const absl::Time stopping = SteadyNow();
+  listener.Stop();
+  EXPECT_LT(SteadyNow() - stopping, absl::Seconds(1));
+  for (const int fd : silent) close(fd);
 }
 
 }  // namespace
