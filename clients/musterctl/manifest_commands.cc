@@ -71,7 +71,7 @@ absl::Status ReadPlan(const Options& options, std::vector<Manifest>* job, std::v
 absl::Status ReadLike(const std::string& text, v1::AddedNodes* out) {
   const size_t equals = text.find('=');
   int32_t count = 1;
-  if (equals != std::string::npos && !absl::SimpleAtoi(text.substr(0, equals), &count)) {
+  if (equals != std::string::npos && (!absl::SimpleAtoi(text.substr(0, equals), &count) || count < 1)) {
     return absl::InvalidArgumentError(absl::StrCat("--add ", text, ": expected NODE or NUMBER=NODE, as 3=node-1"));
   }
   out->set_count(count);

@@ -4,12 +4,13 @@
 
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -17,6 +18,8 @@
 
 namespace muster {
 namespace {
+
+constexpr size_t kMostBytes = size_t{64} << 20;
 
 using Json = nlohmann::json;
 
@@ -103,15 +106,22 @@ absl::StatusOr<std::vector<std::string>> ManifestsOf(const std::string& yaml) {
 }
 
 absl::StatusOr<std::vector<std::string>> ReadManifests(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-  } else {
-    std::ifstream in(path);
-    if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path));
-    text << in.rdbuf();
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a directory; name its files"));
   }
-  absl::StatusOr<std::vector<std::string>> manifests = ManifestsOf(text.str());
+  std::ifstream file;
+  if (path != "-") file.open(path);
+  std::istream& in = path == "-" ? std::cin : file;
+  if (!in) return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  std::string text;
+  for (std::vector<char> part(size_t{1} << 16); in.read(part.data(), std::ssize(part)) || in.gcount() > 0;) {
+    text.append(part.data(), static_cast<size_t>(in.gcount()));
+    if (text.size() > kMostBytes) {
+      return absl::InvalidArgumentError(absl::StrCat(path, " has more than ", kMostBytes >> 20, " MiB"));
+    }
+  }
+  absl::StatusOr<std::vector<std::string>> manifests = ManifestsOf(text);
   if (!manifests.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ": ", manifests.status().message()));
   if (manifests->empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": has no objects"));
   return manifests;

@@ -51,6 +51,10 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options
     return absl::ErrnoToStatus(errno, absl::StrCat("recording.file: ", options.path, ": cannot write into ", folder,
                                                    "; it must exist and be writable"));
   }
+  if (BeingWritten(options.path)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "recording.file: ", options.path, " is being written by another musterd; name another file, or stop that one"));
+  }
   auto recorder = std::unique_ptr<Recorder>(new Recorder(std::move(options)));
   const absl::Status ours = recorder->Files().status();
   if (!ours.ok()) return absl::Status(ours.code(), absl::StrCat("recording.file: ", ours.message()));

@@ -1,6 +1,7 @@
 #include "service/recorder/segment.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -90,6 +91,7 @@ void AppendCommand(const Command& command, int64_t now_ms, int64_t last_ms, cons
 absl::StatusOr<SegmentWriter> SegmentWriter::Create(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
+  static_cast<void>(flock(fd, LOCK_EX | LOCK_NB));  // nobody else has it
   return SegmentWriter(fd, path);
 }
 
@@ -190,6 +192,14 @@ bool LooksLikeSegment(const std::string& path) {
   close(fd);
   // What is shorter was torn when it was made.
   return size >= 0 && absl::StartsWith(kMagic, absl::string_view(head.data(), static_cast<size_t>(size)));
+}
+
+bool BeingWritten(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0) return false;
+  const bool written = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  close(fd);
+  return written;
 }
 
 // --- reading ---

@@ -208,6 +208,19 @@ TEST_F(RecorderTest, AnotherProcessMovesTheFileAside) {
   EXPECT_EQ(now.ending.why, SegmentEnd::kStopped);
 }
 
+TEST_F(RecorderTest, AFileIsOfOneProcessAtATime) {
+  Open();
+  Work(10);
+  AwaitWritten(10);
+  const absl::StatusOr<std::unique_ptr<Recorder>> second = Recorder::Open(options_);
+  EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
+  EXPECT_TRUE(absl::StrContains(second.status().message(), "is being written by another musterd"));
+  Work(10);
+  Close();
+  EXPECT_GT(ReplayFile(options_.path).commands, 60);
+  EXPECT_EQ(Files().size(), 1U);
+}
+
 TEST_F(RecorderTest, WhatIsNoRecordingStays) {
   for (const std::string& name : {options_.path, Older(1)}) {
     { std::ofstream(options_.path) << ""; }
