@@ -1088,7 +1088,7 @@ BUGS = {
     "a-damaged-log-is-a-short-one": (
         "service/store/sqlite_log.cc", "    if (follows && behind_commit) {\n", "    if (false && behind_commit) {\n"),
     "a-torn-commit-is-damage": (
-        "service/store/sqlite_log.cc", "ends != 0 && ends != ended;", "ends != 0;"),
+        "service/store/sqlite_log.cc", "ends != 0 && (!pads || ends != ended);", "ends != 0;"),
     "whatever-stands-there-is-ours": (
         "service/store/sqlite_store.cc", "mine_.has_value() && *mine_ != StampOf(said)", "false && mine_.has_value()"),
     "links-have-their-own-lock": (
@@ -1100,9 +1100,9 @@ BUGS = {
     "who-cannot-serve-takes-over": (
         "service/app.cc", "  if (absl::Status free = CanServe(); !free.ok()) return free;\n", ""),
     "a-known-answer-is-no-word": (
-        "service/rpc/door.h", "if (again && answer.status.ok()) return again(end);\n", ""),
+        "service/rpc/door.h", "                       if (again && answer.status.ok()) return again(finish);\n", ""),
     "collectors-may-drip": (
-        "service/tracing/otlp_exporter.cc", "      client.stop();\n", ""),
+        "service/tracing/otlp_exporter.cc", "    end_post_ = [&client] { client.stop(); };\n", "    end_post_ = [] {};\n"),
     "collectors-may-say-all": (
         "service/tracing/otlp_exporter.cc", "    return offset + size < kMostRead;\n",
         "    static_cast<void>(offset);\n    return true;\n"),
@@ -1121,5 +1121,5 @@ BUGS = {
     "a-backup-is-as-good-as-new": (
         "service/store/sqlite_store.cc", "    if (absl::Status copy = TakeFromCopy(&out.records); !copy.ok()) return copy;\n", ""),
     "two-record-into-one-file": (
-        "service/recorder/recorder.cc", "  if (BeingWritten(options.path)) {\n", "  if (false && BeingWritten(options.path)) {\n"),
+        "service/recorder/recorder.cc", "  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return", "  if (lock_ >= 0) return"),
 }

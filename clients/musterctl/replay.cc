@@ -375,7 +375,7 @@ int ReplayCommand::Run() const {
   const absl::StatusOr<Until> until = ParseUntil(until_);
   if (!until.ok()) return Fail(until.status().message());
   const std::string gang = gang_.empty() || absl::StrContains(gang_, '/') ? gang_ : absl::StrCat("default/", gang_);
-  std::map<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
+  std::multimap<std::pair<int64_t, int64_t>, std::pair<std::string, SegmentReader>> segments;
   int failed = 0;
   int processes = 0;
   for (const std::string& file : files_) {
@@ -385,7 +385,8 @@ int ReplayCommand::Run() const {
       continue;
     }
     const auto order = std::pair(segment->header().begun_ms, segment->header().first_command);
-    if (const auto same = segments.find(order); same != segments.end()) {
+    const auto same = segments.find(order);
+    if (same != segments.end() && same->second.second.state() == segment->state()) {
       failed = Fail(absl::StrCat(file, " is ", same->second.first, " again; give each file once"));
       continue;
     }

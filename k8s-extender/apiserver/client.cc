@@ -20,6 +20,7 @@ namespace {
 constexpr absl::Duration kTokenAge = absl::Minutes(1);
 // Proxies and API servers drop connections that were idle for some minutes, often without a word.
 constexpr absl::Duration kIdle = absl::Minutes(1);
+constexpr absl::Duration kConnect = absl::Seconds(5);
 constexpr size_t kMaxIdle = 64;
 // How long Stop sees to it that nothing is under way any more.
 constexpr absl::Duration kStop = absl::Seconds(1);
@@ -28,6 +29,7 @@ constexpr size_t kMaxLine = 16 << 20;
 constexpr size_t kMaxAnswer = 256 << 20;  // a page of a list; an object of etcd's is 1.5 MiB at most
 // How late a request may be ended.
 constexpr absl::Duration kTimesLook = absl::Milliseconds(100);
+constexpr size_t kStatusMessage = 1'000;
 constexpr size_t kMessage = 200;
 
 struct BioFree {
@@ -80,15 +82,10 @@ absl::Status TransportError(httplib::Error error) {
 
 }  // namespace
 
-KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)) {}
+KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)), watcher_([this] { WatchTimes(); }) {}
 KubeClient::~KubeClient() {
   Stop();
-  std::thread watcher;
-  {
-    MutexLock lock(&mutex_);
-    watcher = std::move(watcher_);
-  }
-  if (watcher.joinable()) watcher.join();
+  watcher_.join();
 }
 
 absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
@@ -123,7 +120,7 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
   }
   connection->set_keep_alive(true);
   connection->set_tcp_nodelay(true);
-  connection->set_connection_timeout(5);
+  connection->set_connection_timeout(absl::ToInt64Seconds(kConnect));
   return connection;
 }
 
@@ -144,7 +141,6 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take(absl::Duration timeout) 
   MutexLock lock(&mutex_);
   if (stopped_) return absl::CancelledError("stopping");
   in_use_.push_back({*connection, SteadyNow() + timeout});
-  if (!watcher_.joinable()) watcher_ = std::thread([this] { WatchTimes(); });
   return connection;
 }
 
@@ -176,7 +172,7 @@ void KubeClient::WatchTimes() {
         late.push_back(use.connection);
       }
     }
-    // Again and again, as in Stop; it waits for one that is being connected.
+    // Again and again, as in Stop; it waits for one that is being connected, which has kConnect.
     for (const Connection& connection : late) connection->stop();
   }
 }
@@ -213,6 +209,7 @@ absl::StatusOr<KubeResponse> KubeClient::Send(KubeMethod method, const std::stri
   if (const std::string token = Token(); !token.empty())
     headers.emplace("Authorization", absl::StrCat("Bearer ", token));
   const auto micros = absl::ToInt64Microseconds(timeout);
+  (*connection)->set_connection_timeout(absl::ToInt64Seconds(std::min(kConnect, timeout)) + 1);
   (*connection)->set_read_timeout(micros / 1'000'000, micros % 1'000'000);
   (*connection)->set_write_timeout(micros / 1'000'000, micros % 1'000'000);
   KubeResponse response;
@@ -248,7 +245,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::CancelledError("stopping");
-    in_use_.push_back({connection, absl::InfiniteFuture()});
+    in_use_.push_back({connection, SteadyNow() + silence});  // until it is answered
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
   httplib::Headers headers = CommonHeaders();
@@ -258,6 +255,12 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   std::string pending;
   const auto head = [&](const httplib::Response& answer) {
     response.status = answer.status;
+    {
+      MutexLock lock(&mutex_);
+      for (InUse& use : in_use_) {
+        if (use.connection == connection) use.end = absl::InfiniteFuture();
+      }
+    }
     if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
     return true;
   };
@@ -304,7 +307,7 @@ void KubeClient::Stop() {
 
 std::string StatusMessage(const KubeResponse& response) {
   const absl::StatusOr<Json> parsed = ParseJson(response.body, "response");
-  std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message") : "";
+  std::string message = parsed.ok() ? StringOrEmpty(*parsed, "message").substr(0, kStatusMessage) : "";
   // What a proxy says need not be text.
   if (message.empty()) message = response.body.substr(0, kMessage);
   return absl::StrCat("HTTP ", response.status, ": ", Plain(message));

@@ -78,10 +78,10 @@ class KubeClient {
   };
   std::vector<InUse> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests that are under way
   CondVar times_;
-  std::thread watcher_ ABSL_GUARDED_BY(mutex_);  // since the first request
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string token_ ABSL_GUARDED_BY(mutex_);
   absl::Time token_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
+  std::thread watcher_;
 };
 
 // The message of a v1.Status body, or the first bytes of whatever it is.

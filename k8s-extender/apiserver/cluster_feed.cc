@@ -21,6 +21,7 @@ struct PodGroupApi {
   const char* version;  // nullptr: whichever the server has it in
 };
 // The native PodGroup is young: its version moves with Kubernetes' releases (D-6).
+constexpr absl::Duration kRightsCome = absl::Seconds(30);
 constexpr std::array<PodGroupApi, 5> kPodGroupApis = {
     {{GangDialect::kPodGroupSigs, "scheduling.sigs.k8s.io", "v1alpha1"},
      {GangDialect::kPodGroupX, "scheduling.x-k8s.io", "v1alpha1"},
@@ -167,6 +168,10 @@ absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", absl::Seconds(10));
   if (!response.ok()) return response.status();
   if (response->status == 404) return Json();
+  // Rights may come a moment after us.
+  if (response->status == 403 && SteadyNow() - made_ < kRightsCome) {
+    return absl::PermissionDeniedError(absl::StrCat(path, ": ", StatusMessage(*response)));
+  }
   if (response->status == 403) {
     spdlog::warn("musterd may not look at {}: what is there is not read; grant it and start musterd again", path);
     return Json();

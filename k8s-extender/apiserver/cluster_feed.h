@@ -56,6 +56,7 @@ class ClusterFeed {
                                        ExpectFacts* expected);
 
   KubeClient* const client_;
+  const absl::Time made_ = SteadyNow();
   DecisionPort* const port_;
   QueueObjects* queues_ = nullptr;
   std::vector<std::string> owner_kinds_;

@@ -199,7 +199,7 @@ absl::Status Informer::Watch() {
   if (failure.ok() && events_ == before && SteadyMs() - begun < kShortWatchMs) {
     return absl::UnavailableError("the watch ended as soon as it began");
   }
-  if (failure.ok()) in_vain_ = 0;
+  if (failure.ok() || events_ != before) in_vain_ = 0;
   return failure;  // a stream that ended well is opened again from where it was
 }
 

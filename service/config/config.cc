@@ -321,7 +321,8 @@ absl::StatusOr<Config> ParseConfig(const std::string& yaml) {
   std::vector<std::string> problems;
   std::map<std::string, YAML::Node> leaves;
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+    std::vector<YAML::Node> documents = YAML::LoadAll(yaml);
+    while (documents.size() > 1 && documents.back().IsNull()) documents.pop_back();
     if (documents.size() > 1) {
       return absl::InvalidArgumentError(absl::StrCat("the file has ", documents.size(), " documents; expected one"));
     }

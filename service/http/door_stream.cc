@@ -193,7 +193,9 @@ ssize_t DoorStream::write(const char* data, size_t size) {
       if (error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE) return -1;
       if (error == SSL_ERROR_WANT_READ) wanted = POLLIN;
     }
-    if (Poll(wanted, std::chrono::steady_clock::now() + kStall)) continue;
+    const Time now = std::chrono::steady_clock::now();
+    if (now >= until) return -1;
+    if (Poll(wanted, std::min<Time>(until, now + kStall))) continue;
     if (stalled_) stalled_(true);
     const bool ready = Poll(wanted, until);
     if (stalled_) stalled_(false);

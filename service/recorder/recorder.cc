@@ -1,6 +1,8 @@
 #include "service/recorder/recorder.h"
 
+#include <fcntl.h>
 #include <spdlog/spdlog.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -51,18 +53,25 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options
     return absl::ErrnoToStatus(errno, absl::StrCat("recording.file: ", options.path, ": cannot write into ", folder,
                                                    "; it must exist and be writable"));
   }
-  if (BeingWritten(options.path)) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "recording.file: ", options.path, " is being written by another musterd; name another file, or stop that one"));
-  }
   auto recorder = std::unique_ptr<Recorder>(new Recorder(std::move(options)));
   const absl::Status ours = recorder->Files().status();
   if (!ours.ok()) return absl::Status(ours.code(), absl::StrCat("recording.file: ", ours.message()));
+  if (absl::Status locked = recorder->Lock(); !locked.ok()) return locked;
   recorder->thread_ = std::thread([recorder = recorder.get()] { recorder->Run(); });
   return recorder;
 }
 
 Recorder::Recorder(RecorderOptions options) : options_(std::move(options)) {}
+
+absl::Status Recorder::Lock() {
+  const std::string name = options_.path + ".lock";
+  lock_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock_ < 0) return absl::ErrnoToStatus(errno, absl::StrCat("recording.file: cannot make ", name));
+  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();
+  return absl::AlreadyExistsError(absl::StrCat("recording.file: ", options_.path,
+                                               " is being written by another musterd; name another file, or stop that "
+                                               "one"));
+}
 
 void Recorder::Stop() {
   {
@@ -71,6 +80,7 @@ void Recorder::Stop() {
     changed_.SignalAll();
   }
   if (thread_.joinable()) thread_.join();
+  if (lock_ >= 0) close(std::exchange(lock_, -1));
 }
 
 RecorderStats Recorder::stats() const {

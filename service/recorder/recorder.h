@@ -69,6 +69,8 @@ class Recorder : public CommandRecorder {
   };
 
   explicit Recorder(RecorderOptions options);
+  // FILE.lock, until Stop: the files are of one process at a time.
+  [[nodiscard]] absl::Status Lock();
   void Run();
   void Write(const Part& part);
   [[nodiscard]] absl::Status BeginFile(const Part& part);
@@ -81,6 +83,7 @@ class Recorder : public CommandRecorder {
   void Note(const absl::Status& status);
 
   const RecorderOptions options_;
+  int lock_ = -1;
 
   // The engine's thread only.
   int64_t applied_ = 0;

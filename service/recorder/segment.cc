@@ -1,7 +1,6 @@
 #include "service/recorder/segment.h"
 
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -23,6 +22,7 @@ constexpr absl::string_view kMagic = "MUSTERRC";
 constexpr size_t kFrameHead = 8;
 constexpr size_t kPiece = size_t{1} << 20;  // of the state
 constexpr size_t kLookedThrough = size_t{4} << 20;
+constexpr size_t kMostSummed = size_t{256} << 20;
 constexpr size_t kMaxFile = std::numeric_limits<int64_t>::max();
 
 uint32_t Checksum(absl::string_view bytes) {
@@ -54,13 +54,15 @@ absl::Status Broken(absl::string_view what) {
 
 // Whether a frame stands somewhere in it, whole: then what is before it was not cut short.
 bool FrameBehind(absl::string_view bytes) {
-  for (size_t at = 0; at + kFrameHead < bytes.size() && at < kLookedThrough; ++at) {
+  size_t summed = 0;
+  for (size_t at = 0; at + kFrameHead < bytes.size() && at < kLookedThrough && summed < kMostSummed; ++at) {
     const absl::string_view rest = bytes.substr(at);
     const size_t size = ReadU32(rest);
     if (size < 2 || size > rest.size() - kFrameHead) continue;
     const absl::string_view payload = rest.substr(kFrameHead, size);
     const char kind = payload.front();
     if (kind != 'S' && kind != 'O' && kind != 'C' && kind != 'E') continue;
+    summed += size;
     if (Checksum(payload) == ReadU32(rest.substr(4))) return true;
   }
   return false;
@@ -91,7 +93,6 @@ void AppendCommand(const Command& command, int64_t now_ms, int64_t last_ms, cons
 absl::StatusOr<SegmentWriter> SegmentWriter::Create(const std::string& path) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return absl::ErrnoToStatus(errno, absl::StrCat("cannot make ", path));
-  static_cast<void>(flock(fd, LOCK_EX | LOCK_NB));  // nobody else has it
   return SegmentWriter(fd, path);
 }
 
@@ -192,14 +193,6 @@ bool LooksLikeSegment(const std::string& path) {
   close(fd);
   // What is shorter was torn when it was made.
   return size >= 0 && absl::StartsWith(kMagic, absl::string_view(head.data(), static_cast<size_t>(size)));
-}
-
-bool BeingWritten(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-  if (fd < 0) return false;
-  const bool written = flock(fd, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-  close(fd);
-  return written;
 }
 
 // --- reading ---

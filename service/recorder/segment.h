@@ -98,9 +98,6 @@ class SegmentWriter {
 // Whether a file is the beginning of one, or nothing at all yet.
 [[nodiscard]] bool LooksLikeSegment(const std::string& path);
 
-// Whether a process writes it: a SegmentWriter locks its file for as long as it has it.
-[[nodiscard]] bool BeingWritten(const std::string& path);
-
 // Reads a whole file. Not thread-safe.
 class SegmentReader {
  public:

@@ -107,9 +107,8 @@ class OnceCall {
 };
 
 // As Serve, for calls that change something: a repeated request id gets the first answer. `work(call)` finishes the
-// OnceCall, once. `again`, where given: what a repeated call means all the same, before it is answered; it calls its
-// argument once.
-using Repeated = std::function<void(std::function<void()> answer)>;
+// OnceCall, once. `again`, where given, finishes a repeated call of which the response is known to be OK.
+using Repeated = std::function<void(const FinishCall&)>;
 template <typename Request, typename Response, typename Work>
 grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
                                     const Request* request, Response* response, Work work, Repeated again = nullptr) {
@@ -130,9 +129,8 @@ grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* 
                        if (answer.status.ok() && !response->ParseFromString(answer.response)) {
                          return finish({grpc::StatusCode::INTERNAL, "the earlier answer cannot be read"});
                        }
-                       const auto end = [finish, status = answer.status] { finish(status); };
-                       if (again && answer.status.ok()) return again(end);
-                       end();
+                       if (again && answer.status.ok()) return again(finish);
+                       finish(answer.status);
                      });
                  if (fresh) work(OnceCall(door, *context, response, key, fingerprint, finish));
                });

@@ -23,6 +23,7 @@ constexpr size_t kMaxSnapshots = 4;
 // Of one message: a few bytes each, and a thousand times that when read.
 constexpr int kMaxObjects = 100'000;
 
+constexpr char kSendSnapshot[] = "SEND_SNAPSHOT";
 constexpr char kElsewhere[] =
     "Kubernetes tells nodes and pods here (kubernetes.enabled); apply them there, or start musterd with "
     "kubernetes.enabled: false";
@@ -216,12 +217,13 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
   grpc::ServerUnaryReactor* UpdateFacts(CallbackServerContext* context, const v1::UpdateFactsRequest* request,
                                         v1::FactsStatus* response) override {
     // Who says once more what it said last has spoken, also where the answer is known from the process before.
-    const auto spoke = [=, this](const std::function<void()>& answer) {
-      if (request->version() <= 0) return answer();
+    const auto spoke = [=, this](const FinishCall& finish) {
+      if (request->version() <= 0) return finish(grpc::Status::OK);
       muster::UpdateFacts same;
       same.step = {request->source(), request->version()};
-      door_->engine().AskAsync(std::move(same), DeadlineOf(*context),
-                               [answer](const absl::StatusOr<Reply>&) { answer(); });
+      door_->engine().AskAsync(std::move(same), DeadlineOf(*context), [finish](const absl::StatusOr<Reply>& reply) {
+        finish(ToGrpc(reply.status(), absl::IsFailedPrecondition(reply.status()) ? kSendSnapshot : ""));
+      });
     };
     const auto update_facts = [=, this](const OnceCall& call) {
       if (door_->options().facts_elsewhere) return call.Finish(ToGrpc(absl::FailedPreconditionError(kElsewhere)));
@@ -252,7 +254,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
             FillStatus(machine.cluster().present_nodes(), static_cast<int64_t>(machine.pod_count()), request->source(),
                        std::get<FactsReply>(reply).version, response);
           },
-          /*reason=*/"SEND_SNAPSHOT");
+          /*reason=*/kSendSnapshot);
     };
     return ServeOnce(door_, context, "UpdateFacts", request, response, update_facts, spoke);
   }

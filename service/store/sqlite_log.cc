@@ -46,16 +46,17 @@ struct Checksum {
 // A file of an SQLite file system.
 class VfsFile {
  public:
-  VfsFile(sqlite3_vfs* vfs, std::string path)
+  VfsFile(sqlite3_vfs* vfs, std::string path, int flags)
       : path_(std::move(path)), memory_(static_cast<size_t>(vfs->szOsFile) + alignof(std::max_align_t)) {
     void* at = memory_.data();
     size_t space = memory_.size();
     file_ = static_cast<sqlite3_file*>(
         std::align(alignof(std::max_align_t), static_cast<size_t>(vfs->szOsFile), at, space));
     path_.append(2, '\0');  // no parameters behind the name
-    int there = 0;
-    if (vfs->xAccess(vfs, path_.c_str(), SQLITE_ACCESS_EXISTS, &there) != SQLITE_OK || there == 0) return;
-    open_ = vfs->xOpen(vfs, path_.c_str(), file_, SQLITE_OPEN_READONLY | SQLITE_OPEN_WAL, nullptr) == SQLITE_OK;
+    int exists = 0;
+    if (vfs->xAccess(vfs, path_.c_str(), SQLITE_ACCESS_EXISTS, &exists) != SQLITE_OK || exists == 0) return;
+    there_ = true;
+    open_ = vfs->xOpen(vfs, path_.c_str(), file_, flags | SQLITE_OPEN_WAL, nullptr) == SQLITE_OK;
   }
   ~VfsFile() {
     if (open_) file_->pMethods->xClose(file_);
@@ -71,10 +72,18 @@ class VfsFile {
     return file_->pMethods->xRead(file_, to->data(), static_cast<int>(to->size()), at) == SQLITE_OK;
   }
 
+  [[nodiscard]] bool there() const { return there_; }
+  [[nodiscard]] bool Sync() { return open_ && file_->pMethods->xSync(file_, SQLITE_SYNC_NORMAL) == SQLITE_OK; }
+  // SQLite fills up the last sector of a commit with its last frame again.
+  [[nodiscard]] bool pads() {
+    return (file_->pMethods->xDeviceCharacteristics(file_) & SQLITE_IOCAP_POWERSAFE_OVERWRITE) == 0;
+  }
+
  private:
   std::string path_;
   std::vector<unsigned char> memory_;
   sqlite3_file* file_ = nullptr;
+  bool there_ = false;
   bool open_ = false;
 };
 
@@ -83,7 +92,7 @@ class VfsFile {
 std::string LogDamage(const std::string& path, const std::string& vfs) {
   sqlite3_vfs* const system = sqlite3_vfs_find(vfs.empty() ? nullptr : vfs.c_str());
   if (system == nullptr) return "";
-  VfsFile log(system, path + "-wal");
+  VfsFile log(system, path + "-wal", SQLITE_OPEN_READONLY);
   const int64_t size = log.size();
   std::vector<unsigned char> header(kHeader);
   if (size < kHeader || !log.Read(0, &header)) return "";
@@ -94,8 +103,9 @@ std::string LogDamage(const std::string& path, const std::string& vfs) {
   sum.Add(header.data(), kFrameHeader, big_endian);
   // Without a header that holds there is no telling which frames were still needed.
   const bool holds = (magic & ~1U) == kMagic && page >= kSmallestPage && page <= kLargestPage &&
-                     sum == Checksum{Word(header.data() + 24), Word(header.data() + 28)};
+                     (page & (page - 1)) == 0 && sum == Checksum{Word(header.data() + 24), Word(header.data() + 28)};
   if (!holds) return "";
+  const bool pads = log.pads();
   int64_t damaged = 0;
   bool behind_commit = false;  // the frame before this one ended a commit, and is damaged or behind what is
   uint32_t ended = 0;          // the page that the frame before this one ended a commit with
@@ -114,13 +124,20 @@ std::string LogDamage(const std::string& path, const std::string& vfs) {
       return absl::StrCat("frame ", damaged, " of its log, ", path,
                           "-wal, is damaged, and what was committed behind it cannot be read");
     }
-    // The last frame again may only fill up a sector: no one waits for all of it.
+    // A last frame that only fills up a sector is not waited for.
     const uint32_t ends = Word(frame.data() + 4) == 0 ? 0 : Word(frame.data());
-    behind_commit = damaged != 0 && current && ends != 0 && ends != ended;
+    behind_commit = damaged != 0 && current && ends != 0 && (!pads || ends != ended);
     ended = ends;
     sum = said;
   }
   return "";
+}
+
+bool SyncLog(const std::string& path, const std::string& vfs) {
+  sqlite3_vfs* const system = sqlite3_vfs_find(vfs.empty() ? nullptr : vfs.c_str());
+  if (system == nullptr) return false;
+  VfsFile log(system, path + "-wal", SQLITE_OPEN_READWRITE);
+  return !log.there() || log.Sync();
 }
 
 }  // namespace muster

@@ -12,6 +12,10 @@ namespace muster {
 // opens the database; while somebody writes to it, it may be mistaken once, but not twice in the same words.
 [[nodiscard]] std::string LogDamage(const std::string& path, const std::string& vfs);
 
+// Makes durable what stands in the log, if there is one: a commit of which the process was killed, or the sync failed,
+// is read as one that was synced, and must be before another is written behind it. False: it cannot be.
+[[nodiscard]] bool SyncLog(const std::string& path, const std::string& vfs);
+
 }  // namespace muster
 
 #endif  // MUSTER_SERVICE_STORE_SQLITE_LOG_H_

@@ -28,6 +28,9 @@ constexpr char kSchema[] =
     "CREATE TABLE record(kind TEXT NOT NULL, key TEXT NOT NULL, incarnation TEXT NOT NULL, format INTEGER NOT NULL, "
     "value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(kind, key)) STRICT, WITHOUT ROWID;";
 
+// In a copy: whoever takes it over drops that table.
+constexpr char kMarkCopied[] = "CREATE TABLE IF NOT EXISTS copied(id INTEGER PRIMARY KEY) STRICT";
+
 // CRC-32 of a record, its fields behind their lengths.
 int64_t Checksum(const Record& record) {
   uLong sum = crc32(0, nullptr, 0);
@@ -88,8 +91,11 @@ absl::Status Upsert(const std::vector<Record>& records, SqliteStatement* put, Sq
   return absl::OkStatus();
 }
 
-// Reads records until there are no more, or one cannot be reached; those of which the checksum holds go to `records`.
-absl::Status ReadRows(SqliteDb* db, absl::string_view order, std::vector<Record>* records,
+std::pair<absl::string_view, absl::string_view> Place(const Record& record) { return {record.kind, record.key}; }
+
+// Reads records until there are no more, or one cannot be reached, or `until` has come, unless that is nullptr; those
+// of which the checksum holds go to `records`.
+absl::Status ReadRows(SqliteDb* db, absl::string_view order, const Record* until, std::vector<Record>* records,
                       std::vector<std::string>* problems) {
   auto read = SqliteStatement::Prepare(
       *db, absl::StrCat("SELECT kind, key, incarnation, format, value, checksum FROM record ORDER BY ", order));
@@ -100,6 +106,7 @@ absl::Status ReadRows(SqliteDb* db, absl::string_view order, std::vector<Record>
     if (!*row) return absl::OkStatus();
     Record record{read->Bytes(0), read->Bytes(1), read->Bytes(2), static_cast<int32_t>(read->Number(3)),
                   read->Bytes(4)};
+    if (until != nullptr && Place(record) <= Place(*until)) return absl::OkStatus();
     if (Checksum(record) == read->Number(5)) {
       records->push_back(std::move(record));
     } else {
@@ -107,8 +114,6 @@ absl::Status ReadRows(SqliteDb* db, absl::string_view order, std::vector<Record>
     }
   }
 }
-
-std::pair<absl::string_view, absl::string_view> Place(const Record& record) { return {record.kind, record.key}; }
 
 // Every record that can be reached and of which the checksum holds; what is wrong with the others, and with the file's
 // pages, in `problems`.
@@ -122,27 +127,24 @@ absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std
     if (std::string said = check->Bytes(0); said != "ok") problems->push_back(std::move(said));
   }
   if (!checked.ok() && !absl::IsDataLoss(checked)) return checked;
-  absl::Status read = ReadRows(db, "kind, key", records, problems);
+  if (!checked.ok()) problems->emplace_back(checked.message());
+  absl::Status read = ReadRows(db, "kind, key", nullptr, records, problems);
   if (!absl::IsDataLoss(read)) return read;
   problems->emplace_back(read.message());
   // Behind what cannot be passed there may be more: from the other end.
   std::vector<Record> behind;
-  std::vector<std::string> seen_before;
-  read = ReadRows(db, "kind DESC, key DESC", &behind, records->empty() ? problems : &seen_before);
+  read = ReadRows(db, "kind DESC, key DESC", records->empty() ? nullptr : &records->back(), &behind, problems);
   if (!read.ok() && !absl::IsDataLoss(read)) return read;
-  std::reverse(behind.begin(), behind.end());
-  for (Record& record : behind) {
-    if (records->empty() || Place(records->back()) < Place(record)) records->push_back(std::move(record));
-  }
+  std::move(behind.rbegin(), behind.rend(), std::back_inserter(*records));
   return absl::OkStatus();
 }
 
 // As LogDamage, of a file that somebody may be writing.
-std::string LastingLogDamage(const std::string& path) {
-  std::string said = LogDamage(RealPath(path), "");
+std::string LastingLogDamage(const std::string& path, const std::string& vfs = "") {
+  std::string said = LogDamage(path, vfs);
   for (int look = 0; look < kLooks && !said.empty(); ++look) {
     absl::SleepFor(kLookAgain);
-    const std::string before = std::exchange(said, LogDamage(RealPath(path), ""));
+    const std::string before = std::exchange(said, LogDamage(path, vfs));
     if (said == before) break;
   }
   return said;
@@ -161,7 +163,7 @@ absl::StatusOr<SqliteDb> OpenUnchanging(const std::string& path) {
                                                "-wal has what was committed last; copy both into another directory, "
                                                "and name the copy"));
   }
-  return SqliteDb::Open(path, SqliteDb::Mode::kUnchanging, "");
+  return SqliteDb::Open(RealPath(path), SqliteDb::Mode::kUnchanging, "");
 }
 
 absl::StatusOr<SqliteDb> OpenStore(const std::string& path, SqliteDb::Mode mode) {
@@ -198,6 +200,7 @@ bool SqliteStore::CannotBeHad(const absl::Status& opened, const std::string& pat
 SqliteStore::~SqliteStore() {
   {
     MutexLock lock(&mutex_);
+    if (open_ != nullptr) CheckSameFile().IgnoreError();  // closing writes into it
     open_.reset();
   }
   close(lock_fd_);
@@ -211,6 +214,20 @@ void SqliteStore::NoteMine() {
   struct stat said {};
   mine_.reset();
   if (stat(options_.path.c_str(), &said) == 0) mine_ = StampOf(said);
+}
+
+// What is in the log belongs to the file that was there: it is put aside, and not written into this one.
+absl::Status SqliteStore::LeaveToOthers() {
+  const std::string log = options_.path + "-wal";
+  if (open_ != nullptr) sqlite3_db_config(open_->db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+  if (open_ != nullptr && access(log.c_str(), F_OK) == 0) {
+    rename(log.c_str(), (log + ".left").c_str());
+    unlink((options_.path + "-shm").c_str());
+  }
+  return absl::UnavailableError(absl::StrCat("store ", options_.path,
+                                             ": written by something else while Muster has it open; what was committed "
+                                             "since the last checkpoint is in ",
+                                             log, ".left. Stop Muster, put a backup in its place"));
 }
 
 void SqliteStore::Close() {
@@ -232,13 +249,7 @@ absl::Status SqliteStore::CheckSameFile() {
     }
     filled_ = filled_ || said.st_size > 0;
     if (*file_ == now && mine_.has_value() && *mine_ != StampOf(said)) {
-      // What is in the log belongs to the file that was there: it stays beside this one, and is not written into it.
-      if (open_ != nullptr) sqlite3_db_config(open_->db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-      return absl::UnavailableError(
-          absl::StrCat("store ", options_.path,
-                       ": written by something else while Muster has it open; stop Muster, put a backup in its place "
-                       "and remove ",
-                       options_.path, "-wal and ", options_.path, "-shm"));
+      return LeaveToOthers();
     }
     if (*file_ == now) return absl::OkStatus();
   }
@@ -256,6 +267,7 @@ absl::Status SqliteStore::CheckLog() {
   if (!log_.has_value()) log_ = now;
   if (log_ == now) return absl::OkStatus();
   const absl::StatusOr<int64_t> busy = open_->db.Number("PRAGMA wal_checkpoint(TRUNCATE)");
+  NoteMine();  // what it could, it wrote
   if (!busy.ok() || *busy != 0) {
     return absl::UnavailableError(absl::StrCat("store ", options_.path, ": its log, ", options_.path,
                                                "-wal, was removed while Muster has it open, and cannot be saved"));
@@ -267,8 +279,12 @@ absl::Status SqliteStore::CheckLog() {
 absl::Status SqliteStore::OpenDb(bool may_create) {
   if (absl::Status same = CheckSameFile(); !same.ok()) return same;
   if (may_create) {
-    const std::string damage = LogDamage(options_.path, options_.vfs);
+    const std::string damage = LastingLogDamage(options_.path, options_.vfs);
     if (!damage.empty()) return Damaged(options_.path, damage);
+  }
+  if (!SyncLog(options_.path, options_.vfs)) {
+    return absl::UnavailableError(
+        absl::StrCat("store ", options_.path, ": its log, ", options_.path, "-wal, cannot be synced; its disk fails"));
   }
   absl::StatusOr<SqliteDb> db = SqliteDb::Open(options_.path, SqliteDb::Mode::kWrite, options_.vfs);
   if (!db.ok()) return db.status();
@@ -384,7 +400,8 @@ absl::Status SqliteStore::Commit(int64_t epoch, const std::vector<Record>& recor
 
 absl::StatusOr<StoreReport> ReadStore(const std::string& path) {
   StoreReport report;
-  if (std::string damage = LastingLogDamage(path); !damage.empty()) report.problems.push_back(std::move(damage));
+  if (std::string damage = LastingLogDamage(RealPath(path)); !damage.empty())
+    report.problems.push_back(std::move(damage));
   absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kRead);
   if (!db.ok() && !report.problems.empty()) return Damaged(path, report.problems.front());
   if (!db.ok()) return db.status();
@@ -399,9 +416,18 @@ absl::StatusOr<StoreReport> ReadStore(const std::string& path) {
   return report;
 }
 
+namespace {
+
+absl::Status MarkCopied(const std::string& path) {
+  absl::StatusOr<SqliteDb> db = SqliteDb::Open(path, SqliteDb::Mode::kWrite, "");
+  return db.ok() ? db->Run(kMarkCopied) : db.status();
+}
+
+}  // namespace
+
 absl::Status BackUpStore(const std::string& from, const std::string& to) {
   if (absl::Status free = NotThere(to); !free.ok()) return free;
-  if (const std::string damage = LastingLogDamage(from); !damage.empty()) return Damaged(from, damage);
+  if (const std::string damage = LastingLogDamage(RealPath(from)); !damage.empty()) return Damaged(from, damage);
   absl::StatusOr<SqliteDb> source = OpenStore(from, SqliteDb::Mode::kRead);
   if (!source.ok()) return source.status();
   if (absl::Status made = MakeFile(to); !made.ok()) return made;
@@ -414,7 +440,7 @@ absl::Status BackUpStore(const std::string& from, const std::string& to) {
       if (backup != nullptr) code = sqlite3_backup_step(backup, -1);  // all pages at once: one moment
       sqlite3_backup_finish(backup);
       if (code != SQLITE_DONE) copied = target->Error(code);
-      if (copied.ok()) copied = target->Run("CREATE TABLE IF NOT EXISTS copied(id INTEGER PRIMARY KEY) STRICT");
+      if (copied.ok()) copied = target->Run(kMarkCopied);
     } else {
       copied = target.status();
     }
@@ -428,7 +454,7 @@ absl::StatusOr<int> UpgradeStore(const std::string& path) {
   const absl::StatusOr<int> lock = Lock(RealPath(path));
   if (!lock.ok()) return lock.status();
   absl::StatusOr<int> before = 0;
-  if (const std::string damage = LogDamage(RealPath(path), ""); !damage.empty()) {
+  if (const std::string damage = LastingLogDamage(RealPath(path)); !damage.empty()) {
     before = Damaged(path, damage);
   } else {
     absl::StatusOr<SqliteDb> db = OpenStore(path, SqliteDb::Mode::kWrite);
@@ -445,20 +471,23 @@ absl::StatusOr<int> UpgradeStore(const std::string& path) {
 }
 
 absl::Status MakeStore(const std::string& path, const std::vector<Record>& records) {
-  if (absl::Status free = NotThere(path); !free.ok()) return free;
-  absl::Status made;
-  {
-    absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, ""});
-    made = store.status();
-    if (made.ok()) {
-      const absl::StatusOr<Store::Contents> mine = (*store)->TakeOver();
-      made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
-    }
-  }
   const std::string real = RealPath(path);
-  unlink(absl::StrCat(real, ".lock").c_str());
+  for (const char* suffix : {"", "-wal", "-shm"}) {  // a log belongs to a file that was there
+    if (absl::Status free = NotThere(real + suffix); !free.ok()) return free;
+  }
+  absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({real, ""});
+  if (absl::IsAlreadyExists(store.status())) return store.status();  // whoever has its lock has what is beside it
+  absl::Status made = store.status();
+  if (made.ok()) {
+    const absl::StatusOr<Store::Contents> mine = (*store)->TakeOver();
+    made = mine.ok() ? (*store)->Commit(mine->epoch, records) : mine.status();
+    store->reset();
+  }
+  // What its records say may have changed since they were written elsewhere.
+  if (made.ok()) made = MarkCopied(real);
+  unlink((real + ".lock").c_str());
   for (const char* suffix : {"", "-wal", "-shm"}) {
-    if (!made.ok()) unlink(absl::StrCat(real, suffix).c_str());
+    if (!made.ok()) unlink((real + suffix).c_str());
   }
   return made;
 }

@@ -67,6 +67,7 @@ class SqliteStore : public Store {
   static Stamp StampOf(const struct stat& said);
   void NoteMine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Close() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  [[nodiscard]] absl::Status LeaveToOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The file of the first opening, as it was left: another one in its place is not taken for it, nor another's bytes.
   [[nodiscard]] absl::Status CheckSameFile() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status CheckLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -104,7 +105,7 @@ struct StoreReport {
 // a musterd has it open.
 [[nodiscard]] absl::StatusOr<int> UpgradeStore(const std::string& path);
 
-// A new file with these records. AlreadyExists: `path` is there.
+// A new file with these records, marked as a copy. AlreadyExists: `path`, or its log, is there; a musterd has it open.
 [[nodiscard]] absl::Status MakeStore(const std::string& path, const std::vector<Record>& records);
 
 }  // namespace muster

@@ -12,10 +12,22 @@
 #include "absl/strings/string_view.h"
 
 namespace muster {
+namespace {
+
+constexpr int kMostLinks = 40;
+
+}  // namespace
 
 std::string RealPath(const std::string& path) {
   std::error_code error;
-  const std::filesystem::path real = std::filesystem::weakly_canonical(path, error);
+  std::filesystem::path at = path;
+  // What a link leads to need not be there yet.
+  for (int links = 0; links < kMostLinks && std::filesystem::is_symlink(at, error); ++links) {
+    const std::filesystem::path to = std::filesystem::read_symlink(at, error);
+    if (error) return path;
+    at = to.is_absolute() ? to : at.parent_path() / to;
+  }
+  const std::filesystem::path real = std::filesystem::weakly_canonical(at, error);
   return error ? path : real.string();
 }
 

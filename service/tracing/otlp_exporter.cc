@@ -31,7 +31,7 @@ constexpr int kStatusError = 2;
 // Of what a collector answers so much is shown, and so much is read.
 constexpr size_t kShown = 200;
 constexpr uint64_t kMostRead = 64 << 10;
-constexpr absl::Duration kEndAgain = absl::Milliseconds(20);
+constexpr absl::Duration kEndAgain = absl::Milliseconds(20);  // how late it is ended at most
 
 Json Text(const char* key, absl::string_view value) {
   return {{"key", key}, {"value", {{"stringValue", std::string(value)}}}};
@@ -126,7 +126,10 @@ std::string OtlpJson(const Spans& spans, const OtlpOptions& options) {
 }
 
 OtlpExporter::OtlpExporter(OtlpOptions options)
-    : options_(std::move(options)), target_(*ParseOtlpUrl(options_.url)), thread_([this] { Run(); }) {}
+    : options_(std::move(options)),
+      target_(*ParseOtlpUrl(options_.url)),
+      thread_([this] { Run(); }),
+      watcher_([this] { WatchTimes(); }) {}
 
 OtlpExporter::~OtlpExporter() { Stop(); }
 
@@ -137,7 +140,14 @@ void OtlpExporter::Stop() {
     stopping_ = true;
     changed_.SignalAll();
   }
-  if (thread_.joinable()) thread_.join();
+  if (!thread_.joinable()) return;
+  thread_.join();
+  {
+    MutexLock lock(&mutex_);
+    over_ = true;
+    posts_.SignalAll();
+  }
+  watcher_.join();
 }
 
 OtlpExporter::Stats OtlpExporter::stats() const {
@@ -223,33 +233,45 @@ OtlpExporter::Answer OtlpExporter::Post(const std::string& body, absl::Duration 
     if (out.text.size() < kShown) out.text.append(data, std::min(size, kShown - out.text.size()));
     return offset + size < kMostRead;
   };
-  // The library's limits are for each read and write: whoever answers a byte at a time is ended from here.
-  const absl::Time end = SteadyNow() + left;
-  bool done = false;
-  std::thread watcher([&] {
-    while (true) {
-      {
-        MutexLock lock(&mutex_);
-        if (done) return;
-        const absl::Time by = stopping_ ? std::min(end, give_up_) : end;
-        changed_.WaitWithTimeout(&mutex_, std::max(by - SteadyNow(), kEndAgain));
-        if (done) return;
-        if (SteadyNow() < (stopping_ ? std::min(end, give_up_) : end)) continue;
-      }
-      client.stop();
-    }
-  });
+  {
+    MutexLock lock(&mutex_);
+    end_post_ = [&client] { client.stop(); };
+    post_end_ = SteadyNow() + left;
+    posts_.SignalAll();
+  }
   httplib::Response response;
   httplib::Error error = httplib::Error::Success;
   client.send(request, response, error);
   {
     MutexLock lock(&mutex_);
-    done = true;
-    changed_.SignalAll();
+    while (ending_) posts_.Wait(&mutex_);
+    end_post_ = nullptr;
   }
-  watcher.join();
   if (out.status <= 0) out.text = httplib::to_string(error);
   return out;
+}
+
+void OtlpExporter::WatchTimes() {
+  while (true) {
+    std::function<void()> end;
+    {
+      MutexLock lock(&mutex_);
+      while (!over_ && end_post_ == nullptr) posts_.Wait(&mutex_);
+      if (over_) return;
+      const absl::Time by = stopping_ ? std::min(post_end_, give_up_) : post_end_;
+      if (SteadyNow() < by) {
+        posts_.WaitWithTimeout(&mutex_, std::min(by - SteadyNow(), kEndAgain));
+        continue;
+      }
+      end = end_post_;
+      ending_ = true;
+    }
+    end();
+    MutexLock lock(&mutex_);
+    ending_ = false;
+    posts_.SignalAll();
+    posts_.WaitWithTimeout(&mutex_, kEndAgain);
+  }
 }
 
 absl::Duration OtlpExporter::TimeLeft() const {

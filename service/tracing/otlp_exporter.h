@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -62,6 +63,8 @@ class OtlpExporter : public SpanSink {
   };
   // One request, of `left` in all, however much of an answer comes.
   [[nodiscard]] Answer Post(const std::string& body, absl::Duration left);
+  // Ends requests whose time is over: the library's limits are for each read and write.
+  void WatchTimes();
   [[nodiscard]] bool Pause(absl::Duration pause);
   // How long a request may take; zero: it is told to stop, and the time for that is over.
   [[nodiscard]] absl::Duration TimeLeft() const;
@@ -74,7 +77,13 @@ class OtlpExporter : public SpanSink {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock
   Stats stats_ ABSL_GUARDED_BY(mutex_);
+  std::function<void()> end_post_ ABSL_GUARDED_BY(mutex_);  // of the request under way
+  absl::Time post_end_ ABSL_GUARDED_BY(mutex_);
+  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // end_post_ is being called
+  bool over_ ABSL_GUARDED_BY(mutex_) = false;
+  CondVar posts_;
   std::thread thread_;
+  std::thread watcher_;
 };
 
 // An ExportTraceServiceRequest in JSON.

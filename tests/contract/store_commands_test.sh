@@ -131,14 +131,14 @@ printf 'no store, but %0100d' 0 >"$work/text.db"
 fails timeout 20 "$musterd" --store "$work/text.db" --config "$work/musterd.yaml"
 has "$out" "no SQLite file"
 "$musterctl" store import "$work/odd.db" >/dev/null <<'LINES'
-{"kind":"node","key":"a","incarnation":"","format":1,"value":"aGVsbG8="}
+{"kind":"pod","key":"a","incarnation":"","format":1,"value":"aGVsbG8="}
 {"records":1}
 LINES
 fails "$musterctl" store verify "$work/odd.db"
-has "$out" 'record "node/a"'
+has "$out" 'record "pod/a"'
 fails timeout 20 "$musterd" --store "$work/odd.db" --config "$work/musterd.yaml"
 has "$out" "store $work/odd.db"
-has "$out" 'record "node/a"'
+has "$out" 'record "pod/a"'
 mkfifo "$work/pipe.db"
 for command in inspect verify export; do
   fails timeout 20 "$musterctl" store "$command" "$work/pipe.db"

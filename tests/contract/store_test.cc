@@ -492,20 +492,46 @@ TEST_F(SqliteTrouble, AnotherFileInItsPlaceIsNotTakenForIt) {
   EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
 }
 
-// As `cp` does it, beside a musterd that runs: nothing is promised on top of it, and nothing written into it.
+// As `cp` does it, beside a musterd that runs: nothing is promised on top of it, and nothing written into it, whether
+// anything is committed before the stop or not.
 TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
+  for (const bool commits : {true, false}) {
+    const std::string path = folder_ / absl::StrCat("over-", commits);
+    auto store = OpenSqlite(path);
+    const int64_t epoch = store->TakeOver()->epoch;
+    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+    ASSERT_TRUE(BackUpStore(path, path + ".copy").ok());
+    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+    std::filesystem::copy_file(path + ".copy", path, std::filesystem::copy_options::overwrite_existing);
+    if (commits) {
+      const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
+      EXPECT_EQ(TroubleOf(replaced), StoreTrouble::kTryAgain);
+      EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by something else while Muster has it open"));
+      EXPECT_FALSE(store->Commit(epoch, {{"a", "x", "", 1, "3"}}).ok());
+    }
+    store.reset();
+    EXPECT_EQ(Lines(OpenSqlite(path)->TakeOver()->records), std::vector<std::string>{"a/x=1"})
+        << "as the backup had it";
+    EXPECT_TRUE(std::filesystem::exists(path + "-wal.left"));
+  }
+}
+
+// A reader keeps the log from being emptied; what was written of it meanwhile is our own.
+TEST_F(SqliteTrouble, ALogThatIsTakenAwayBesideAReader) {
   auto store = OpenSqlite(path_);
   const int64_t epoch = store->TakeOver()->epoch;
   ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
-  ASSERT_TRUE(BackUpStore(path_, folder_ / "copy").ok());
-  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
-  std::filesystem::copy_file(folder_ / "copy", path_, std::filesystem::copy_options::overwrite_existing);
-  const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
-  EXPECT_EQ(TroubleOf(replaced), StoreTrouble::kTryAgain);
-  EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by something else while Muster has it open"));
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM record", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
+  ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
+  const absl::Status kept_waiting = store->Commit(epoch, {{"a", "z", "", 1, "3"}});
+  EXPECT_EQ(kept_waiting.message().find("written by something else"), std::string::npos) << kept_waiting;
+  sqlite3_close(reader);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
   store.reset();
-  for (const char* suffix : {"-wal", "-shm"}) unlink((path_ + suffix).c_str());
-  EXPECT_EQ(Lines(ReadStore(path_)->records), std::vector<std::string>{"a/x=1"}) << "as the backup had it";
+  EXPECT_EQ(Lines(OpenSqlite(path_)->TakeOver()->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
 }
 
 // What is committed stands in the log first, for long where little is.
@@ -558,11 +584,36 @@ TEST_F(SqliteTrouble, ADamagedLogIsNotTakenForAShorterOne) {
   EXPECT_EQ(ReadStore(left)->records.size(), 80U) << "nothing of it was changed";
 }
 
+// The same page again and again, as in a small store.
+TEST_F(SqliteTrouble, DamageIsToldFromOneThatIsWrittenAgain) {
+  const std::string left = folder_ / "left";
+  {
+    const auto store = OpenSqlite(path_);
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_TRUE(store->Commit(epoch, {{"gang", "d/g", "u", 1, absl::StrCat("value ", i)}}).ok());
+    }
+    for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, left + suffix);
+  }
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(left + "-wal"));
+  std::fstream log(left + "-wal", std::ios::in | std::ios::out | std::ios::binary);
+  log.seekp(32 + (size - 32) / 4120 / 2 * 4120 + 2000);
+  log.put('!').flush();
+  const absl::StatusOr<StoreReport> report = ReadStore(left);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->problems.empty());
+}
+
 TEST_F(SqliteTrouble, ByAnotherNameItIsTheSameFile) {
   const auto mine = OpenSqlite(path_);
   ASSERT_EQ(symlink(path_.c_str(), (folder_ / "link").c_str()), 0);
   const absl::StatusOr<std::unique_ptr<SqliteStore>> second = SqliteStore::Open({folder_ / "link", ""});
   EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
+  // Also one that leads to where nothing is yet.
+  ASSERT_EQ(symlink((folder_ / "new.db").c_str(), (folder_ / "early").c_str()), 0);
+  const auto first = OpenSqlite(folder_ / "early");
+  EXPECT_TRUE(absl::IsAlreadyExists(SqliteStore::Open({folder_ / "new.db", ""}).status()));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "early.lock"));
 }
 
 TEST_F(SqliteTrouble, AroundADamagedPageTheRestIsRead) {
@@ -590,11 +641,19 @@ TEST_F(SqliteTrouble, AroundADamagedPageTheRestIsRead) {
 
 // --- files: backup, export, import ---
 
-TEST_F(SqliteTrouble, AStoreThatCannotBeMadeLeavesNothing) {
-  ASSERT_TRUE(std::filesystem::create_directory(path_ + "-wal"));
-  EXPECT_FALSE(MakeStore(path_, {{"a", "x", "u", 1, "1"}}).ok());
-  EXPECT_FALSE(std::filesystem::exists(path_));
-  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+TEST_F(SqliteTrouble, AStoreThatCannotBeMadeLeavesEverythingAsItWas) {
+  const Record record{"a", "x", "u", 1, "1"};
+  ASSERT_TRUE(std::filesystem::create_directory(folder_ / "link-to"));
+  ASSERT_EQ(symlink((folder_ / "link-to").c_str(), path_.c_str()), 0);
+  EXPECT_FALSE(MakeStore(path_, {record}).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  // Its file is gone, and a musterd has the rest: that stays.
+  const std::string lost = folder_ / "lost";
+  const auto store = OpenSqlite(lost);
+  ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {record}).ok());
+  ASSERT_EQ(unlink(lost.c_str()), 0);
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeStore(lost, {record})));
+  for (const char* suffix : {".lock", "-wal"}) EXPECT_TRUE(std::filesystem::exists(lost + suffix)) << suffix;
 }
 
 TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {
