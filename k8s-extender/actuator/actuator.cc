@@ -324,7 +324,7 @@ Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
   patch["status"]["conditions"] = {
       {{"type", "PodScheduled"}, {"status", "False"}, {"reason", "Unschedulable"}, {"message", call.note}}};
   int refused = 0;
-  const Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &refused);
+  Verdict verdict = PatchPod(call.pod, KubeMethod::kPatchStrategic, patch, "/status", &refused);
   if (refused == 409)
     return {Verdict::Kind::kAgain, absl::ZeroDuration(),
             "the pod changed meanwhile"};  // it changed meanwhile: it is looked at anew

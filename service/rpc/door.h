@@ -111,7 +111,8 @@ class OnceCall {
 using Repeated = std::function<void(const FinishCall&)>;
 template <typename Request, typename Response, typename Work>
 grpc::ServerUnaryReactor* ServeOnce(RpcDoor* door, grpc::CallbackServerContext* context, absl::string_view method,
-                                    const Request* request, Response* response, Work work, Repeated again = nullptr) {
+                                    const Request* request, Response* response, Work work,
+                                    const Repeated& again = nullptr) {
   return Serve(door, context, method, Role::kReadWrite,
                [=, work = std::move(work)](const std::string& client, const FinishCall& finish) {
                  const std::string& id = request->request_id();
