@@ -593,7 +593,7 @@ BUGS = {
         '  absl::Status done = open_->begin->Step().status();\n',
         "  absl::Status done;\n"),
     "store-damage-not-seen": (
-        "service/store/sqlite_store.cc",
+        "service/store/record_table.cc",
         "if (Checksum(record) == read->Number(5)) {",
         "if (Checksum(record) != 0) {"),
     "filter-waits-for-the-disk": (
@@ -1090,7 +1090,7 @@ BUGS = {
     "a-torn-commit-is-damage": (
         "service/store/sqlite_log.cc", "ends != 0 && (!pads || ends != ended);", "ends != 0;"),
     "whatever-stands-there-is-ours": (
-        "service/store/sqlite_store.cc", "mine_.has_value() && *mine_ != StampOf(said)", "false && mine_.has_value()"),
+        "service/store/sqlite_store.cc", "if (mine_->size != said.st_size || header_ != ReadHeader()) return LeaveToOthers();", ""),
     "links-have-their-own-lock": (
         "service/store/sqlite_store.cc", "  options.path = RealPath(options.path);\n", ""),
     "half-an-export-is-one": (

@@ -24,11 +24,11 @@ uint32_t Word(const unsigned char* at) {
   return uint32_t{at[0]} << 24 | uint32_t{at[1]} << 16 | uint32_t{at[2]} << 8 | uint32_t{at[3]};
 }
 
-struct Checksum {
+struct FrameSum {
   uint32_t first = 0;
   uint32_t second = 0;
 
-  bool operator==(const Checksum&) const = default;
+  bool operator==(const FrameSum&) const = default;
   // `size`: a multiple of eight.
   void Add(const unsigned char* bytes, size_t size, bool big_endian) {
     const auto word = [&](size_t at) {
@@ -99,11 +99,11 @@ std::string LogDamage(const std::string& path, const std::string& vfs) {
   const uint32_t magic = Word(header.data());
   const uint32_t page = Word(header.data() + 8);
   const bool big_endian = (magic & 1) != 0;
-  Checksum sum;
+  FrameSum sum;
   sum.Add(header.data(), kFrameHeader, big_endian);
   // Without a header that holds there is no telling which frames were still needed.
   const bool holds = (magic & ~1U) == kMagic && page >= kSmallestPage && page <= kLargestPage &&
-                     (page & (page - 1)) == 0 && sum == Checksum{Word(header.data() + 24), Word(header.data() + 28)};
+                     (page & (page - 1)) == 0 && sum == FrameSum{Word(header.data() + 24), Word(header.data() + 28)};
   if (!holds) return "";
   const bool pads = log.pads();
   int64_t damaged = 0;
@@ -113,7 +113,7 @@ std::string LogDamage(const std::string& path, const std::string& vfs) {
   const auto frame_size = static_cast<int64_t>(frame.size());
   for (int64_t number = 1, at = kHeader; at + frame_size <= size && log.Read(at, &frame); ++number, at += frame_size) {
     const bool current = std::equal(frame.begin() + 8, frame.begin() + 16, header.begin() + 16);  // salts
-    const Checksum said{Word(frame.data() + 16), Word(frame.data() + 20)};
+    const FrameSum said{Word(frame.data() + 16), Word(frame.data() + 20)};
     sum.Add(frame.data(), 8, big_endian);
     sum.Add(frame.data() + kFrameHeader, page, big_endian);
     const bool follows = current && sum == said;

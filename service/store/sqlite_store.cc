@@ -2,17 +2,15 @@
 
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <iterator>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "service/store/record_table.h"
 #include "service/store/sqlite_log.h"
 #include "service/store/store_file.h"
 
@@ -21,123 +19,8 @@ namespace {
 
 constexpr int kLooks = 5;
 constexpr absl::Duration kLookAgain = absl::Milliseconds(20);
-constexpr int64_t kApplication = 0x4d737472;  // "Mstr": what PRAGMA application_id says of a store of Muster's
-constexpr char kSchema[] =
-    "CREATE TABLE owner(id INTEGER PRIMARY KEY CHECK(id = 1), epoch INTEGER NOT NULL) STRICT;"
-    "INSERT INTO owner VALUES(1, 0);"
-    "CREATE TABLE record(kind TEXT NOT NULL, key TEXT NOT NULL, incarnation TEXT NOT NULL, format INTEGER NOT NULL, "
-    "value BLOB NOT NULL, checksum INTEGER NOT NULL, PRIMARY KEY(kind, key)) STRICT, WITHOUT ROWID;";
-
 // In a copy: whoever takes it over drops that table.
 constexpr char kMarkCopied[] = "CREATE TABLE IF NOT EXISTS copied(id INTEGER PRIMARY KEY) STRICT";
-
-// CRC-32 of a record, its fields behind their lengths.
-int64_t Checksum(const Record& record) {
-  uLong sum = crc32(0, nullptr, 0);
-  const auto add = [&](absl::string_view bytes) {
-    sum = crc32_z(sum, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
-  };
-  const std::string format = absl::StrCat(record.format);
-  for (const absl::string_view field :
-       {absl::string_view(record.kind), absl::string_view(record.key), absl::string_view(record.incarnation),
-        absl::string_view(format), absl::string_view(record.value)}) {
-    add(absl::StrCat(field.size(), ":"));
-    add(field);
-  }
-  return static_cast<int64_t>(sum);
-}
-
-// The file's format; 0: it is empty. The error: it is no store that this version can read.
-absl::StatusOr<int> ReadFormat(SqliteDb* db) {
-  const absl::StatusOr<int64_t> tables = db->Number("SELECT count(*) FROM sqlite_schema");
-  if (!tables.ok()) return tables.status();
-  if (*tables == 0) return 0;
-  const absl::StatusOr<int64_t> application = db->Number("PRAGMA application_id");
-  const absl::StatusOr<int64_t> format = db->Number("PRAGMA user_version");
-  if (!application.ok() || !format.ok()) return application.ok() ? format.status() : application.status();
-  if (*application != kApplication) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("store ", db->path(), ": an SQLite file of something else; name another one"));
-  }
-  if (*format < 1 || *format > SqliteStore::kFormat) {
-    return absl::FailedPreconditionError(absl::StrCat("store ", db->path(), ": written in format ", *format,
-                                                      ", this Muster reads up to ", SqliteStore::kFormat,
-                                                      "; run the version that wrote it, or a newer one"));
-  }
-  return static_cast<int>(*format);
-}
-
-absl::Status MakeSchema(SqliteDb* db) {
-  const std::string sql = absl::StrCat("BEGIN IMMEDIATE;", kSchema, "PRAGMA application_id = ", kApplication,
-                                       ";PRAGMA user_version = ", SqliteStore::kFormat, ";COMMIT;");
-  absl::Status made = db->Run(sql.c_str());
-  if (!made.ok()) db->Run("ROLLBACK").IgnoreError();
-  return made;
-}
-
-absl::Status Upsert(const std::vector<Record>& records, SqliteStatement* put, SqliteStatement* remove) {
-  for (const Record& record : records) {
-    SqliteStatement& statement = record.value.empty() ? *remove : *put;
-    statement.Bind(1, absl::string_view(record.kind));
-    statement.Bind(2, absl::string_view(record.key));
-    if (!record.value.empty()) {
-      statement.Bind(3, absl::string_view(record.incarnation));
-      statement.Bind(4, int64_t{record.format});
-      statement.BindBlob(5, record.value);
-      statement.Bind(6, Checksum(record));
-    }
-    if (const absl::StatusOr<bool> done = statement.Step(); !done.ok()) return done.status();
-  }
-  return absl::OkStatus();
-}
-
-std::pair<absl::string_view, absl::string_view> Place(const Record& record) { return {record.kind, record.key}; }
-
-// Reads records until there are no more, or one cannot be reached, or `until` has come, unless that is nullptr; those
-// of which the checksum holds go to `records`.
-absl::Status ReadRows(SqliteDb* db, absl::string_view order, const Record* until, std::vector<Record>* records,
-                      std::vector<std::string>* problems) {
-  auto read = SqliteStatement::Prepare(
-      *db, absl::StrCat("SELECT kind, key, incarnation, format, value, checksum FROM record ORDER BY ", order));
-  if (!read.ok()) return read.status();
-  while (true) {
-    const absl::StatusOr<bool> row = read->Step();
-    if (!row.ok()) return row.status();
-    if (!*row) return absl::OkStatus();
-    Record record{read->Bytes(0), read->Bytes(1), read->Bytes(2), static_cast<int32_t>(read->Number(3)),
-                  read->Bytes(4)};
-    if (until != nullptr && Place(record) <= Place(*until)) return absl::OkStatus();
-    if (Checksum(record) == read->Number(5)) {
-      records->push_back(std::move(record));
-    } else {
-      problems->push_back(absl::StrCat("record \"", RecordName(record), "\": its checksum is wrong"));
-    }
-  }
-}
-
-// Every record that can be reached and of which the checksum holds; what is wrong with the others, and with the file's
-// pages, in `problems`.
-absl::Status ReadAll(SqliteDb* db, std::vector<Record>* records, std::vector<std::string>* problems) {
-  auto check = SqliteStatement::Prepare(*db, "PRAGMA quick_check(10)");
-  absl::Status checked = check.status();
-  while (checked.ok()) {
-    const absl::StatusOr<bool> row = check->Step();
-    checked = row.status();
-    if (!row.ok() || !*row) break;
-    if (std::string said = check->Bytes(0); said != "ok") problems->push_back(std::move(said));
-  }
-  if (!checked.ok() && !absl::IsDataLoss(checked)) return checked;
-  if (!checked.ok()) problems->emplace_back(checked.message());
-  absl::Status read = ReadRows(db, "kind, key", nullptr, records, problems);
-  if (!absl::IsDataLoss(read)) return read;
-  problems->emplace_back(read.message());
-  // Behind what cannot be passed there may be more: from the other end.
-  std::vector<Record> behind;
-  read = ReadRows(db, "kind DESC, key DESC", records->empty() ? nullptr : &records->back(), &behind, problems);
-  if (!read.ok() && !absl::IsDataLoss(read)) return read;
-  std::move(behind.rbegin(), behind.rend(), std::back_inserter(*records));
-  return absl::OkStatus();
-}
 
 // As LogDamage, of a file that somebody may be writing.
 std::string LastingLogDamage(const std::string& path, const std::string& vfs = "") {
@@ -212,8 +95,10 @@ SqliteStore::Stamp SqliteStore::StampOf(const struct stat& said) {
 
 void SqliteStore::NoteMine() {
   struct stat said {};
-  mine_.reset();
-  if (stat(options_.path.c_str(), &said) == 0) mine_ = StampOf(said);
+  if (open_ == nullptr || stat(options_.path.c_str(), &said) != 0) return mine_.reset();
+  if (mine_ == StampOf(said)) return;
+  mine_ = StampOf(said);
+  header_ = ReadHeader();
 }
 
 // What is in the log belongs to the file that was there: it is put aside, and not written into this one.
@@ -228,6 +113,16 @@ absl::Status SqliteStore::LeaveToOthers() {
                                              ": written by something else while Muster has it open; what was committed "
                                              "since the last checkpoint is in ",
                                              log, ".left. Stop Muster, put a backup in its place"));
+}
+
+// By SQLite's own descriptor: closing another one of the file would give up SQLite's locks on it.
+SqliteStore::Header SqliteStore::ReadHeader() {
+  Header header = {};
+  sqlite3_file* file = nullptr;
+  if (sqlite3_file_control(open_->db.get(), "main", SQLITE_FCNTL_FILE_POINTER, &file) == SQLITE_OK) {
+    static_cast<void>(file->pMethods->xRead(file, header.data(), static_cast<int>(header.size()), 0));
+  }
+  return header;
 }
 
 void SqliteStore::Close() {
@@ -249,7 +144,8 @@ absl::Status SqliteStore::CheckSameFile() {
     }
     filled_ = filled_ || said.st_size > 0;
     if (*file_ == now && mine_.has_value() && *mine_ != StampOf(said)) {
-      return LeaveToOthers();
+      if (mine_->size != said.st_size || header_ != ReadHeader()) return LeaveToOthers();
+      mine_ = StampOf(said);  // touched
     }
     if (*file_ == now) return absl::OkStatus();
   }
@@ -311,8 +207,8 @@ absl::Status SqliteStore::OpenDb(bool may_create) {
   for (auto& [statement, sql] : std::initializer_list<std::pair<std::optional<SqliteStatement>*, const char*>>{
            {&open_->begin, "BEGIN IMMEDIATE"},
            {&open_->owner, "SELECT epoch FROM owner"},
-           {&open_->put, "INSERT OR REPLACE INTO record VALUES(?1, ?2, ?3, ?4, ?5, ?6)"},
-           {&open_->remove, "DELETE FROM record WHERE kind = ?1 AND key = ?2"},
+           {&open_->put, kPut},
+           {&open_->remove, kRemove},
            {&open_->commit, "COMMIT"}}) {
     absl::StatusOr<SqliteStatement> prepared = SqliteStatement::Prepare(open_->db, sql);
     if (!prepared.ok()) {

@@ -8,6 +8,7 @@
 
 #include <sys/stat.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -66,6 +67,9 @@ class SqliteStore : public Store {
   };
   static Stamp StampOf(const struct stat& said);
   void NoteMine() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The database header, as the file has it now.
+  using Header = std::array<char, 100>;
+  [[nodiscard]] Header ReadHeader() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Close() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   [[nodiscard]] absl::Status LeaveToOthers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // The file of the first opening, as it was left: another one in its place is not taken for it, nor another's bytes.
@@ -79,6 +83,7 @@ class SqliteStore : public Store {
   std::optional<std::pair<uint64_t, uint64_t>> log_ ABSL_GUARDED_BY(mutex_);   // the same of its log, once it is seen
   bool filled_ ABSL_GUARDED_BY(mutex_) = false;                                // it had something in it
   std::optional<Stamp> mine_ ABSL_GUARDED_BY(mutex_);                          // after the last commit
+  Header header_ ABSL_GUARDED_BY(mutex_) = {};                                 // with mine_
   Mutex mutex_;
   // The file, and what every commit says, prepared once.
   struct Connection {

@@ -516,6 +516,14 @@ TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
   }
 }
 
+TEST_F(SqliteTrouble, AFileThatIsTouchedIsStillOurs) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
 // A reader keeps the log from being emptied; what was written of it meanwhile is our own.
 TEST_F(SqliteTrouble, ALogThatIsTakenAwayBesideAReader) {
   auto store = OpenSqlite(path_);
