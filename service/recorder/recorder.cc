@@ -64,7 +64,8 @@ absl::StatusOr<std::unique_ptr<Recorder>> Recorder::Open(RecorderOptions options
 Recorder::Recorder(RecorderOptions options) : options_(std::move(options)) {}
 
 absl::Status Recorder::Lock() {
-  const std::string name = options_.path + ".lock";
+  const std::filesystem::path path(options_.path);
+  const std::string name = (path.parent_path() / absl::StrCat(".", path.filename().string(), ".lock")).string();
   lock_ = open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (lock_ < 0) return absl::ErrnoToStatus(errno, absl::StrCat("recording.file: cannot make ", name));
   if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return absl::OkStatus();

@@ -69,7 +69,7 @@ class Recorder : public CommandRecorder {
   };
 
   explicit Recorder(RecorderOptions options);
-  // FILE.lock, until Stop: the files are of one process at a time.
+  // Until Stop the files are of one process. The lock is hidden: "FILE*" are recordings.
   [[nodiscard]] absl::Status Lock();
   void Run();
   void Write(const Part& part);

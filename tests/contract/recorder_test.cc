@@ -219,6 +219,7 @@ TEST_F(RecorderTest, AFileIsOfOneProcessAtATime) {
   Close();
   EXPECT_GT(ReplayFile(options_.path).commands, 60);
   EXPECT_EQ(Files().size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(folder_ + "/.muster.rec.lock"));
 }
 
 TEST_F(RecorderTest, WhatIsNoRecordingStays) {
