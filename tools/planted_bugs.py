@@ -1077,7 +1077,7 @@ BUGS = {
         "    if (known == known_.end() || known->second == identity) handlers_.remove(identity, key);\n",
         "    handlers_.remove(identity, key);\n"),
     "time-is-for-each-read": (
-        "k8s-extender/apiserver/client.cc", "        late.push_back(use.connection);\n", ""),
+        "k8s-extender/apiserver/client.cc", "[connection] { connection->stop(); }", "[connection] {}"),
     "any-bytes-are-text": (
         "k8s-extender/apiserver/client.cc", "\": \", Plain(message));", "\": \", message);"),
     "every-conflict-is-another-pod": (
@@ -1102,7 +1102,7 @@ BUGS = {
     "a-known-answer-is-no-word": (
         "service/rpc/door.h", "                       if (again && answer.status.ok()) return again(finish);\n", ""),
     "collectors-may-drip": (
-        "service/tracing/otlp_exporter.cc", "    end_post_ = [&client] { client.stop(); };\n", "    end_post_ = [] {};\n"),
+        "service/tracing/otlp_exporter.cc", "[&client] { client.stop(); }", "[] {}"),
     "collectors-may-say-all": (
         "service/tracing/otlp_exporter.cc", "    return offset + size < kMostRead;\n",
         "    static_cast<void>(offset);\n    return true;\n"),

@@ -27,8 +27,6 @@ constexpr absl::Duration kStop = absl::Seconds(1);
 constexpr absl::Duration kStopLook = absl::Milliseconds(10);
 constexpr size_t kMaxLine = 16 << 20;
 constexpr size_t kMaxAnswer = 256 << 20;  // a page of a list; an object of etcd's is 1.5 MiB at most
-// How late a request may be ended.
-constexpr absl::Duration kTimesLook = absl::Milliseconds(100);
 constexpr size_t kStatusMessage = 1'000;
 constexpr size_t kMessage = 200;
 
@@ -82,11 +80,8 @@ absl::Status TransportError(httplib::Error error) {
 
 }  // namespace
 
-KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)), watcher_([this] { WatchTimes(); }) {}
-KubeClient::~KubeClient() {
-  Stop();
-  watcher_.join();
-}
+KubeClient::KubeClient(KubeConfig config) : config_(std::move(config)) {}
+KubeClient::~KubeClient() { Stop(); }
 
 absl::StatusOr<KubeClient::Connection> KubeClient::Connect() {
   Connection connection;
@@ -140,41 +135,35 @@ absl::StatusOr<KubeClient::Connection> KubeClient::Take(absl::Duration timeout) 
   if (!connection.ok()) return connection;
   MutexLock lock(&mutex_);
   if (stopped_) return absl::CancelledError("stopping");
-  in_use_.push_back({*connection, SteadyNow() + timeout});
+  in_use_.push_back({*connection, WatchTime(*connection, timeout)});
   return connection;
 }
 
+int64_t KubeClient::WatchTime(const Connection& connection, absl::Duration time) {
+  return overdue_.Watch(SteadyNow() + time, [connection] { connection->stop(); });
+}
+
+bool KubeClient::Leave(const Connection& connection) {
+  int64_t watched = 0;
+  {
+    MutexLock lock(&mutex_);
+    const auto mine =
+        std::find_if(in_use_.begin(), in_use_.end(), [&](const InUse& use) { return use.connection == connection; });
+    watched = mine->watched;
+    in_use_.erase(mine);
+  }
+  return overdue_.Done(watched);
+}
+
 bool KubeClient::GiveBack(const Connection& connection, bool fine) {
+  const bool in_time = Leave(connection);
   MutexLock lock(&mutex_);
-  const auto mine =
-      std::find_if(in_use_.begin(), in_use_.end(), [&](const InUse& use) { return use.connection == connection; });
-  const bool over = mine->over;
-  in_use_.erase(mine);
-  if (!fine || over) {
+  if (!fine || !in_time) {
     idle_.clear();  // what broke this one has most likely broken those that were idle as long
   } else if (!stopped_ && idle_.size() < kMaxIdle) {
     idle_.push_back({connection, SteadyNow()});
   }
-  return !over;
-}
-
-void KubeClient::WatchTimes() {
-  while (true) {
-    std::vector<Connection> late;
-    {
-      MutexLock lock(&mutex_);
-      if (!stopped_) times_.WaitWithTimeout(&mutex_, kTimesLook);
-      if (stopped_) return;
-      const absl::Time now = SteadyNow();
-      for (InUse& use : in_use_) {
-        if (use.end > now) continue;
-        use.over = true;
-        late.push_back(use.connection);
-      }
-    }
-    // Again and again, as in Stop; it waits for one that is being connected, which has kConnect.
-    for (const Connection& connection : late) connection->stop();
-  }
+  return in_time;
 }
 
 absl::Status KubeClient::Failed(httplib::Error error) {
@@ -242,10 +231,12 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   absl::StatusOr<Connection> made = Connect();
   if (!made.ok()) return made.status();
   const Connection connection = *made;
+  int64_t watched = 0;
   {
     MutexLock lock(&mutex_);
     if (stopped_) return absl::CancelledError("stopping");
-    in_use_.push_back({connection, SteadyNow() + silence});  // until it is answered
+    watched = WatchTime(connection, silence);  // until it is answered
+    in_use_.push_back({connection, watched});
   }
   connection->set_read_timeout(absl::ToInt64Seconds(silence));
   httplib::Headers headers = CommonHeaders();
@@ -255,12 +246,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
   std::string pending;
   const auto head = [&](const httplib::Response& answer) {
     response.status = answer.status;
-    {
-      MutexLock lock(&mutex_);
-      for (InUse& use : in_use_) {
-        if (use.connection == connection) use.end = absl::InfiniteFuture();
-      }
-    }
+    overdue_.SetTime(watched, absl::InfiniteFuture());
     if (!absl::SimpleAtoi(answer.get_header_value("Retry-After"), &response.retry_after_s)) response.retry_after_s = 0;
     return true;
   };
@@ -277,12 +263,7 @@ absl::StatusOr<KubeResponse> KubeClient::Watch(const std::string& path, absl::Du
     return pending.size() < kMaxLine;
   };
   const httplib::Result result = connection->Get(path, headers, head, body);
-  {
-    MutexLock lock(&mutex_);
-    in_use_.erase(
-        std::remove_if(in_use_.begin(), in_use_.end(), [&](const InUse& use) { return use.connection == connection; }),
-        in_use_.end());
-  }
+  static_cast<void>(Leave(connection));
   if (response.status == 401) ReadTokenAgain();
   if (response.status == 0) return Failed(result.error());
   if (response.status != 200) response.body = std::move(pending);
@@ -298,7 +279,6 @@ void KubeClient::Stop() {
       stopped_ = true;
       for (const InUse& use : in_use_) in_use.push_back(use.connection);
       idle_.clear();
-      times_.SignalAll();
     }
     if (in_use.empty()) return;
     for (const Connection& connection : in_use) connection->stop();

@@ -7,13 +7,13 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/kube_config.h"
+#include "service/support/overdue.h"
 #include "service/support/sync.h"
 
 namespace httplib {
@@ -57,14 +57,16 @@ class KubeClient {
   [[nodiscard]] absl::StatusOr<Connection> Take(absl::Duration timeout);
   // `fine`: it answered, and may be used again. False: its time was over.
   bool GiveBack(const Connection& connection, bool fine);
-  // Ends requests whose time is over: the library's limits are for each read.
-  void WatchTimes();
+  // It is used no more. False: its time was over.
+  [[nodiscard]] bool Leave(const Connection& connection);
+  [[nodiscard]] int64_t WatchTime(const Connection& connection, absl::Duration time);
   // Why there was no answer.
   [[nodiscard]] absl::Status Failed(httplib::Error error);
   [[nodiscard]] std::string Token();
   void ReadTokenAgain();
 
   const KubeConfig config_;
+  Overdue overdue_;
   Mutex mutex_;
   struct Idle {
     Connection connection;
@@ -73,15 +75,12 @@ class KubeClient {
   std::vector<Idle> idle_ ABSL_GUARDED_BY(mutex_);  // the one used last at the end
   struct InUse {
     Connection connection;
-    absl::Time end;  // on the steady clock; of a watch never
-    bool over = false;
+    int64_t watched = 0;  // by overdue_
   };
   std::vector<InUse> in_use_ ABSL_GUARDED_BY(mutex_);  // watches, and requests that are under way
-  CondVar times_;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::string token_ ABSL_GUARDED_BY(mutex_);
   absl::Time token_read_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
-  std::thread watcher_;
 };
 
 // The message of a v1.Status body, or the first bytes of whatever it is.

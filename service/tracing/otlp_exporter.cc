@@ -31,7 +31,6 @@ constexpr int kStatusError = 2;
 // Of what a collector answers so much is shown, and so much is read.
 constexpr size_t kShown = 200;
 constexpr uint64_t kMostRead = 64 << 10;
-constexpr absl::Duration kEndAgain = absl::Milliseconds(20);  // how late it is ended at most
 
 Json Text(const char* key, absl::string_view value) {
   return {{"key", key}, {"value", {{"stringValue", std::string(value)}}}};
@@ -126,10 +125,7 @@ std::string OtlpJson(const Spans& spans, const OtlpOptions& options) {
 }
 
 OtlpExporter::OtlpExporter(OtlpOptions options)
-    : options_(std::move(options)),
-      target_(*ParseOtlpUrl(options_.url)),
-      thread_([this] { Run(); }),
-      watcher_([this] { WatchTimes(); }) {}
+    : options_(std::move(options)), target_(*ParseOtlpUrl(options_.url)), thread_([this] { Run(); }) {}
 
 OtlpExporter::~OtlpExporter() { Stop(); }
 
@@ -138,16 +134,10 @@ void OtlpExporter::Stop() {
     MutexLock lock(&mutex_);
     if (!stopping_) give_up_ = SteadyNow() + kStopFor;
     stopping_ = true;
+    if (post_ != 0) overdue_.SetTime(post_, std::min(post_end_, give_up_));
     changed_.SignalAll();
   }
-  if (!thread_.joinable()) return;
-  thread_.join();
-  {
-    MutexLock lock(&mutex_);
-    over_ = true;
-    posts_.SignalAll();
-  }
-  watcher_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 OtlpExporter::Stats OtlpExporter::stats() const {
@@ -235,43 +225,20 @@ OtlpExporter::Answer OtlpExporter::Post(const std::string& body, absl::Duration 
   };
   {
     MutexLock lock(&mutex_);
-    end_post_ = [&client] { client.stop(); };
     post_end_ = SteadyNow() + left;
-    posts_.SignalAll();
+    post_ = overdue_.Watch(post_end_, [&client] { client.stop(); });
   }
   httplib::Response response;
   httplib::Error error = httplib::Error::Success;
   client.send(request, response, error);
+  int64_t done = 0;
   {
     MutexLock lock(&mutex_);
-    while (ending_) posts_.Wait(&mutex_);
-    end_post_ = nullptr;
+    done = std::exchange(post_, 0);
   }
+  overdue_.Done(done);
   if (out.status <= 0) out.text = httplib::to_string(error);
   return out;
-}
-
-void OtlpExporter::WatchTimes() {
-  while (true) {
-    std::function<void()> end;
-    {
-      MutexLock lock(&mutex_);
-      while (!over_ && end_post_ == nullptr) posts_.Wait(&mutex_);
-      if (over_) return;
-      const absl::Time by = stopping_ ? std::min(post_end_, give_up_) : post_end_;
-      if (SteadyNow() < by) {
-        posts_.WaitWithTimeout(&mutex_, std::min(by - SteadyNow(), kEndAgain));
-        continue;
-      }
-      end = end_post_;
-      ending_ = true;
-    }
-    end();
-    MutexLock lock(&mutex_);
-    ending_ = false;
-    posts_.SignalAll();
-    posts_.WaitWithTimeout(&mutex_, kEndAgain);
-  }
 }
 
 absl::Duration OtlpExporter::TimeLeft() const {

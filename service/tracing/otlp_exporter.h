@@ -6,12 +6,12 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <string>
 #include <thread>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "service/support/overdue.h"
 #include "service/support/sync.h"
 #include "service/tracing/span.h"
 
@@ -63,8 +63,6 @@ class OtlpExporter : public SpanSink {
   };
   // One request, of `left` in all, however much of an answer comes.
   [[nodiscard]] Answer Post(const std::string& body, absl::Duration left);
-  // Ends requests whose time is over: the library's limits are for each read and write.
-  void WatchTimes();
   [[nodiscard]] bool Pause(absl::Duration pause);
   // How long a request may take; zero: it is told to stop, and the time for that is over.
   [[nodiscard]] absl::Duration TimeLeft() const;
@@ -77,13 +75,10 @@ class OtlpExporter : public SpanSink {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Time give_up_ ABSL_GUARDED_BY(mutex_) = absl::InfiniteFuture();  // on the steady clock
   Stats stats_ ABSL_GUARDED_BY(mutex_);
-  std::function<void()> end_post_ ABSL_GUARDED_BY(mutex_);  // of the request under way
+  int64_t post_ ABSL_GUARDED_BY(mutex_) = 0;  // the request under way, as overdue_ knows it; 0: none is
   absl::Time post_end_ ABSL_GUARDED_BY(mutex_);
-  bool ending_ ABSL_GUARDED_BY(mutex_) = false;  // end_post_ is being called
-  bool over_ ABSL_GUARDED_BY(mutex_) = false;
-  CondVar posts_;
+  Overdue overdue_;
   std::thread thread_;
-  std::thread watcher_;
 };
 
 // An ExportTraceServiceRequest in JSON.
