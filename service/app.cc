@@ -9,7 +9,6 @@
 #include <optional>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/apiserver/token_review.h"
@@ -46,15 +45,13 @@ App::~App() { Stop(); }
 
 int App::grpc_port() const { return rpc_->port(); }
 
-std::string App::StorePath() const { return config_.store_path.empty() ? kDefaultStore : config_.store_path; }
-
 absl::Status App::StartStore() {
   if (config_.store_path == kInMemory) {
     store_ = std::make_unique<MemoryStore>();
     return absl::OkStatus();
   }
   const bool named = !config_.store_path.empty();
-  const std::string path = StorePath();
+  const std::string path = named ? config_.store_path : kDefaultStore;
   absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path, "", AnnouncedKinds()});
   // Nobody asked for a file: where none can be had, Muster serves as it did before there were any.
   if (!named && SqliteStore::CannotBeHad(store.status(), path)) {
@@ -246,10 +243,7 @@ absl::Status App::Start() {
   if (absl::Status started = StartRecording(machine); !started.ok()) return started;
   engine_options.recorder = recorder_.get();
   engine_ = std::make_unique<Engine>(machine, engine_options, store_.get(), events_.get());
-  if (absl::Status started = engine_->Start(); !started.ok()) {
-    if (!store_->slow() || absl::StrContains(started.message(), "store ")) return started;
-    return absl::Status(started.code(), absl::StrCat("store ", StorePath(), ": ", started.message()));
-  }
+  if (absl::Status started = engine_->Start(); !started.ok()) return started;
   // Before any door, so that none says "ready" of a cluster that nobody reads yet.
   if (config_.kubernetes) {
     feed_ = std::make_unique<ClusterFeed>(watch_client_.get(), engine_.get());

@@ -53,7 +53,6 @@ class App {
   [[nodiscard]] int grpc_port() const;
 
  private:
-  [[nodiscard]] std::string StorePath() const;
   [[nodiscard]] absl::Status StartStore();
   [[nodiscard]] absl::Status StartKubernetes();
   [[nodiscard]] absl::Status StartAccess();

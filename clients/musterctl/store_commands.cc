@@ -156,12 +156,7 @@ int StoreCommands::Inspect() const {
 
 // What musterd would stop at: a record that it cannot read.
 absl::Status CanBeLoaded(std::vector<Record> records) {
-  const auto answers = std::stable_partition(records.begin(), records.end(),
-                                             [](const Record& record) { return !IsAnswerRecord(record); });
-  for (auto record = answers; record != records.end(); ++record) {
-    if (const absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record); !answer.ok()) return answer.status();
-  }
-  records.erase(answers, records.end());
+  if (const auto answers = TakeAnswers(&records); !answers.ok()) return answers.status();
   return Restored().Load(records);
 }
 

@@ -53,6 +53,7 @@ class Committer {
   bool TryOnce();
 
   [[nodiscard]] int store_format() const { return store_->format(); }
+  [[nodiscard]] std::string store_name() const { return store_->name(); }
   [[nodiscard]] bool full() const { return waiting_records_ >= backlog_; }
   // So many callers wait for it that no more are taken.
   [[nodiscard]] bool crowded() const { return waiting_callers_ >= kMostCallers; }

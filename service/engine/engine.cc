@@ -38,7 +38,7 @@ absl::Status Engine::Start() {
   if (!kept.ok()) return kept.status();
   if (absl::Status loaded = Load(*std::move(kept)); !loaded.ok()) {
     committer_.Stop();
-    return loaded;
+    return absl::Status(loaded.code(), absl::StrCat(committer_.store_name(), ": ", loaded.message()));
   }
   effects_numbered_ = effects_reserved_ = machine_.effects_reserved();
   if (options_.first_effect) options_.first_effect(effects_numbered_ + 1);
@@ -57,14 +57,9 @@ absl::Status Engine::Start() {
 
 absl::Status Engine::Load(std::vector<Record> records) {
   keeps_answers_ = committer_.store_format() >= Store::kFormatOfAnswers;
-  const auto answers = std::stable_partition(records.begin(), records.end(),
-                                             [](const Record& record) { return !IsAnswerRecord(record); });
-  for (auto record = answers; record != records.end(); ++record) {
-    absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record);
-    if (!answer.ok()) return answer.status();
-    kept_answers_.push_back(*std::move(answer));
-  }
-  records.erase(answers, records.end());
+  absl::StatusOr<std::vector<KeptAnswer>> answers = TakeAnswers(&records);
+  if (!answers.ok()) return answers.status();
+  kept_answers_ = *std::move(answers);
   return machine_.Load(records);
 }
 

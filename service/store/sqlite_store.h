@@ -47,6 +47,7 @@ class SqliteStore : public Store {
 
   absl::StatusOr<Contents> TakeOver() override;
   absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override;
+  [[nodiscard]] std::string name() const override { return "store " + options_.path; }
   [[nodiscard]] int format() const override { return format_; }
 
  private:

@@ -3,6 +3,7 @@
 #define MUSTER_SERVICE_STORE_STORE_H_
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -47,6 +48,8 @@ class Store {
   // Makes all of `records` durable, or none; see TroubleOf for errors. The caller commits in the order in which things
   // happened, and tries what failed again before anything later.
   [[nodiscard]] virtual absl::Status Commit(int64_t epoch, const std::vector<Record>& records) = 0;
+  // For messages: "store FILE".
+  [[nodiscard]] virtual std::string name() const { return "the store"; }
   // That decides which kinds of records it takes.
   [[nodiscard]] virtual int format() const { return kNewestFormat; }
   // False: Commit returns at once, it does not wait for a disk.

@@ -1,5 +1,6 @@
 #include "state/records/answers.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -25,7 +26,7 @@ Record AnswerRecord(const KeptAnswer& answer) {
 
 Record NoAnswerRecord(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
 
-bool IsAnswerRecord(const Record& record) { return record.kind == kAnswer; }
+namespace {
 
 absl::StatusOr<KeptAnswer> ReadAnswer(const Record& record) {
   store::v1::AnswerRecord parsed;
@@ -36,6 +37,21 @@ absl::StatusOr<KeptAnswer> ReadAnswer(const Record& record) {
   }
   return KeptAnswer{record.key,       parsed.fingerprint(), parsed.code(),
                     parsed.message(), parsed.details(),     parsed.response()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<KeptAnswer>> TakeAnswers(std::vector<Record>* records) {
+  const auto first = std::stable_partition(records->begin(), records->end(),
+                                           [](const Record& record) { return record.kind != kAnswer; });
+  std::vector<KeptAnswer> answers;
+  for (auto record = first; record != records->end(); ++record) {
+    absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record);
+    if (!answer.ok()) return answer.status();
+    answers.push_back(*std::move(answer));
+  }
+  records->erase(first, records->end());
+  return answers;
 }
 
 }  // namespace muster

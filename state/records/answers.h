@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -23,9 +24,8 @@ struct KeptAnswer {
 [[nodiscard]] Record AnswerRecord(const KeptAnswer& answer);
 // That deletes it.
 [[nodiscard]] Record NoAnswerRecord(std::string key);
-[[nodiscard]] bool IsAnswerRecord(const Record& record);
-// InvalidArgument: it cannot be read.
-[[nodiscard]] absl::StatusOr<KeptAnswer> ReadAnswer(const Record& record);
+// Takes the answers out of what a store has. InvalidArgument names one that cannot be read.
+[[nodiscard]] absl::StatusOr<std::vector<KeptAnswer>> TakeAnswers(std::vector<Record>* records);
 
 }  // namespace muster
 

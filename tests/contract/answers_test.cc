@@ -77,11 +77,9 @@ class Lives : public testing::Test {
     Restart();
   }
   [[nodiscard]] int KeptAnswers() const {
-    const absl::StatusOr<StoreReport> report = ReadStore(path_);
+    absl::StatusOr<StoreReport> report = ReadStore(path_);
     EXPECT_TRUE(report.ok()) << report.status();
-    int answers = 0;
-    for (const Record& record : report->records) answers += IsAnswerRecord(record) ? 1 : 0;
-    return answers;
+    return static_cast<int>(TakeAnswers(&report->records)->size());
   }
   [[nodiscard]] MusterClient& client() { return *life_->client; }
   [[nodiscard]] std::vector<std::string> Gangs() {
