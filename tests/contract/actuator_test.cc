@@ -20,6 +20,7 @@
 #include "service/engine/engine.h"
 #include "tests/contract/certificates.h"
 #include "tests/contract/engine_fixture.h"
+#include "tests/contract/local_server.h"
 #include "tests/contract/warm_libraries.h"
 
 namespace muster {
@@ -110,14 +111,6 @@ class FakeApiServer {
   std::thread thread_;
 };
 
-KubeConfig At(int port) {
-  KubeConfig config;
-  config.tls = false;
-  config.host = "127.0.0.1";
-  config.port = port;
-  return config;
-}
-
 // A gang of forty that came to the barrier: its burst of bindings is under way, two at a time.
 class Burst : public testing::Test {
  protected:
@@ -160,7 +153,7 @@ class Burst : public testing::Test {
   }
 
   FakeApiServer<httplib::Server> api_;
-  KubeClient client_{At(api_.port)};
+  KubeClient client_{ServerAt(api_.port)};
   Actuator actuator_{&client_, Two()};
   MemoryStore store_;
   Engine engine_{MachineSettings(), EngineOptions(), &store_, &actuator_};
@@ -246,7 +239,7 @@ class Outcomes : public DecisionPort {
 class Refused : public testing::Test {
  protected:
   Refused() {
-    client_ = std::make_unique<KubeClient>(At(server_.port));
+    client_ = std::make_unique<KubeClient>(ServerAt(server_.port));
     ActuatorOptions options;
     options.first_pause = absl::Milliseconds(1);
     options.longest_pause = absl::Milliseconds(4);
@@ -363,7 +356,7 @@ TEST_F(Refused, AnEventMaySayAnything) {
 // EDGES 1: a deadline is a time of the clock that made it, whatever the wall clock says.
 TEST(Deadlines, AreOfTheClockThatMadeThem) {
   FakeApiServer<httplib::Server> api;
-  KubeClient client(At(api.port));
+  KubeClient client(ServerAt(api.port));
   ManualClock clock;  // in 1970: by the wall clock every deadline of it has passed long ago
   ActuatorOptions options;
   options.clock = &clock;
@@ -396,7 +389,7 @@ TEST(Connections, ThatDiedUnseenAreLeftTogether) {
   const TestAuthority authority(folder.path(), "kube");
   authority.Issue("api", "api");
   FakeApiServer<httplib::SSLServer> api(authority.cert_file("api").c_str(), authority.key_file("api").c_str());
-  KubeConfig config = At(api.port);
+  KubeConfig config = ServerAt(api.port);
   config.tls = true;
   config.skip_verify = true;
   KubeClient client(config);
@@ -423,7 +416,7 @@ TEST(Connections, ThatDiedUnseenAreLeftTogether) {
 TEST(Connections, ARequestThatHangsEndsWithTheClient) {
   FakeApiServer<httplib::Server> api;
   api.delay = absl::Hours(1);
-  KubeClient client(At(api.port));
+  KubeClient client(ServerAt(api.port));
   std::thread stopper([&] {
     while (api.posts == 0) absl::SleepFor(absl::Milliseconds(1));
     client.Stop();

@@ -12,6 +12,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "service/support/sync.h"
+#include "tests/contract/local_server.h"
 
 namespace muster {
 namespace {
@@ -120,13 +121,7 @@ class FakeApiServer {
     server_.stop();
     thread_.join();
   }
-  [[nodiscard]] KubeConfig config() const {
-    KubeConfig config;
-    config.tls = false;
-    config.host = "127.0.0.1";
-    config.port = port_;
-    return config;
-  }
+  [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
 
  private:
   void Listen() {

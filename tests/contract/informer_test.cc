@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "service/support/sync.h"
+#include "tests/contract/local_server.h"
 #include "tests/contract/warm_libraries.h"
 
 namespace muster {
@@ -73,14 +74,6 @@ std::string Event(const char* type, const std::string& object) {
   return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
 }
 
-KubeConfig At(int port) {
-  KubeConfig config;
-  config.tls = false;
-  config.host = "127.0.0.1";
-  config.port = port;
-  return config;
-}
-
 TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   FakeApi api;
   api.lists = {{500, "broken"},
@@ -114,7 +107,7 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
     MutexLock lock(&mutex);
     seen.push_back("synced");
   };
-  KubeClient client(At(api.port));
+  KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
   const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
@@ -145,7 +138,7 @@ TEST(Informer, WhatIsNoListSaysNothing) {
   handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
   handlers.upsert = [](const Json&) {};
   handlers.remove = [&](const std::string&, const std::string&) { ++removed; };
-  KubeClient client(At(api.port));
+  KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
   for (int i = 0; i < 1'000 && api.Requests().size() < 6; ++i) absl::SleepFor(absl::Milliseconds(10));
@@ -163,7 +156,7 @@ TEST(Informer, ListsAnewWhenWatchesComeToNothing) {
   handlers.identity = [](const Json&) { return std::string("u"); };
   handlers.upsert = [](const Json&) {};
   handlers.remove = [](const std::string&, const std::string&) {};
-  KubeClient client(At(api.port));
+  KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
   const auto lists = [&] {
@@ -180,7 +173,7 @@ TEST(Informer, ListsAnewWhenWatchesComeToNothing) {
 // EDGES.md 13: a server that ends every watch at once, or asks to be left alone, is not asked again and again.
 TEST(Informer, LeavesAServerAloneThatAsksForIt) {
   const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
-    KubeClient client(At(api->port));
+    KubeClient client(ServerAt(api->port));
     Informer::Handlers handlers;
     handlers.upsert = [](const Json&) {};
     handlers.remove = [](const std::string&, const std::string&) {};
@@ -217,7 +210,7 @@ TEST(KubeClient, AServerThatHangsIsGivenUp) {
   server.Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread thread([&] { server.listen_after_bind(); });
-  KubeClient client(At(port));
+  KubeClient client(ServerAt(port));
   const absl::Time start = absl::Now();
   const absl::StatusOr<KubeResponse> response = client.Send(KubeMethod::kGet, "/slow", "", absl::Milliseconds(300));
   EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
@@ -241,7 +234,7 @@ TEST(KubeClient, AServerThatDripsIsGivenUp) {
   ASSERT_TRUE(WarmLibraries());
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread thread([&] { server.listen_after_bind(); });
-  KubeClient client(At(port));
+  KubeClient client(ServerAt(port));
   for (const KubeMethod method : {KubeMethod::kGet, KubeMethod::kPost}) {
     const absl::Time start = absl::Now();
     const absl::StatusOr<KubeResponse> response = client.Send(method, "/slow", "{}", absl::Milliseconds(300));

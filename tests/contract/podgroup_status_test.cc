@@ -14,6 +14,7 @@
 #include "absl/time/clock.h"
 #include "k8s-extender/actuator/actuator.h"
 #include "service/support/sync.h"
+#include "tests/contract/local_server.h"
 #include "tests/contract/warm_libraries.h"
 
 namespace muster {
@@ -46,11 +47,7 @@ class PodGroupStatus : public testing::Test {
     EXPECT_TRUE(WarmLibraries());
     const int port = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
-    KubeConfig config;
-    config.tls = false;
-    config.host = "127.0.0.1";
-    config.port = port;
-    client_ = std::make_unique<KubeClient>(config);
+    client_ = std::make_unique<KubeClient>(ServerAt(port));
     ActuatorOptions options;
     options.first_pause = absl::Milliseconds(1);
     options.longest_pause = absl::Milliseconds(4);

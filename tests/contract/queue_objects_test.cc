@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "k8s-extender/dialects/queues.h"
+#include "tests/contract/local_server.h"
 
 namespace muster {
 namespace {
@@ -55,13 +56,7 @@ class StatusServer {
     server_.stop();
     thread_.join();
   }
-  [[nodiscard]] KubeConfig config() const {
-    KubeConfig config;
-    config.tls = false;
-    config.host = "127.0.0.1";
-    config.port = port_;
-    return config;
-  }
+  [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
   void Refuse(int times) {
     MutexLock lock(&mutex_);
     refuse_ = times;

@@ -51,6 +51,16 @@ v1::NodeFacts NodeOf(const std::string& name, int cpu) {
   return node;
 }
 
+// The orchestrator's, of one node with four cores.
+v1::SnapshotPart SnapshotOf(const std::string& node, int64_t version) {
+  v1::SnapshotPart part;
+  part.set_source("orchestrator");
+  part.set_version(version);
+  *part.add_nodes() = NodeOf(node, 4);
+  part.set_last(true);
+  return part;
+}
+
 v1::SubmitGangRequest GangOf(const std::string& name, int pods) {
   v1::SubmitGangRequest request;
   request.set_request_id(name);
@@ -212,12 +222,7 @@ TEST(Killed, NothingThatWasAnsweredIsForgotten) {
 TEST(Restarted, FactsAndTheirVersionAreThere) {
   RunningMusterd musterd("facts: {staleAfter: 1s}\n");
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
-  v1::SnapshotPart part;
-  part.set_source("orchestrator");
-  part.set_version(7);
-  *part.add_nodes() = NodeOf("a", 4);
-  part.set_last(true);
-  ASSERT_TRUE(client->SendSnapshot({part}).ok());
+  ASSERT_TRUE(client->SendSnapshot({SnapshotOf("a", 7)}).ok());
   v1::CreateGangRequest create;
   create.mutable_gang()->set_name("made");
   create.mutable_gang()->set_min_member(5);
@@ -352,11 +357,7 @@ bool HealthBecomes(const RunningMusterd& musterd, int wanted) {
 TEST(Restarted, FromABackupNothingIsPromisedTwice) {
   RunningMusterd musterd;
   std::unique_ptr<MusterClient> client = ClientOf(musterd);
-  v1::SnapshotPart part;
-  part.set_source("orchestrator");
-  part.set_version(1);
-  *part.add_nodes() = NodeOf("a", 4);
-  part.set_last(true);
+  v1::SnapshotPart part = SnapshotOf("a", 1);
   ASSERT_TRUE(client->SendSnapshot({part}).ok());
   const absl::StatusOr<v1::Submission> early = client->SubmitGang(GangOf("early", 1));
   ASSERT_TRUE(early.ok()) << early.status();
