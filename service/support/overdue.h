@@ -42,8 +42,10 @@ class Overdue {
   CondVar changed_;
   absl::btree_map<int64_t, Watched> watched_ ABSL_GUARDED_BY(mutex_);
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
-  int64_t ending_ ABSL_GUARDED_BY(mutex_) = 0;  // whose `end` is being called; 0: nobody's
-  absl::Time waits_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // as long as nobody says otherwise
+  // Whose `end` is being called; 0: nobody's.
+  int64_t ending_ ABSL_GUARDED_BY(mutex_) = 0;
+  // As long as nobody says otherwise.
+  absl::Time waits_until_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
