@@ -224,13 +224,15 @@ TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
   std::atomic<int> asked{0};
   listener.server().Get("/large", [&](const httplib::Request&, httplib::Response& response) {
     ++asked;
-    response.set_content(std::string(64 << 20, 'x'), "text/plain");
+    response.set_content(std::string(16 << 20, 'x'), "text/plain");
   });
   listener.server().Get(
       "/small", [](const httplib::Request&, httplib::Response& response) { response.set_content("ok", "text/plain"); });
   ASSERT_TRUE(listener.Start().ok());
   const auto ask = [&] {
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int unread_bytes = 64 << 10;  // what may wait at the client; the answer is larger than what may at the door
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &unread_bytes, sizeof(unread_bytes)), 0);
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
