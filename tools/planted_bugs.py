@@ -1097,6 +1097,10 @@ BUGS = {
         "clients/musterctl/store_commands.cc", "  if (!whole) {\n", "  if (false && !whole) {\n"),
     "what-cannot-be-printed-is-lost": (
         "clients/musterctl/main.cc", "  if (std::cout.good()) return code;\n", "  return code;\n"),
+    "gates-that-stay-are-not-said": (
+        "state/starts/wait_reasons.cc", "plan.called_again() ? calls_->StillGated(gang) : \"\"", "std::string()"),
+    "a-gate-is-late-at-once": (
+        "state/starts/wait_reasons.cc", "plan.called_again() ? calls_", "true ? calls_"),
     "who-cannot-serve-takes-over": (
         "service/app.cc", "  if (absl::Status free = CanServe(); !free.ok()) return free;\n", ""),
     "a-known-answer-is-no-word": (

@@ -54,6 +54,7 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   if (plan->next_wake_ms > now_ms) return;
   r_.plans->ScheduleCall(gang, now_ms);
   r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/true, step);
+  r_.gangs->Touch(gang);  // what keeps them may be said now
 }
 
 // K-13: others waited for this half-bound gang, or for its group, for as long as it may wait itself.
@@ -95,8 +96,9 @@ void Settling::GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step) {
     const auto arrived = std::count_if(plan.slots.begin(), plan.slots.end(), [this](const Slot& slot) {
       return slot.pod != nullptr && r_.barrier->Of(*slot.pod).arrived;
     });
-    r_.gangs->SetRootCause(
-        gang, absl::StrCat(arrived, " of ", plan.size(), " members came within ", plan_idle_ms_ / 1000, " s"));
+    const std::string gated = r_.calls->StillGated(gang);
+    r_.gangs->SetRootCause(gang, absl::StrCat(arrived, " of ", plan.size(), " members came within ",
+                                              plan_idle_ms_ / 1000, " s", gated.empty() ? "" : "; ", gated));
   }
   const Group together = r_.plans->MatesOf(gang);
   r_.claims->Withdraw(gang, ReasonCode::kWithdrawn, absl::StrCat("the plan was given up: ", gang.root_cause), step);

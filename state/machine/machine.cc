@@ -52,7 +52,7 @@ Machine::Machine(const MachineSettings& s)
       clock_(&gangs_),
       submissions_(&gangs_, &gang_deadlines_, s.keeps_facts),
       facts_(&gangs_, &submissions_, s.keeps_facts, s.keeps_created),
-      reasons_(&eligibility_, &backlog_, &plans_, &sources_, &queues_, &heads_),
+      reasons_(&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_}),
       repair_(&gangs_, &plans_, &claims_, s.repair_ms),

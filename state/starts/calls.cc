@@ -140,6 +140,15 @@ void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, 
   }
 }
 
+std::string Calls::StillGated(const Gang& gang) const {
+  const auto gated = absl::c_count_if(gang.in(MemberState::kPending),
+                                      [this](const Pod* pod) { return pod->facts.our_gate && Of(*pod).called; });
+  if (gated == 0) return "";
+  return absl::StrCat(gated, gated == 1 ? " member still has" : " members still have",
+                      " Muster's scheduling gate, which the API server was asked to take away: musterd's log says "
+                      "what it answers");
+}
+
 void Calls::CallExtras(const Gang& gang, Step* step) {
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     const State& state = Of(*pod);

@@ -333,7 +333,7 @@ void Plans::NoteCalledSoon(const Gang& gang) {
 void Plans::ScheduleCall(const Gang& gang, int64_t now_ms) {
   Plan& plan = Mut(gang);
   plan.next_wake_ms = kNever;
-  for (const int64_t delay_ms : {2'000, 4'000, 8'000}) {
+  for (const int64_t delay_ms : Plan::kAgainMs) {
     if (plan.wake_base_ms + delay_ms <= now_ms) continue;
     plan.next_wake_ms = plan.wake_base_ms + delay_ms;
     return;

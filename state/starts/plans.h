@@ -5,6 +5,7 @@
 #ifndef MUSTER_STATE_STARTS_PLANS_H_
 #define MUSTER_STATE_STARTS_PLANS_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -39,6 +40,9 @@ struct Slot {
 };
 
 struct Plan {
+  // Members that did not come are called again so long after the first call (K-7).
+  static constexpr std::array<int64_t, 3> kAgainMs = {2'000, 4'000, 8'000};
+
   int64_t id = 0;
   int64_t created_ms = 0;
   int64_t last_arrival_ms = 0;
@@ -49,7 +53,7 @@ struct Plan {
   int32_t bound = 0;    // committed slots whose binding succeeded
   bool committed = false;
   bool uses_holds = true;    // its members are held binds; a submitted gang's are not
-  int64_t wake_base_ms = 0;  // members that did not come are called again 2, 4 and 8 s after this (K-7)
+  int64_t wake_base_ms = 0;  // when its members were called first, or anew
   int64_t next_wake_ms = kNever;
   std::vector<std::string> mates;  // D-10: keys of the gangs planned with this one, under the same id
   int32_t absences = 0;            // complete offers that lacked every slot's node (K-6)
@@ -61,6 +65,7 @@ struct Plan {
   [[nodiscard]] int32_t size() const { return static_cast<int32_t>(slots.size()); }
   // Slots for members that exist.
   [[nodiscard]] int32_t present() const { return size() - to_come; }
+  [[nodiscard]] bool called_again() const { return next_wake_ms > wake_base_ms + kAgainMs.front(); }
 };
 
 // Which free slots members may take, the highest priority first: a driver comes before its executors (D-11).
@@ -154,7 +159,7 @@ class Plans {
   void CallSoon(const Gang& gang, int64_t now_ms);
   void NoteCalledSoon(const Gang& gang);
   void SetDoubt(const Gang& gang, int64_t at_ms) { Mut(gang).doubt_ms = at_ms; }
-  // The next of the calls after 2, 4 and 8 s.
+  // The next of the calls after Plan::kAgainMs.
   void ScheduleCall(const Gang& gang, int64_t now_ms);
   void NeverCall(const Gang& gang) { Mut(gang).next_wake_ms = kNever; }
   void RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms);

@@ -23,7 +23,7 @@ Reason NobodyWaits(const Gang& gang) {
 
 }  // namespace
 
-Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) {
+Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
   const int32_t slots = plan.present();
   const std::string more =
       plan.to_come == 0 ? "" : absl::StrCat("; room is kept for ", plan.to_come, " more, which do not exist yet");
@@ -41,6 +41,8 @@ Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) {
               absl::StrCat("room is reserved for ", slots, " members, ",
                            gang.submitted ? "until the plan is confirmed" : "which are being called", more)};
   }
+  const std::string gated = plan.called_again() ? calls_->StillGated(gang) : "";
+  if (!gated.empty()) absl::StrAppend(&reason.text, "; ", gated);
   if (!gang.root_cause.empty()) absl::StrAppend(&reason.text, "; ", gang.root_cause);
   return reason;
 }

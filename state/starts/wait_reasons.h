@@ -5,6 +5,7 @@
 #include "state/gangs/eligibility.h"
 #include "state/gangs/sources.h"
 #include "state/queueing/backlog.h"
+#include "state/starts/calls.h"
 #include "state/starts/heads.h"
 #include "state/starts/plans.h"
 #include "state/starts/queues.h"
@@ -13,11 +14,12 @@ namespace muster {
 
 class WaitReasons {
  public:
-  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans, const Sources* sources,
-              const Queues* queues, const Heads* heads)
+  WaitReasons(const Eligibility* eligibility, const Backlog* backlog, const Plans* plans, const Calls* calls,
+              const Sources* sources, const Queues* queues, const Heads* heads)
       : eligibility_(eligibility),
         backlog_(backlog),
         plans_(plans),
+        calls_(calls),
         sources_(sources),
         queues_(queues),
         heads_(heads) {}
@@ -33,12 +35,13 @@ class WaitReasons {
   [[nodiscard]] Reason Named(const Gang& gang, const Reason& said) const;
 
  private:
-  [[nodiscard]] static Reason PlanStands(const Gang& gang, const Plan& plan);
+  [[nodiscard]] Reason PlanStands(const Gang& gang, const Plan& plan) const;
   [[nodiscard]] Reason Placed(const Gang& gang) const;
 
   const Eligibility* eligibility_;
   const Backlog* backlog_;
   const Plans* plans_;
+  const Calls* calls_;
   const Sources* sources_;
   const Queues* queues_;
   const Heads* heads_;

@@ -79,6 +79,7 @@ has "$out" "is the record of line 1 again"
 [ ! -e "$work/broken.db" ] || fail "an import that failed left a file"
 if "$musterctl" store export "$store" >/dev/full 2>"$work/error"; then fail "an export that is cut short says nothing"; fi
 has "$(cat "$work/error")" "cannot be written"
+if "$musterctl" store inspect "$store" >/dev/full 2>/dev/null; then fail "what could not be printed is no failure"; fi
 fails "$musterctl" store inspect "$store" --kind gangs
 has "$out" "expected one of gang, "
 has "$("$musterctl" store verify "$work/again.db")" "no damage"

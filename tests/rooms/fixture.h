@@ -184,7 +184,7 @@ class RoomsTest : public testing::Test {
   Heads heads_{&gangs_, &cluster_, &backlog_, &queues_, &pipeline_};
   WaitClock clock_{&gangs_};
   Submissions submissions_{&gangs_, &gang_deadlines_};
-  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &sources_, &queues_, &heads_};
+  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_};
   Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
                   &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_}};
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};

@@ -77,7 +77,7 @@ TEST_F(WaitReasonsTest, WhyItWasNotPlanned) {
 TEST_F(WaitReasonsTest, NothingIsQueuedBeforeEverythingIsRead) {
   PutGang("g", 1);
   Sources unread;
-  WaitReasons reasons(&eligibility_, &backlog_, &plans_, &unread, &queues_, &heads_);
+  WaitReasons reasons(&eligibility_, &backlog_, &plans_, &calls_, &unread, &queues_, &heads_);
   EXPECT_EQ(reasons.Of(GangAt("g"), kT0).code, ReasonCode::kStarting);
 }
 
