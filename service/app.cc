@@ -260,7 +260,11 @@ absl::Status App::Start() {
   actuator_->Start(engine_.get());
   engine_->Listen([this](const ViewChange& change) {
     for (const auto& [key, gang] : *change.gangs) {
-      if (gang != nullptr) actuator_->UpdateStatus(*gang);
+      if (gang != nullptr) {
+        actuator_->UpdateStatus(*gang);
+      } else {
+        actuator_->ForgetStatus(key);
+      }
     }
   });
   feed_starter_ = std::thread([this] { StartFeed(); });

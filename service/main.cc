@@ -116,7 +116,11 @@ int main(int argc, char** argv) {
   cli.add_flag("--print-config", print_config, "print every setting with its default and meaning");
   CLI::App* check = cli.add_subcommand("check-config", "validate a configuration file and print every problem");
   check->add_option("file", check_path, "the file")->required();
-  CLI11_PARSE(cli, argc, argv);
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return cli.exit(error) == 0 ? 0 : 2;
+  }
 
   if (print_config) {
     std::cout << muster::DocumentedDefaults();

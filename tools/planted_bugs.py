@@ -571,9 +571,7 @@ BUGS = {
         "k8s-extender/actuator/actuator.cc", "options_.clock->NowMs()", "absl::ToUnixMillis(WallNow())"),
     "dead-connections-kept": ("k8s-extender/apiserver/client.cc", "    idle_.clear();  // what broke", "    // what broke"),
     "not-read-back-at-the-deadline": (
-        "k8s-extender/actuator/actuator.cc",
-        "const bool bound = ReadBack(bind, &outcome.message) == Found::kBound;",
-        "const bool bound = false;"),
+        "k8s-extender/actuator/actuator.cc", "    const Found found = ReadBack(bind, &outcome.message);\n    outcome.result", "    const Found found = Found::kUnbound;\n    outcome.result"),
     "drained-too-early": (
         "service/engine/engine.cc", "|| holds_left_ > 0 ||", "||"),
     "a-hanging-request-is-not-ended": (
@@ -745,7 +743,7 @@ BUGS = {
     "what-is-read-may-be-lost": (
         "service/engine/engine.cc", "(item.promises ? replies_ : told_)", "told_"),
     "forgotten-in-any-order": (
-        "service/support/recent_map.h", "      map_.erase(order_.front());\n      order_.pop_front();\n", "      map_.erase(map_.begin());\n"),
+        "service/support/recent_map.h", "erase(map_.find(order_.front()));", "erase(map_.begin());"),
     "late-questions-wait-for-the-store": (
         "service/engine/engine.cc",
         "    told_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded",
@@ -971,11 +969,11 @@ BUGS = {
         "sum > *said->min_member)) {"),
     # --- heads (Q-6) ---
     "the-lost-wait-for-whom-a-queue-keeps": (
-        "state/starts/queues.cc", "if (gangs.front()->depleted() || (", "if (("),
+        "state/starts/queue_checks.cc", "  if (gangs.front()->depleted()) return sum;\n", ""),
     "the-lost-wait-for-whom-room-is-kept": (
         "state/drivers/kube_scheduler.cc", "< pod.facts.priority || repairs;", "< pod.facts.priority || (repairs && false);"),
     "too-many-together-wait": (
-        "state/starts/queues.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
+        "state/starts/queue_checks.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
     "hold-is-backfill": (
         "state/starts/planning.cc", "  if (head == nullptr) return next;", "  if (head == nullptr || next.has_value()) return next;"),
     "who-never-fits-holds-up": (
@@ -995,7 +993,7 @@ BUGS = {
     "held-room-yields-to-none": (
         "state/starts/pipeline.cc", "over_by_ms <= kept.starts_ms;", "over_by_ms <= kept.starts_ms - 86'400'000;"),
     "a-limit-is-held-from-nobody": (
-        "state/starts/queues.cc", "has + wants + kept.Get(id) <= most", "has + wants <= most"),
+        "state/starts/queue_checks.cc", "has + wants + kept.Get(id) <= most", "has + wants <= most"),
     "durations-from-the-start": (
         "state/starts/running_room.cc", "piece.over_ms = std::max(now_ms, began_ms + gang.rules.duration_ms);", "piece.over_ms = now_ms + gang.rules.duration_ms;"),
     "held-room-is-lost": (
@@ -1004,19 +1002,19 @@ BUGS = {
         "state/records/records.cc", "  record.set_passed_since_ms(gang.kept.passed_since_ms);\n", ""),
     # --- queues (Q-1 to Q-5, Q-7) ---
     "limit-of-the-queue-only": (
-        "state/starts/queues.cc", "    of.fresh += fresh ? 1 : 0;\n", "    of.fresh += fresh ? 1 : 0;\n    break;\n"),
+        "state/starts/queue_checks.cc", "    of.fresh += fresh ? 1 : 0;\n", "    of.fresh += fresh ? 1 : 0;\n    break;\n"),
     "quota-binds-everybody": (
-        "state/starts/queues.cc", "      if (fixed) of.fixed.Add(resource, amount);\n", "      if (fixed || amount > 0) of.fixed.Add(resource, amount);\n"),
+        "state/starts/queue_checks.cc", "      if (fixed) of.fixed.Add(resource, amount);\n", "      if (fixed || amount > 0) of.fixed.Add(resource, amount);\n"),
     "one-unit-beyond-the-limit": (
-        "state/starts/queues.cc", "if (has + wants + kept.Get(id) <= most ||", "if (has + wants + kept.Get(id) <= most + 1 ||"),
+        "state/starts/queue_checks.cc", "if (has + wants + kept.Get(id) <= most ||", "if (has + wants + kept.Get(id) <= most + 1 ||"),
     "never-is-only-later": (
-        "state/starts/queues.cc", "if (reason.code == ReasonCode::kQueueRejected) return reason;", "if (reason.code == ReasonCode::kQueueRejected) continue;"),
+        "state/starts/queue_checks.cc", "if (reason.code == ReasonCode::kQueueRejected) return reason;", "if (reason.code == ReasonCode::kQueueRejected) continue;"),
     "total-is-not-asked-for": (
-        "state/starts/queues.cc", "  if (whole) left = std::max(left, gang.rules.total_number);\n", ""),
+        "state/starts/queue_checks.cc", "whole ? std::max(needed, gang.rules.total_number) : needed", "needed"),
     "min-resources-are-not-asked-for": (
-        "state/starts/queues.cc", "if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);", "if (id >= 0 && sum.Get(id) > amount) sum.Set(id, amount);"),
+        "state/starts/queue_checks.cc", "if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);", "if (id >= 0 && sum.Get(id) > amount) sum.Set(id, amount);"),
     "any-number-of-gangs": (
-        "state/starts/queues.cc", "runs + asked.fresh > may_run", "runs + asked.fresh > may_run + 1000"),
+        "state/starts/queue_checks.cc", "runs + asked.fresh > may_run", "runs + asked.fresh > may_run + 1000"),
     "a-gang-that-ended-runs-on": (
         "state/machine/settling.cc", "  r_.queues->Follow(gang, runs, wants,", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants,"),
     "who-never-can-asks-all-the-same": (
@@ -1034,7 +1032,7 @@ BUGS = {
     "refused-extras-are-forgotten": (
         "state/starts/waking.cc", "  if (freed) r_.queues->TouchRefused();\n", ""),
     "room-in-a-queue-wakes-nobody": (
-        "state/starts/waking.cc", "    if (wait_for.queue) return freed &&", "    if (wait_for.queue) return missed && freed &&"),
+        "state/starts/waking.cc", "    if (wait_for.queue) return QueueSaysOtherwise(first);", "    if (wait_for.queue) return missed && QueueSaysOtherwise(first);"),
     "the-newest-first": (
         "state/queueing/fair_share.cc", ": a->age < b->age;", ": a->age > b->age;"),
     "rest-by-no-weight": (
@@ -1098,9 +1096,50 @@ BUGS = {
     "what-cannot-be-printed-is-lost": (
         "clients/musterctl/main.cc", "  if (std::cout.good()) return code;\n", "  return code;\n"),
     "gates-that-stay-are-not-said": (
-        "state/starts/wait_reasons.cc", "plan.called_again() ? calls_->StillGated(gang) : \"\"", "std::string()"),
+        "state/starts/wait_reasons.cc", "plan.called_again() ? calls_->StillGated(gang, plan.id) : \"\"", "std::string()"),
     "a-gate-is-late-at-once": (
         "state/starts/wait_reasons.cc", "plan.called_again() ? calls_", "true ? calls_"),
+    "a-mate-that-is-whole-never-started": (
+        "state/starts/bindings.cc", "mate->kept.satisfied && started(mate)) return;", "mate->kept.satisfied && started(mate)) break;"),
+    "half-a-group-is-nobody": (
+        "state/starts/repair.cc", "  if (half) gangs_->SetSatisfied(gang, false);\n", ""),
+    "the-first-members-are-asked-for": (
+        "state/starts/queue_checks.cc", "  if (pods == needed || runs.size() == 1) {\n", "  if (true) {\n"),
+    "the-dearest-are-placed-or-nobody": (
+        "state/starts/placing.cc", "constexpr int kMostLeftOut = 8;", "constexpr int kMostLeftOut = 0;"),
+    "a-plan-keeps-what-its-queue-lost": (
+        "state/machine/settling.cc", "  if (TakeBackOverdrawn(gang, step)) return SettleQueue(gang, step);\n", ""),
+    "any-size-takes-a-kept-place": (
+        "state/starts/members_to_come.cc", " && r_.queues->CheckInstead(pod, slot.cls).none()", ""),
+    "hold-is-for-nodes-only": (
+        "state/starts/keep_room.cc", "    const bool first = hold && !r_.queues->HeldForOthers(gang);\n", "    const bool first = false;\n"),
+    "what-cannot-run-holds-its-queue": (
+        "state/starts/keep_room.cc", "(first && CouldRun(gang, gangs, lifted, now_ms))", "first"),
+    "verbs-ask-in-vain": (
+        "state/drivers/permit.cc", "r_.queues->Never(*pod.gang)", "Reason()"),
+    "a-parent-has-nothing-of-its-own": (
+        "state/starts/queues.cc", "  if (home == kNoQueue && gang.active() > 0) return tree_->Find(gang.rules.queue);\n", ""),
+    "groups-wait-in-one-queue": (
+        "state/starts/queues.cc", "AddDemand(Of(*each), Request(*each), &demand);", "AddDemand(home, Request(*each), &demand);"),
+    "a-total-is-the-first-member": (
+        "state/starts/queue_checks.cc", " && gang.rules.min_resources.empty()) {", ") {"),
+    "old-successes-run": (
+        "state/machine/view.cc", "gang.active() > 0 || (succeeded > 0 && pending == 0)", "gang.active() + succeeded > 0"),
+    "words-of-before": (
+        "state/starts/planning.cc", "  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why)});\n", ""),
+    "not-known-is-not-bound": (
+        "state/starts/bindings.cc", "  if (outcome.result == BindingResult::kRefused) return Fail(pod, outcome.message, step);\n",
+        "  if (outcome.result == BindingResult::kRefused || step->now_ms() + RetryDelayMs(binding.attempts) >= r_.barrier->Of(pod).answer_by_ms) return Fail(pod, outcome.message, step);\n"),
+    "who-cannot-be-asked-says-no": (
+        "k8s-extender/actuator/actuator.cc", "found == Found::kUnknown ? BindingResult::kRetry", "false ? BindingResult::kRetry"),
+    "the-log-is-put-aside-again": (
+        "service/store/sqlite_store.cc", "  if (ours && left_.empty()) {\n", "  if (open_ != nullptr && access(log.c_str(), F_OK) == 0) {\n    left_.clear();\n"),
+    "a-slow-answer-keeps-all": (
+        "service/rpc/request_log.cc", "        order_.pop_front();\n        continue;\n", "        return;\n"),
+    "preempts-wait-for-the-store": (
+        "k8s-extender/webhook/extender.cc", "kPreemptPatience = absl::Milliseconds(1'500)", "kPreemptPatience = absl::Seconds(60)"),
+    "one-status-for-all-of-a-name": (
+        "k8s-extender/actuator/background.cc", " && known->second.uid == view.object_uid", ""),
     "who-cannot-serve-takes-over": (
         "service/app.cc", "  if (absl::Status free = CanServe(); !free.ok()) return free;\n", ""),
     "a-known-answer-is-no-word": (

@@ -28,7 +28,8 @@ type Error struct {
 
 func (e *Error) Error() string { return fmt.Sprintf("%s: %s", e.Code, e.Message) }
 
-// NeedsSnapshot tells that an update came after a gap, musterd was restarted, or another announcer took over.
+// NeedsSnapshot tells that an update came after a gap, musterd's store does not have the steps before it, or another
+// announcer took over.
 func NeedsSnapshot(err error) bool {
 	var failure *Error
 	return errors.As(err, &failure) && failure.Reason == "SEND_SNAPSHOT"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "clients/cpp/muster_client.h"
@@ -269,6 +270,27 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
 }
 
+// What a command line that cannot be read is answered; also --help and --version.
+int Refused(const CLI::App& cli, const CLI::ParseError& error, const std::vector<std::string>& words) {
+  if (error.get_exit_code() == 0) return cli.exit(error);
+  const CLI::App* command = &cli;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> choices;
+  for (const CLI::App* each : command->get_subcommands(nullptr)) choices.push_back(each->get_name());
+  if (choices.empty() || dynamic_cast<const CLI::RequiredError*>(&error) == nullptr) {
+    std::cerr << "musterctl: " << error.what() << "\n";
+  } else {
+    const auto known = std::find(words.begin(), words.end(), command->get_name());
+    const auto after = command == &cli || known == words.end() ? words.begin() : known + 1;
+    const auto word = std::find_if(after, words.end(), [](const std::string& each) { return each[0] != '-'; });
+    std::cerr << "musterctl: " << (word == words.end() ? "a command is missing" : "no such command: " + *word)
+              << "; expected " << (command == &cli ? "" : command->get_name() + " and ") << "one of "
+              << absl::StrJoin(choices, ", ") << "\n";
+  }
+  std::cerr << "Run with --help for more.\n";
+  return 2;
+}
+
 int Main(int argc, char** argv) {
   CLI::App cli(kAbout, "musterctl");
   cli.set_version_flag("--version", "musterctl " MUSTER_VERSION);
@@ -303,7 +325,11 @@ int Main(int argc, char** argv) {
   completion->add_option("shell", options.shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  CLI11_PARSE(cli, argc, argv);
+  try {
+    cli.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return Refused(cli, error, {argv + 1, argv + argc});
+  }
 
   if (completion->parsed()) {
     std::cout << muster::CompletionScript(cli, options.shell);

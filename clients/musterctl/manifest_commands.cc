@@ -187,12 +187,24 @@ int Submit(MusterClient* client, const Options& options) {
   return over || (options.confirm && state != v1::Submission::CONFIRMED) ? 1 : 0;
 }
 
+namespace {
+
+// A script tells "it would wait" from "nobody answered".
+constexpr int kNoAnswer = 2;
+
+int NoAnswer(const absl::Status& why) {
+  static_cast<void>(Fail(why));
+  return kNoAnswer;
+}
+
+}  // namespace
+
 int Plan(MusterClient* client, const Options& options, const std::string& name_space) {
   std::vector<Manifest> job;
   std::vector<Manifest> nodes;
-  if (const absl::Status read = ReadPlan(options, &job, &nodes); !read.ok()) return Fail(read);
+  if (const absl::Status read = ReadPlan(options, &job, &nodes); !read.ok()) return NoAnswer(read);
   if (job.empty() == options.name.empty()) {
-    return Fail(absl::InvalidArgumentError(
+    return NoAnswer(absl::InvalidArgumentError(
         "expected a gang's name, or its manifests with -f (Pods of one gang and its PodGroup, or a Job), not both"));
   }
   v1::PlanGangRequest request;
@@ -206,21 +218,21 @@ int Plan(MusterClient* client, const Options& options, const std::string& name_s
   }
   for (const std::string& node : options.without) request.add_without_nodes(node);
   for (const std::string& text : options.add) {
-    if (const absl::Status read = ReadLike(text, request.add_added_nodes()); !read.ok()) return Fail(read);
+    if (const absl::Status read = ReadLike(text, request.add_added_nodes()); !read.ok()) return NoAnswer(read);
   }
   for (const std::string& text : options.more) {
-    if (const absl::Status read = ReadMore(text, request.add_more_for_queues()); !read.ok()) return Fail(read);
+    if (const absl::Status read = ReadMore(text, request.add_more_for_queues()); !read.ok()) return NoAnswer(read);
   }
   absl::StatusOr<v1::PlanGangResponse> plan = client->PlanGang(request);
   if (absl::IsAlreadyExists(plan.status()) && !job.empty()) {
-    return Fail(absl::AlreadyExistsError(
+    return NoAnswer(absl::AlreadyExistsError(
         absl::StrCat(plan.status().message(), "; to ask about the one that is there: musterctl plan NAME")));
   }
   if (!plan.ok()) {
-    return Fail(NameManifests(NameManifests(plan.status(), nodes, {"added_manifests"}), job, {"job.manifests"}));
+    return NoAnswer(NameManifests(NameManifests(plan.status(), nodes, {"added_manifests"}), job, {"job.manifests"}));
   }
   const int shown = Show(plan, options, [&gang](const v1::PlanGangResponse& answer) { PrintPlan(gang, answer); });
-  return shown != 0 || plan->starts() ? shown : 1;
+  return shown != 0 ? kNoAnswer : plan->starts() ? 0 : 1;
 }
 
 int Confirm(MusterClient* client, const Options& options) {

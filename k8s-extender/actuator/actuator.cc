@@ -212,8 +212,10 @@ BindingOutcome Actuator::TryToBind(const BindPod& bind) {
     // The caller has given up: kube-scheduler may have given the room away. Nothing may be bound any more; what was
     // sent before may have arrived all the same.
     outcome.message = "the time in which the binding was safe has passed";
-    const bool bound = ReadBack(bind, &outcome.message) == Found::kBound;
-    outcome.result = bound ? BindingResult::kBound : BindingResult::kRefused;
+    const Found found = ReadBack(bind, &outcome.message);
+    outcome.result = found == Found::kBound     ? BindingResult::kBound
+                     : found == Found::kUnknown ? BindingResult::kRetry  // its place stays kept meanwhile
+                                                : BindingResult::kRefused;
     return outcome;
   }
   const Json body = {{"apiVersion", "v1"},

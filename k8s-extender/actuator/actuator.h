@@ -62,6 +62,8 @@ class Actuator : public EffectSink {
   void Carry(std::vector<Effect> effects) override;
   // Writes the PodGroup's status soon; the latest view of a gang wins.
   void UpdateStatus(const GangView& view);
+  // The gang, "namespace/name", is gone.
+  void ForgetStatus(const std::string& gang);
   [[nodiscard]] ActuatorStats stats() const;
 
  private:
@@ -93,6 +95,7 @@ class Actuator : public EffectSink {
   };
   // What a PodGroup's status was written to be.
   struct WrittenStatus {
+    std::string uid;  // of the PodGroup: another of its name has nothing of it
     std::string body;
     bool timed_out = false;
   };

@@ -24,9 +24,7 @@ std::string MicroTime(absl::Time time) { return absl::FormatTime("%Y-%m-%dT%H:%M
 
 void Actuator::UpdateStatus(const GangView& view) {
   if (!view.has_object) {
-    MutexLock lock(&series_mutex_);
-    written_.erase(view.key);  // the next one of that name has nothing of it
-    return;
+    return ForgetStatus(view.key);
   }
   if (view.object_dialect != GangDialect::kPodGroupSigs && view.object_dialect != GangDialect::kPodGroupX) {
     return;  // D-4, D-6, D-7, D-15: not ours to write
@@ -34,6 +32,11 @@ void Actuator::UpdateStatus(const GangView& view) {
   MutexLock lock(&mutex_);
   if (!stopping_) status_[view.key].view = view;  // when it is due stays: what is refused is not asked for more often
   background_.Signal();
+}
+
+void Actuator::ForgetStatus(const std::string& gang) {
+  MutexLock lock(&series_mutex_);
+  written_.erase(gang);
 }
 
 // The first whose time has come and which nobody writes; else when the next one's comes.
@@ -182,7 +185,7 @@ Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
   {
     MutexLock lock(&series_mutex_);
     const auto known = written_.find(view.key);
-    if (known != written_.end()) {
+    if (known != written_.end() && known->second.uid == view.object_uid) {
       conditions = known->second.timed_out != view.timed_out;
       if (!conditions && known->second.body == body) return Done();
     }
@@ -198,7 +201,7 @@ Actuator::Verdict Actuator::DoStatus(const GangView& view, bool first) {
   if (response->status / 100 == 2) {
     MutexLock lock(&series_mutex_);
     if (written_.size() > kMaxSeries) written_.clear();
-    written_[view.key] = {body, view.timed_out};
+    written_[view.key] = {view.object_uid, body, view.timed_out};
     return Done();
   }
   if (first) spdlog::warn("status of PodGroup {}: {}", view.key, StatusMessage(*response));

@@ -20,6 +20,8 @@ constexpr absl::Duration kUnknownPauses[] = {absl::Milliseconds(2), absl::Millis
                                              absl::Milliseconds(20), absl::Milliseconds(40)};
 // A held call looks this often whether its client is still there; where there are many, all of them together look at
 // most kLooksPerSecond times a second, so that holding costs the others nothing.
+// Less than kube-scheduler waits (httpTimeout in deploy/).
+constexpr absl::Duration kPreemptPatience = absl::Milliseconds(1'500);
 constexpr absl::Duration kLookForClient = absl::Milliseconds(200);
 constexpr int kLooksPerSecond = 2'000;
 
@@ -82,7 +84,7 @@ std::string Extender::Filter(const std::string& body, int* http_status) {
   const auto offer = std::make_shared<NodeOffer>(std::move(args->node_names));
   FilterReply reply;
   for (size_t attempt = 0;; ++attempt) {
-    absl::StatusOr<Reply> asked = port_->Ask(muster::Filter{args->pod_uid, offer});
+    absl::StatusOr<Reply> asked = port_->Ask(muster::Filter{args->pod_uid, offer}, absl::InfiniteDuration());
     if (!asked.ok()) {
       observer_("filter", "error", SteadyNow() - start);
       return FilterErrorJson(asked.status().message());
@@ -118,8 +120,10 @@ std::string Extender::Preempt(const std::string& body, int* http_status) {
     observer_("preempt", "bad-request", SteadyNow() - start);
     return PreemptionResultJson(reply, {});
   }
-  const absl::StatusOr<Reply> asked = port_->Ask(muster::Preempt{args->pod_uid, args->candidates, args->names_gang});
-  // Without an answer of ours nothing is evicted: the safe side.
+  // Without an answer of ours nothing is evicted: the safe side. It rests on what is durable, and a store that takes
+  // nothing must not keep the door's places, which filter needs (K-2).
+  const absl::StatusOr<Reply> asked =
+      port_->Ask(muster::Preempt{args->pod_uid, args->candidates, args->names_gang}, kPreemptPatience);
   if (asked.ok()) reply = std::get<PreemptReply>(*asked);
   observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", SteadyNow() - start);
   return PreemptionResultJson(reply, args->candidates);

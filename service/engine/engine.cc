@@ -122,7 +122,7 @@ absl::Status Engine::Submit(Item* item, WhenFull when_full) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Reply> Engine::Ask(Command command) {
+absl::StatusOr<Reply> Engine::Ask(Command command, absl::Duration patience) {
   // Shared with the callback, which may outlive a caller that was told "unavailable".
   struct Wait {
     Notification done;
@@ -138,7 +138,9 @@ absl::StatusOr<Reply> Engine::Ask(Command command) {
                 },
             .answered = nullptr};
   if (absl::Status submitted = Submit(&item, WhenFull::kRefuse); !submitted.ok()) return submitted;
-  wait->done.WaitForNotification();
+  if (!wait->done.WaitForNotificationWithTimeout(patience)) {
+    return absl::DeadlineExceededError(absl::StrCat("no answer within ", absl::FormatDuration(patience)));
+  }
   return std::move(wait->reply);
 }
 

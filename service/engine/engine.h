@@ -74,7 +74,8 @@ class Engine : public DecisionPort {
   // Answers every held call, finishes what was submitted, and ends the thread.
   void Stop();
 
-  absl::StatusOr<Reply> Ask(Command command) override;
+  absl::StatusOr<Reply> Ask(Command command, absl::Duration patience) override;
+  absl::StatusOr<Reply> Ask(Command command) { return Ask(std::move(command), absl::InfiniteDuration()); }
   absl::Status Announce(Command command) override;
   absl::StatusOr<HoldToken> Hold(Bind bind, HoldCallback answered) override;
 

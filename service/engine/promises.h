@@ -12,7 +12,8 @@ namespace muster {
 // What it asks for may need a record, so that it is not taken while too many wait for the store.
 [[nodiscard]] inline bool MayKeep(const Command& command) {
   return !std::holds_alternative<Filter>(command) && !std::holds_alternative<Preempt>(command) &&
-         !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command);
+         !std::holds_alternative<FindNodes>(command) && !std::holds_alternative<EndHold>(command) &&
+         !std::holds_alternative<LookAgain>(command);
 }
 
 // A refusal that says what somebody else's command did is as good as that command's answer: it waits for the records.

@@ -58,6 +58,7 @@ absl::string_view VerbOf(const Command& command) {
     absl::string_view operator()(const Shutdown&) const { return ""; }
     absl::string_view operator()(const SetQueues&) const { return ""; }
     absl::string_view operator()(const ApplyQueues&) const { return ""; }
+    absl::string_view operator()(const LookAgain&) const { return ""; }
   };
   return std::visit(Verb(), command);
 }

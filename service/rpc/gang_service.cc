@@ -82,15 +82,21 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     read_ = {};
     members_read_ = false;
     why_ = WhyReading();
-    ReadInSteps(
-        engine_, with_why_, finish_,
-        [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
-        [self = shared_from_this()] { self->End(); });
+    if (!with_why_) return ReadOn();
+    engine_->AskAsync(LookAgain{key_}, std::chrono::steady_clock::time_point::max(),
+                      [self = shared_from_this()](const absl::StatusOr<Reply>&) { self->ReadOn(); });
   }
 
  private:
   static constexpr size_t kMembersAtOnce = 256;
   static constexpr int kTries = 5;
+
+  void ReadOn() {
+    ReadInSteps(
+        engine_, with_why_, finish_,
+        [self = shared_from_this()](const Machine& machine) { return self->Step(machine); },
+        [self = shared_from_this()] { self->End(); });
+  }
 
   bool Step(const Machine& machine) {
     const Gang* gang = machine.FindGang(key_);

@@ -21,6 +21,9 @@ bool MayChange(const grpc::Status& status) {
   }
 }
 
+// So many of the oldest are looked at with each request, which adds one.
+constexpr int kLooks = 64;
+
 // What an entry takes: its id stands twice.
 size_t BytesOf(const std::string& key, const RequestLog::Answer& answer) {
   return 2 * key.size() + answer.response.size() + answer.status.error_message().size() +
@@ -118,12 +121,17 @@ void RequestLog::Forget(const std::string& key, const Entry& entry) {
 }
 
 void RequestLog::Trim(absl::Time now) {
-  while (!order_.empty()) {
+  for (int looks = 0; looks < kLooks && !order_.empty(); ++looks) {
     const auto entry = entries_.find(order_.front().first);
     // An id whose first answer was not kept may stand here twice: its newest place counts.
     if (entry != entries_.end() && entry->second.begun == order_.front().second) {
       const bool full = entries_.size() >= kMaxEntries || bytes_ > kMaxBytes;
-      if (!entry->second.done || (!full && now - entry->second.begun < kKept)) return;
+      if (!full && now - entry->second.begun < kKept) return;
+      if (!entry->second.done) {  // whose answer waits is not forgotten, and keeps nobody behind it
+        order_.push_back(std::move(order_.front()));
+        order_.pop_front();
+        continue;
+      }
       bytes_ -= BytesOf(entry->first, entry->second.answer);
       Forget(entry->first, entry->second);
       entries_.erase(entry);

@@ -101,18 +101,23 @@ void SqliteStore::NoteMine() {
   header_ = ReadHeader();
 }
 
-// What is in the log belongs to the file that was there: it is put aside, and not written into this one.
+// What is in the log belongs to the file that was there: it is put aside, once, and not written into this one.
 absl::Status SqliteStore::LeaveToOthers() {
   const std::string log = options_.path + "-wal";
   if (open_ != nullptr) sqlite3_db_config(open_->db.get(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
-  if (open_ != nullptr && access(log.c_str(), F_OK) == 0) {
-    rename(log.c_str(), (log + ".left").c_str());
+  struct stat said {};
+  const bool ours = open_ != nullptr && stat(log.c_str(), &said) == 0 &&
+                    (!log_.has_value() || *log_ == std::pair<uint64_t, uint64_t>(said.st_dev, said.st_ino));
+  if (ours && left_.empty()) {
+    left_ = log + ".left";
+    for (int i = 2; access(left_.c_str(), F_OK) == 0; ++i) left_ = absl::StrCat(log, ".left.", i);
+    rename(log.c_str(), left_.c_str());
     unlink((options_.path + "-shm").c_str());
   }
-  return absl::UnavailableError(absl::StrCat("store ", options_.path,
-                                             ": written by something else while Muster has it open; what was committed "
-                                             "since the last checkpoint is in ",
-                                             log, ".left. Stop Muster, put a backup in its place"));
+  return absl::UnavailableError(absl::StrCat(
+      "store ", options_.path, ": written by something else while Muster has it open; ",
+      left_.empty() ? "" : absl::StrCat("what was committed since the last checkpoint is in ", left_, ". "),
+      "Stop Muster, put a backup in its place"));
 }
 
 // By SQLite's own descriptor: closing another one of the file would give up SQLite's locks on it.

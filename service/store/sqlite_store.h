@@ -82,9 +82,10 @@ class SqliteStore : public Store {
   int format_ = kFormat;                                                       // since Open
   std::optional<std::pair<uint64_t, uint64_t>> file_ ABSL_GUARDED_BY(mutex_);  // device and inode
   std::optional<std::pair<uint64_t, uint64_t>> log_ ABSL_GUARDED_BY(mutex_);   // the same of its log, once it is seen
-  bool filled_ ABSL_GUARDED_BY(mutex_) = false;                                // it had something in it
-  std::optional<Stamp> mine_ ABSL_GUARDED_BY(mutex_);                          // after the last commit
-  Header header_ ABSL_GUARDED_BY(mutex_) = {};                                 // with mine_
+  std::string left_ ABSL_GUARDED_BY(mutex_);           // what the log was put aside as; empty: it was not
+  bool filled_ ABSL_GUARDED_BY(mutex_) = false;        // it had something in it
+  std::optional<Stamp> mine_ ABSL_GUARDED_BY(mutex_);  // after the last commit
+  Header header_ ABSL_GUARDED_BY(mutex_) = {};         // with mine_
   Mutex mutex_;
   // The file, and what every commit says, prepared once.
   struct Connection {

@@ -3,7 +3,7 @@
 #define MUSTER_SERVICE_SUPPORT_RECENT_MAP_H_
 
 #include <cstddef>
-#include <deque>
+#include <list>
 #include <string>
 
 #include "absl/container/flat_hash_map.h"
@@ -26,19 +26,22 @@ class RecentMap {
   // Where `key` is; added, with an empty value, unless it is there.
   iterator Add(const std::string& key) {
     if (const iterator there = map_.find(key); there != map_.end()) return there;
-    if (order_.size() == most_) {
-      map_.erase(order_.front());
-      order_.pop_front();
-    }
-    order_.push_back(key);
+    if (map_.size() == most_) erase(map_.find(order_.front()));
+    places_[key] = order_.insert(order_.end(), key);
     return map_.emplace(key, Value()).first;
   }
-  void erase(iterator entry) { map_.erase(entry); }
+  void erase(iterator entry) {
+    const auto place = places_.find(entry->first);
+    order_.erase(place->second);
+    places_.erase(place);
+    map_.erase(entry);
+  }
 
  private:
   const size_t most_;
   Map map_;
-  std::deque<std::string> order_;  // keys as they were added; of some there is nothing any more
+  std::list<std::string> order_;  // keys as they were added
+  absl::flat_hash_map<std::string, std::list<std::string>::iterator> places_;
 };
 
 }  // namespace muster

@@ -94,7 +94,9 @@ PermitReply Verbs::OnPermit(const Permit& question, Step* step) {
 
 // The pod uses the node from now on.
 Reason Verbs::TakeNode(const Pod& pod, NodeId node, Step* step) {
-  if (Reason reason = r_.queues->Check(pod); !reason.none()) {
+  Reason reason = pod.gang == nullptr ? Reason() : r_.queues->Never(*pod.gang);
+  if (reason.none()) reason = r_.queues->Check(pod);
+  if (!reason.none()) {
     reason.text = absl::StrCat("gang ", pod.gang->key, ": ", reason.text);
     return reason;
   }

@@ -50,6 +50,7 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   if (plan->soon_ms <= now_ms) {
     r_.plans->NoteCalledSoon(gang);
     r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
+    r_.gangs->Touch(gang);
   }
   if (plan->next_wake_ms > now_ms) return;
   r_.plans->ScheduleCall(gang, now_ms);
@@ -96,7 +97,7 @@ void Settling::GiveUpIdlePlan(const Gang& gang, const Plan& plan, Step* step) {
     const auto arrived = std::count_if(plan.slots.begin(), plan.slots.end(), [this](const Slot& slot) {
       return slot.pod != nullptr && r_.barrier->Of(*slot.pod).arrived;
     });
-    const std::string gated = r_.calls->StillGated(gang);
+    const std::string gated = r_.calls->StillGated(gang, plan.id);
     r_.gangs->SetRootCause(gang, absl::StrCat(arrived, " of ", plan.size(), " members came within ",
                                               plan_idle_ms_ / 1000, " s", gated.empty() ? "" : "; ", gated));
   }

@@ -54,7 +54,7 @@ Machine::Machine(const MachineSettings& s)
       facts_(&gangs_, &submissions_, s.keeps_facts, s.keeps_created),
       reasons_(&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_),
       claims_({&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-               &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_}),
+               &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_, &queues_}),
       repair_(&gangs_, &plans_, &claims_, s.repair_ms),
       bindings_({&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
                  &claims_, &repair_, &pod_deadlines_, &domains_},
@@ -75,7 +75,7 @@ Machine::Machine(const MachineSettings& s)
                       &pod_deadlines_, &submissions_, &facts_,  &pipeline_,    &queues_}),
       settling_(
           {&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_, &claims_,
-           &repair_, &bindings_, &planning_, &pipeline_, &heads_, &queues_, &reasons_, &gang_deadlines_},
+           &repair_, &bindings_, &planning_, &pipeline_, &heads_, &queues_, &reasons_, &gang_deadlines_, &cluster_},
           s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
                &bindings_, &queues_, &reasons_, &backlog_, &pipeline_}),
@@ -287,6 +287,11 @@ void Machine::On(const SubmitGang& command, Step* step) {
 void Machine::On(const ConfirmGang& command, Step* step) {
   absl::StatusOr<SubmissionReply> reply = submission_driver_.OnConfirm(command, step);
   reply.ok() ? step->Answer(*std::move(reply)) : step->Refuse(reply.status());
+}
+
+void Machine::On(const LookAgain& command, Step* step) {
+  step->Tell(Reply());
+  if (const Gang* gang = gangs_.FindGang(command.gang); gang != nullptr) planning_.LookAgain(*gang);
 }
 
 void Machine::On(const AbandonGang& command, Step* step) {

@@ -152,6 +152,7 @@ class Machine {
   void On(const SubmitGang& command, Step* step);
   void On(const ConfirmGang& command, Step* step);
   void On(const AbandonGang& command, Step* step);
+  void On(const LookAgain& command, Step* step);
   void On(const AskGang& command, Step* step);
   // Outcomes, time, process.
   void On(const BindingOutcome& command, Step* step);

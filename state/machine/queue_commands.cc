@@ -63,6 +63,7 @@ void Machine::TakeQueues(QueueRules rules, Step* step) {
   if (rules == queue_tree_.rules()) return;
   if (keeps_queues_) WriteQueuesRecord(rules.queues, step);
   queues_.Set(std::move(rules));
+  gangs_.ForEachGang([this](const Gang& gang) { queues_.Pay(gang); });  // before anybody is judged by what is used
   planning_.WakeAll();
   gangs_.JudgeAnew();
   gangs_.ForEachGang([this](const Gang& gang) { gangs_.Touch(gang); });

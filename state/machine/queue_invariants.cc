@@ -84,16 +84,22 @@ std::string WrongQueues(const Gangs& gangs, const Plans& plans, const Ledger& le
                         const Queues& queues) {
   std::string wrong;
   std::vector<int32_t> waits(static_cast<size_t>(queues.tree().size()));
+  std::vector<int32_t> asked(waits.size());
   gangs.ForEachGang([&](const Gang& gang) {
     if (backlog.queued(gang.id) == nullptr) return;
     const QueueId queue = queues.Of(gang);
+    for (const std::string& key : gang.rules.group) {  // it waits for all of them
+      const Gang* mate = gangs.FindGang(key);
+      for (QueueId at = mate == nullptr ? kNoQueue : queues.Of(*mate); at != kNoQueue; at = queues.tree().at(at).parent)
+        ++asked[static_cast<size_t>(at)];
+    }
     if (backlog.lane(gang.id) != queue + 1) wrong = absl::StrCat(gang.key, " stands in the lane of another queue");
     for (QueueId at = queue; at != kNoQueue; at = queues.tree().at(at).parent) ++waits[static_cast<size_t>(at)];
   });
   for (QueueId id = 0; id < queues.tree().size(); ++id) {
     const std::string who = absl::StrCat("queue ", queues.tree().at(id).spec.name);
     const int32_t wait = waits[static_cast<size_t>(id)];
-    if (wait == 0 && !(queues.Waiting(id) == ResourceSum())) {
+    if (wait + asked[static_cast<size_t>(id)] == 0 && !(queues.Waiting(id) == ResourceSum())) {
       wrong = absl::StrCat(who, " has something that waits, and no gang does");
     }
     if (wait != queues.WaitingGangs(id)) {

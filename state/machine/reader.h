@@ -70,6 +70,7 @@ class Reader {
   [[nodiscard]] std::optional<NodeView> ViewNode(const std::string& name) const;
 
  private:
+  [[nodiscard]] Reason WhyNoRoom(const Pod& pod) const;
   [[nodiscard]] Reason WhyMemberWaits(const Pod& pod) const;
   [[nodiscard]] MemberView ViewMember(const Pod& pod) const;
   void FindRoomless(const Gang& gang, HoldersRead* read) const;

@@ -45,7 +45,7 @@ void Settling::Settle(const Gang& gang, Step* step) {
   SettleToCome(gang, step);
   if (r_.plans->Of(gang) == nullptr) r_.bindings->EndStart(gang, step);
   if (gang.children() == 0 && gang.objects.empty()) return Forget(gang, step);
-  SettleQueue(gang, step->now_ms());
+  SettleQueue(gang, step);
   SettleReason(gang, step->now_ms());
   r_.deadlines->Look(gang.id);
   SettleRecord(gang, step);
@@ -142,7 +142,20 @@ bool Settling::GroupIsFree(const Gang& gang) const {
   });
 }
 
-void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
+// a plan of which nothing is bound is as good as what waits when its queues, or which they are, change.
+bool Settling::TakeBackOverdrawn(const Gang& gang, Step* step) {
+  const Plan* plan = r_.plans->Of(gang);
+  if (plan == nullptr || plan->committed) return false;
+  const Reason over = r_.queues->Overdrawn(gang, [&](ResourceId resource) {
+    return absl::c_any_of(plan->slots,
+                          [&](const Slot& slot) { return r_.cluster->pod_class(slot.cls).request.Get(resource) > 0; });
+  });
+  if (!over.none()) r_.claims->Withdraw(gang, over.code, over.text, step);
+  return !over.none();
+}
+
+void Settling::SettleQueue(const Gang& gang, Step* step) {
+  const int64_t now_ms = step->now_ms();
   const bool some = gang.count(MemberState::kPending) > 0 || (gang.half_bound() && gang.quorum().AllToCome() > 0);
   const bool wants = r_.sources->complete() && r_.plans->Of(gang) == nullptr && some &&
                      gang.count(MemberState::kWaiting) == 0 && r_.eligibility->PlanReason(gang, now_ms).none() &&
@@ -151,6 +164,7 @@ void Settling::SettleQueue(const Gang& gang, int64_t now_ms) {
   const bool runs = r_.plans->Of(gang) != nullptr || gang.active() > 0 || gang.count(MemberState::kLeaving) > 0 ||
                     gang.count(MemberState::kWaiting) > 0;
   r_.queues->Follow(gang, runs, wants, r_.backlog->why(gang.id).code == ReasonCode::kQueueRejected);
+  if (TakeBackOverdrawn(gang, step)) return SettleQueue(gang, step);
   if (!wants) {
     r_.pipeline->Drop(gang);
     r_.heads->Leave(gang);

@@ -32,6 +32,7 @@ struct SettlingRooms {
   Queues* queues;
   const WaitReasons* reasons;
   Deadlines* deadlines;  // of gangs
+  const Cluster* cluster;
 };
 
 class Settling {
@@ -59,7 +60,8 @@ class Settling {
   void SettleSatisfied(const Gang& gang);
   void SettlePlan(const Gang& gang, Step* step);
   void SettleToCome(const Gang& gang, Step* step);
-  void SettleQueue(const Gang& gang, int64_t now_ms);
+  [[nodiscard]] bool TakeBackOverdrawn(const Gang& gang, Step* step);
+  void SettleQueue(const Gang& gang, Step* step);
   bool SettleReason(const Gang& gang, int64_t now_ms);
   void SettleRecord(const Gang& gang, Step* step);
   void TellGroup(const Gang& gang, int64_t now_ms);

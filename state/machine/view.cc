@@ -4,6 +4,7 @@
 #include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/machine/reader.h"
+#include "state/placement/hints.h"
 
 namespace muster {
 namespace {
@@ -23,7 +24,8 @@ GangPhase PhaseOf(const Gang& gang, const Plan* plan) {
       gang.count(MemberState::kCommitted) > 0) {
     return GangPhase::kScheduling;
   }
-  if (gang.active() + succeeded > 0) {
+  // Of a run that is over, beside members of the next one that have no node, nothing runs.
+  if (gang.active() > 0 || (succeeded > 0 && pending == 0)) {
     if (running + succeeded >= min) return GangPhase::kRunning;
     if (gang.active() + succeeded + kept >= min) return GangPhase::kScheduled;
     if (gang.kept.satisfied) return GangPhase::kUnknown;
@@ -107,6 +109,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
     absl::StrAppend(&view.source, view.source.empty() ? "" : ", ", ToString(dialect));
     view.has_object = true;
     view.object_dialect = dialect;
+    view.object_uid = object.uid;
   }
   const Plan* plan = r_.plans->Of(gang);
   view.rules = gang.rules;
@@ -193,7 +196,20 @@ Reason Reader::WhyMemberWaits(const Pod& pod) const {
   }
   if (pod.gang->reason.code != ReasonCode::kSatisfied) return r_.reasons->Named(*pod.gang, pod.gang->reason);
   // Its own gang has what it needs: another of its group has not.
-  return pod.state == MemberState::kWaiting ? r_.eligibility->BarrierReason(*pod.gang) : Reason();
+  if (!pending) return r_.eligibility->BarrierReason(*pod.gang);
+  // It is placed alone.
+  if (Reason queue = r_.queues->Check(pod); !queue.none()) return queue;
+  if (!pod.facts.our_gate) return {};
+  return {ReasonCode::kQueued, "its gang has started; the API server is asked to take Muster's scheduling gate away"};
+}
+
+// Of a pod that is placed alone.
+Reason Reader::WhyNoRoom(const Pod& pod) const {
+  if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
+  for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
+    if (r_.cluster->FindObstacle(id, pod.cls) == Obstacle::kNone && r_.cluster->Room(id, pod.cls, 1) > 0) return {};
+  }
+  return {ReasonCode::kNoRoom, ExplainNoRoom(*r_.cluster, pod.cls)};
 }
 
 PodView Reader::ViewPod(const Pod& pod, int64_t now_ms) const {
@@ -204,6 +220,7 @@ PodView Reader::ViewPod(const Pod& pod, int64_t now_ms) const {
   view.in_gang = pod.gang != nullptr;
   if (view.in_gang) {
     view.gang = ViewGang(*pod.gang, /*with_members=*/false, now_ms);
+    if (view.pod.reason.none()) view.pod.reason = WhyNoRoom(pod);
   } else if (pod.state == MemberState::kPending) {
     view.pod.reason = r_.eligibility->PodReason(pod);
     if (view.pod.reason.none()) {

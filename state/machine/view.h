@@ -82,6 +82,7 @@ struct GangView {
   std::string source;       // where its rules come from
   bool has_object = false;  // a PodGroup exists
   GangDialect object_dialect = GangDialect::kPodGroupSigs;
+  std::string object_uid;
   GangPhase phase = GangPhase::kPending;
   GangRules rules;
   bool satisfied = false;

@@ -174,6 +174,10 @@ struct ConfirmGang {
   int64_t plan = 0;  // as answered by SubmitGang or AskGang
 };
 // Gives the plan back and forgets the pods. A confirmed gang is left alone (FailedPrecondition).
+// Somebody asks why the gang waits: what is said of the room that it lacks is said as of now (S-5). Decides nothing.
+struct LookAgain {
+  std::string gang;  // "namespace/name"
+};
 struct AbandonGang {
   std::string id;
 };
@@ -185,8 +189,8 @@ struct AskGang {
 // --- outcomes of effects ---
 enum class BindingResult : uint8_t {
   kBound,    // the pod is on the node, as asked
-  kRetry,    // not known or not done; may be tried again
-  kRefused,  // will never succeed
+  kRetry,    // not known or not done; may be tried again while its time lasts
+  kRefused,  // will never succeed, and did not
 };
 struct BindingOutcome {
   std::string uid;
@@ -220,7 +224,7 @@ using Command = std::variant<UpsertNode, RemoveNode, UpsertPod, RemovePod, Upser
                              UnreadableFact, FactsRead, ExpectFacts, TakeUpFacts, ReplaceFacts, UpdateFacts, Filter,
                              FindNodes, Bind, EndHold, Preempt, PreFilter, Permit, PostFilter, Unreserve, PostBind,
                              SubmitGang, ConfirmGang, AbandonGang, AskGang, BindingOutcome, PlanRound, Tick, Shutdown,
-                             SetQueues, ApplyQueues, UpsertNamespace, RemoveNamespace>;
+                             SetQueues, ApplyQueues, UpsertNamespace, RemoveNamespace, LookAgain>;
 
 }  // namespace muster
 

@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "state/messages/commands.h"
 #include "state/messages/effects.h"
 
@@ -28,8 +29,9 @@ class DecisionPort {
   virtual ~DecisionPort() = default;
 
   // Asks and waits for the reply. ResourceExhausted: the mailbox is full, nothing happened. Unavailable: stopping.
-  // InvalidArgument: the command was refused.
-  [[nodiscard]] virtual absl::StatusOr<Reply> Ask(Command command) = 0;
+  // InvalidArgument: the command was refused. DeadlineExceeded: none came within `patience`; what was asked may happen
+  // still.
+  [[nodiscard]] virtual absl::StatusOr<Reply> Ask(Command command, absl::Duration patience) = 0;
 
   // Announces a fact; waits while the mailbox is full, so that facts are never lost. Unavailable: stopping.
   virtual absl::Status Announce(Command command) = 0;

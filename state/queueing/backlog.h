@@ -47,6 +47,8 @@ class Backlog {
   // Why the item was blocked last; cleared by ForgetReason, not by waking.
   [[nodiscard]] const Reason& why(int32_t item) const { return items_.Of(item).why; }
   void ForgetReason(int32_t item);
+  // It waits for the same, in other words.
+  void SetReason(int32_t item, Reason why) { items_[item].why = std::move(why); }
   // nullptr: not queued.
   [[nodiscard]] const QueueKey* queued(int32_t item) const;
   [[nodiscard]] int32_t lane(int32_t item) const { return items_.Of(item).lane; }

@@ -71,6 +71,9 @@ std::string QueueTree::WarningOf(absl::string_view name) const {
   if (!any()) return absl::StrCat("queue ", name, " is not acted on: no queues are declared (queues.tree)");
   const QueueId home = HomeOf(name).queue;
   if (home != kNoQueue && home == Find(name)) return "";
+  if (home == kNoQueue && Find(name) != kNoQueue) {
+    return absl::StrCat("queue ", name, " has queues below it and takes no gangs; those that run in it count there");
+  }
   if (home == kNoQueue) {
     return absl::StrCat("there is no queue ", name, " that takes gangs; what the gang has counts in none");
   }

@@ -182,14 +182,20 @@ void Bindings::NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* 
     return;
   }
   binding.reason = outcome.message;
-  const int64_t delay = RetryDelayMs(binding.attempts);
-  if (outcome.result == BindingResult::kRetry && step->now_ms() + delay < r_.barrier->Of(pod).answer_by_ms) {
-    binding.next_try_ms = step->now_ms() + delay;
-    r_.deadlines->Look(pod.id);
-    if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
-    return;
-  }
-  Fail(pod, outcome.message, step);
+  if (outcome.result == BindingResult::kRefused) return Fail(pod, outcome.message, step);
+  const int64_t next_ms = step->now_ms() + RetryDelayMs(binding.attempts);
+  binding.next_try_ms = next_ms;
+  r_.deadlines->Look(pod.id);
+  if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
+  const int64_t answer_by_ms = r_.barrier->Of(pod).answer_by_ms;
+  if (next_ms < answer_by_ms) return;
+  // K-4: its caller is answered in time. Its place stays its own until it is known whether it was bound: nothing is
+  // sent any more, but the API server is asked.
+  const Reason reason{ReasonCode::kBindFailed, absl::StrCat("whether pod ", pod.facts.name, " is bound to ",
+                                                            outcome.node, " is not known: ", outcome.message)};
+  binding.next_try_ms = std::max(next_ms, answer_by_ms + 1);
+  r_.barrier->Answer(pod, false, reason, step);
+  if (pod.gang != nullptr) r_.gangs->SetRootCause(*pod.gang, reason.text);
 }
 
 // The pod has its node: by our binding or somebody else's.
@@ -284,6 +290,11 @@ void Bindings::EndUnlessSomeStarted(const Gang& gang, Step* step) {
   const Group together = r_.plans->MatesOf(gang);
   const auto started = [](const Gang* each) { return each->active() + each->count(MemberState::kSucceeded) > 0; };
   if (absl::c_any_of(together, started)) return;
+  // A gang that was started with it and is whole has no plan any more (D-10).
+  for (const std::string& key : plan->mates) {
+    const Gang* mate = r_.gangs->FindGang(key);
+    if (mate != nullptr && r_.plans->Of(*mate) == nullptr && mate->kept.satisfied && started(mate)) return;
+  }
   for (const Gang* each : together) r_.repair->End(*each, step);
 }
 

@@ -140,9 +140,10 @@ void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, 
   }
 }
 
-std::string Calls::StillGated(const Gang& gang) const {
-  const auto gated = absl::c_count_if(gang.in(MemberState::kPending),
-                                      [this](const Pod* pod) { return pod->facts.our_gate && Of(*pod).called; });
+std::string Calls::StillGated(const Gang& gang, int64_t plan) const {
+  const auto gated = absl::c_count_if(gang.in(MemberState::kPending), [&](const Pod* pod) {
+    return pod->facts.our_gate && Of(*pod).by_gate && Of(*pod).plan == plan;
+  });
   if (gated == 0) return "";
   return absl::StrCat(gated, gated == 1 ? " member still has" : " members still have",
                       " Muster's scheduling gate, which the API server was asked to take away: musterd's log says "

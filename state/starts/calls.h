@@ -103,9 +103,9 @@ class Calls {
   void Call(const Pod& pod, NodeId hint, int64_t plan, Step* step);
   // The members that the plan's slots wait for. `again`: also those that were called before.
   void CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, bool again, Step* step);
-  // Says of members that were called and still have our gate that the API server has not taken it away; empty: there
-  // are none.
-  [[nodiscard]] std::string StillGated(const Gang& gang) const;
+  // Says of members that were called for the plan and still have our gate that the API server has not taken it away;
+  // empty: there are none.
+  [[nodiscard]] std::string StillGated(const Gang& gang, int64_t plan) const;
   // Members beyond the minimum, which come one by one.
   void CallExtras(const Gang& gang, Step* step);
   // Whoever was kept off a node that has room for it since the last look, looks again.

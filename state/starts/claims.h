@@ -40,6 +40,7 @@ struct ClaimRooms {
   Pipeline* pipeline;
   Heads* heads;
   const Sources* sources;
+  const Queues* queues;
 };
 
 class Claims {

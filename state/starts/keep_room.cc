@@ -58,12 +58,6 @@ bool Planning::KeepRoom(const Gang& gang, const Group& gangs, int64_t* lending, 
   return true;
 }
 
-bool Planning::Fits(const Group& gangs, int32_t tries, Statement* statement) const {
-  const bool shaped =
-      absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !TogetherIn(*each).empty(); });
-  return (shaped ? PlaceTrees(gangs, tries, statement) : PlaceRoom(gangs, tries, statement)).placed;
-}
-
 int64_t Planning::OverBy(const Group& gangs, int64_t now_ms) {
   int64_t over_ms = now_ms;
   for (const Gang* gang : gangs) {
@@ -76,14 +70,16 @@ int64_t Planning::OverBy(const Group& gangs, int64_t now_ms) {
 bool Planning::HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t now_ms,
                         Reason* reason) {
   const bool starved = r_.heads->Starved(gang, now_ms);
+  const bool hold = r_.queues->tree().rules().head == HeadPolicy::kHold;
   if (Queues::Said(*reason)) {
-    if (!starved || reason->code == ReasonCode::kQueueRejected) return false;
+    if (reason->code == ReasonCode::kQueueRejected) return false;
+    const bool first = hold && !r_.queues->HeldForOthers(gang);
+    if (!starved && !(first && CouldRun(gang, gangs, lifted, now_ms))) return false;
     r_.queues->Hold(gang);
-    absl::StrAppend(&reason->text, Queues::kHeldWords);
+    absl::StrAppend(&reason->text, r_.queues->HeldWords());
     return false;
   }
   if (reason->code == ReasonCode::kTooManyHolds) return false;
-  const bool hold = r_.queues->tree().rules().head == HeadPolicy::kHold;
   const bool timed = !starved && !hold;
   if (timed && (!r_.heads->AnyTimed() || !r_.heads->First(gang))) return false;
   if (!hold && !r_.heads->MayTry(gang, now_ms)) {
@@ -104,6 +100,18 @@ bool Planning::HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Li
   r_.pipeline->Hold(gang, places, starts_ms);
   NameHeldRoom(gang, reason);
   return true;
+}
+
+// Of a gang that its queues hold back: there would be room for it on nodes if nothing else ran.
+bool Planning::CouldRun(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t now_ms) {
+  using Could = Heads::State::Could;
+  if (r_.heads->Of(gang).could == Could::kYes || !r_.heads->MayTry(gang, now_ms)) {
+    return r_.heads->Of(gang).could == Could::kYes;
+  }
+  int64_t starts_ms = kNever;
+  const bool could = !RoomOnceOver(gangs, /*timed=*/false, KeptBefore(gang, lifted), now_ms, &starts_ms).empty();
+  r_.heads->NoteCouldRun(gang, could, /*strict=*/false, now_ms);
+  return could;
 }
 
 // What is kept for gangs that this one does not go before.

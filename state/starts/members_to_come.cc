@@ -14,7 +14,8 @@ int32_t Claims::PlaceToComeFor(const Pod& pod) const {
   const std::vector<Slot>& slots = r_.plans->Of(*pod.gang)->slots;
   const auto will_do = [&](const Slot& slot) {
     if (!slot.to_come || slot.leaf != pod.leaf) return false;
-    return slot.cls == pod.cls || r_.cluster->TakesInstead(slot.node, pod.cls, slot.cls);
+    return slot.cls == pod.cls ||
+           (r_.cluster->TakesInstead(slot.node, pod.cls, slot.cls) && r_.queues->CheckInstead(pod, slot.cls).none());
   };
   const auto same =
       std::find_if(slots.begin(), slots.end(), [&](const Slot& slot) { return slot.cls == pod.cls && will_do(slot); });

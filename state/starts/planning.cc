@@ -13,7 +13,6 @@
 #include "state/base/checked.h"
 #include "state/base/varint.h"
 #include "state/placement/planner.h"
-#include "state/starts/shape.h"
 
 namespace muster {
 namespace {
@@ -162,13 +161,8 @@ Reason Planning::Place(const Group& gangs, Step* step) {
   // P-6: who was given up before is looked at longer.
   const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
   Statement statement(r_.cluster);
-  const bool shaped =
-      absl::c_any_of(gangs, [&](const Gang* each) { return each->rules.shaped() || !TogetherIn(*each).empty(); });
-  const int32_t tries = settings_.tries << doublings;
-  const Placed placed = shaped ? PlaceTrees(gangs, tries, &statement) : PlaceRoom(gangs, tries, &statement);
-  stats_.tries += placed.tries;
-  Reason reason;
-  if (placed.placed) reason = QueueAgrees(gangs, placed);
+  Placed placed;
+  Reason reason = FindPlaces(gangs, settings_.tries << doublings, &statement, &placed);
   if (!reason.none()) {
     statement.Rollback(0);
   } else if (placed.placed) {
@@ -181,93 +175,6 @@ Reason Planning::Place(const Group& gangs, Step* step) {
   }
   r_.nominations->Charge();
   return reason;
-}
-
-// What was placed may be more than was asked about: of members of several classes, the planner chooses.
-Reason Planning::QueueAgrees(const Group& gangs, const Placed& placed) const {
-  if (!r_.queues->any()) return {};
-  Queues::Places places;
-  places.reserve(gangs.size());
-  for (const Placed::Part& part : placed.parts) places.emplace_back(part.operations);
-  return r_.queues->Check(gangs, places);
-}
-
-// Wherever there is room.
-Planning::Placed Planning::PlaceRoom(const Group& gangs, int32_t tries, Statement* statement) const {
-  std::vector<Demand> demands;
-  demands.reserve(gangs.size());
-  for (const Gang* each : gangs) {
-    Demand& demand = demands.emplace_back();
-    demand.candidates = r_.gangs->CandidateRuns(*each);
-    demand.needed = r_.eligibility->Missing(*each);
-  }
-  const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
-  Placed out{placement.placed, placement.tries, placement.out_of_tries, "", {}};
-  if (!placement.placed) {
-    const Gang& failed = *gangs[placement.failed_demand];
-    const bool unsaid = placement.out_of_tries && (!placement.kept_apart || placement.explanation.empty());
-    const std::string whose =
-        gangs.size() == 1 ? "" : absl::StrCat(" of gang ", failed.key, ", which starts with its group");
-    out.why = absl::StrCat("room for ", placement.placed_pods, " of ", r_.eligibility->Missing(failed), " members",
-                           whose, unsaid ? "" : "; ", unsaid ? "" : placement.explanation);
-    return out;
-  }
-  auto begin = statement->operations().begin();
-  for (const GroupPlacement::Part& part : placement.parts) {
-    const auto end = statement->operations().begin() + static_cast<std::ptrdiff_t>(part.end);
-    out.parts.push_back({{begin, end}, part.lowest_priority});
-    begin = end;
-  }
-  return out;
-}
-
-// P-3: the label of which the gang's members want to be in one domain by their affinity to each other; empty: none.
-std::string Planning::TogetherIn(const Gang& gang) const {
-  std::string label;
-  for (const Candidates& run : r_.gangs->CandidateRuns(gang)) {
-    const bool any = r_.cluster->pod_class(run.cls).has_neighbours;
-    const std::string wanted = any ? r_.cluster->neighbours().TogetherIn(run.cls) : "";
-    if (wanted.empty() || (!label.empty() && label != wanted)) return "";
-    label = wanted;
-  }
-  return label;
-}
-
-// By domains and subgroups (P-4, P-5).
-Planning::Placed Planning::PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const {
-  TreeDemand root;
-  std::vector<std::pair<size_t, int32_t>> parts;  // gang and leaf
-  for (size_t i = 0; i < gangs.size(); ++i) {
-    const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
-    const int32_t missing = r_.eligibility->Missing(*gangs[i]);
-    root.children.push_back(DemandOf(*gangs[i], name, missing, r_.gangs->CandidateRuns(*gangs[i]), *r_.ledger));
-    RequireTogether(TogetherIn(*gangs[i]), &root.children.back());
-    NumberParts(i, &root.children.back(), &parts);
-  }
-  root.needed = static_cast<int32_t>(root.children.size());
-  if (gangs.size() == 1) root = TreeDemand(std::move(root.children.front()));
-  const auto place = [&](Choice choice) {
-    return TreePlanner(tries, r_.index, r_.topology, *r_.cluster, statement, choice).Place(root);
-  };
-  TreePlacement placement = place(Choice::kPreferred);
-  if (!placement.placed && AnyPrefers(root, *r_.cluster)) placement = place(Choice::kTightest);
-  Placed out{placement.placed, placement.tries, placement.out_of_tries, std::move(placement.explanation), {}};
-  if (!placement.placed) return out;
-  if (!NeighboursAgree(*statement, 0, *r_.cluster)) {
-    statement->Rollback(0);
-    return {false, placement.tries, true, "where there is room its members are in each other's way", {}};
-  }
-  out.parts.resize(gangs.size());
-  for (const auto& [part, lowest] : placement.lowest_priorities) {
-    Placed::Part& of_gang = out.parts[parts[static_cast<size_t>(part)].first];
-    of_gang.lowest_priority = of_gang.operations.empty() ? lowest : std::min(of_gang.lowest_priority, lowest);
-    for (const Statement::Operation& operation : statement->operations()) {
-      if (operation.part != part) continue;
-      of_gang.operations.push_back(operation);
-      of_gang.operations.back().part = parts[static_cast<size_t>(part)].second;
-    }
-  }
-  return out;
 }
 
 // Why the gangs were not placed: it is proven that there is no room, or the planner gave up for now.
@@ -313,6 +220,24 @@ void Planning::Retry(const Gang& gang) {
 void Planning::TryHead(const Gang& gang, int64_t now_ms) {
   r_.heads->NoteDue(gang, now_ms);
   r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id), /*anew=*/true);
+}
+
+void Planning::LookAgain(const Gang& gang) {
+  const Gang& leader = r_.eligibility->LeaderOf(gang);
+  const bool waits = r_.backlog->waits_for(leader.id) != nullptr;
+  if (!waits || r_.backlog->why(leader.id).code != ReasonCode::kNoRoom || r_.pipeline->KeepsFor(leader)) return;
+  const Group gangs = r_.eligibility->Unplaced(leader);
+  r_.nominations->Charge();
+  if (!r_.nominations->uids().empty()) r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
+  Statement statement(r_.cluster);
+  Placed placed;
+  const bool still = NoChance(gangs).none() && FindPlaces(gangs, settings_.tries, &statement, &placed).none() &&
+                     !placed.placed && !placed.out_of_tries;
+  statement.Rollback(0);
+  r_.nominations->Charge();
+  if (!still) return r_.backlog->WakeAlike(r_.backlog->blocked_by(leader.id), /*anew=*/true);
+  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why)});
+  for (const Gang* each : gangs) r_.gangs->Touch(*each);
 }
 
 // What keeps the gangs from being planned whatever room there is on single nodes (K-4, P-10).

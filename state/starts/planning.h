@@ -65,6 +65,9 @@ class Planning {
   [[nodiscard]] int32_t TimesGivenUp(const Gang& gang) const { return given_up_.Of(gang.id).times; }
   // That time has come.
   void Retry(const Gang& gang);
+  // What is said of the room that the gang lacks is of when it was tried last: what was lost since wakes nobody. Says
+  // it anew; where it would not wait for that any more, it is tried.
+  void LookAgain(const Gang& gang);
   void Forget(const Gang& gang) { given_up_.Reset(gang.id); }
   // Something is due for a gang that was passed over: it is tried anew.
   void TryHead(const Gang& gang, int64_t now_ms);
@@ -112,6 +115,7 @@ class Planning {
   // keeps room for a head where others run, if it is time to.
   [[nodiscard]] bool HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t now_ms,
                               Reason* reason);
+  [[nodiscard]] bool CouldRun(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t now_ms);
   [[nodiscard]] std::vector<RunningRoom::Kept> KeptBefore(const Gang& gang, const Pipeline::Lifted& lifted) const;
   // Where the gangs fit once as few as possible of those that run are over; empty: nowhere. `timed`: of those of which
   // it is known when. `starts_ms`: when they are over, as far as it is known.
@@ -149,9 +153,18 @@ class Planning {
     };
     std::vector<Part> parts;  // by gang
   };
-  [[nodiscard]] Placed PlaceRoom(const Group& gangs, int32_t tries, Statement* statement) const;
+  // By gang: who may be placed of it.
+  using Choices = std::vector<std::vector<Candidates>>;
+  [[nodiscard]] Choices ChoicesOf(const Group& gangs) const;
+  // Reserves places to which the gangs' queues agree. None, and not placed: there is no room. A reason: their queues
+  // agree to none that were found, and `statement` has to be rolled back.
+  [[nodiscard]] Reason FindPlaces(const Group& gangs, int32_t tries, Statement* statement, Placed* placed);
+  [[nodiscard]] bool LeaveOutDearest(const Group& gangs, Choices* choices) const;
+  [[nodiscard]] Placed PlaceSome(const Group& gangs, const Choices& choices, int32_t tries, Statement* statement) const;
+  [[nodiscard]] Placed PlaceRoom(const Group& gangs, const Choices& choices, int32_t tries, Statement* statement) const;
   [[nodiscard]] std::string TogetherIn(const Gang& gang) const;
-  [[nodiscard]] Placed PlaceTrees(const Group& gangs, int32_t tries, Statement* statement) const;
+  [[nodiscard]] Placed PlaceTrees(const Group& gangs, const Choices& choices, int32_t tries,
+                                  Statement* statement) const;
   // What its queue says to the places that were found.
   [[nodiscard]] Reason QueueAgrees(const Group& gangs, const Placed& placed) const;
   [[nodiscard]] Reason NoPlace(const Group& gangs, const Placed& placed, int64_t now_ms);

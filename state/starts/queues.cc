@@ -5,18 +5,9 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/strings/str_cat.h"
-#include "state/base/quantity.h"
 #include "state/queueing/fair_share.h"
 
 namespace muster {
-namespace {
-
-std::string Shown(const std::string& resource, WideSum amount) {
-  return FormatResources({{resource, Nearest(amount)}});
-}
-
-}  // namespace
 
 void Queues::Set(QueueRules rules) {
   tree_->Set(std::move(rules));
@@ -34,9 +25,15 @@ void Queues::Set(QueueRules rules) {
   shares_known_ = false;
 }
 
-QueueId Queues::Of(const Gang& gang) const { return tree_->any() ? tree_->HomeOf(gang.rules.queue).queue : kNoQueue; }
+QueueId Queues::Of(const Gang& gang) const {
+  if (!tree_->any()) return kNoQueue;
+  const QueueId home = tree_->HomeOf(gang.rules.queue).queue;
+  // Who runs in a queue that takes no gangs any more, as others came below it, counts there until it is over.
+  if (home == kNoQueue && gang.active() > 0) return tree_->Find(gang.rules.queue);
+  return home;
+}
 
-void Queues::Follow(const Gang& gang, bool runs, bool waits, bool never) {
+void Queues::Pay(const Gang& gang) {
   const QueueId home = Of(gang);
   const Ledger::Payer payer{home, home != kNoQueue && !gang.rules.preemptible};
   if (!(ledger_->ClaimPayerOf(gang.id) == payer)) {
@@ -45,16 +42,35 @@ void Queues::Follow(const Gang& gang, bool runs, bool waits, bool never) {
       for (const Pod* pod : set) ledger_->SetPayer(pod->id, payer);
     }
   }
+}
+
+void Queues::Follow(const Gang& gang, bool runs, bool waits, bool never) {
+  Pay(gang);
+  const QueueId home = Of(gang);
   SetRunning(gang, runs ? home : kNoQueue);
-  ResourceSum amounts;
+  Demand demand{waits ? home : kNoQueue, {}};
   if (waits && !never && home != kNoQueue) {
-    for (const Gang* each : eligibility_->Unplaced(gang)) {
-      const ResourceSum request = Request(*each);
-      for (const auto& [resource, amount] : request.entries()) amounts.Add(resource, amount);
-    }
+    for (const Gang* each : eligibility_->Unplaced(gang)) AddDemand(Of(*each), Request(*each), &demand);
   }
-  SetDemand(gang, waits ? home : kNoQueue, amounts);
+  SetDemand(gang, std::move(demand));
   if (!waits) EndHold(gang);
+}
+
+void Queues::AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand) {
+  auto part = absl::c_find_if(demand->parts, [&](const Demand::Part& each) { return each.queue == queue; });
+  if (part == demand->parts.end()) part = demand->parts.insert(part, {queue, {}});
+  for (const auto& [resource, amount] : amounts.entries()) part->amounts.Add(resource, amount);
+}
+
+ResourceSum Queues::AsksOf(const Gang& gang, QueueId queue) const {
+  ResourceSum sum;
+  for (const Demand::Part& part : demands_.Of(gang.id).parts) {
+    QueueId at = part.queue;
+    while (at != kNoQueue && at != queue) at = tree_->at(at).parent;
+    if (at == kNoQueue) continue;
+    for (const auto& [resource, amount] : part.amounts.entries()) sum.Add(resource, amount);
+  }
+  return sum;
 }
 
 void Queues::Hold(const Gang& gang) {
@@ -63,6 +79,13 @@ void Queues::Hold(const Gang& gang) {
 
 void Queues::EndHold(const Gang& gang) {
   if (!held_.empty() && held_.erase(gang.id) > 0) ledger_->NoteFreed();
+}
+
+bool Queues::HeldForOthers(const Gang& gang) const {
+  return absl::c_any_of(held_, [&](const auto& held) {
+    const Gang& other = gangs_->gang(held.first);
+    return &other != &gang && Share(other, gang) && Before(other, gang);
+  });
 }
 
 bool Queues::Share(const Gang& a, const Gang& b) const {
@@ -78,7 +101,7 @@ void Queues::LetIn(const Gang& gang) { SetRunning(gang, Of(gang)); }
 
 void Queues::Forget(const Gang& gang) {
   SetRunning(gang, kNoQueue);
-  SetDemand(gang, kNoQueue, {});
+  SetDemand(gang, {});
   ledger_->SetClaimPayer(gang.id, {});
   refused_.erase(gang.id);
   EndHold(gang);
@@ -103,177 +126,15 @@ void Queues::SetRunning(const Gang& gang, QueueId queue) {
   gangs_in_[gang.id] = queue + 1;
 }
 
-void Queues::SetDemand(const Gang& gang, QueueId queue, const ResourceSum& amounts) {
+void Queues::SetDemand(const Gang& gang, Demand demand) {
   const Demand& known = demands_.Of(gang.id);
-  if (known.queue == queue && (queue == kNoQueue || known.amounts == amounts)) return;
-  waiting_.Book(known.queue, known.amounts, -1);
-  waiting_.Book(queue, amounts, 1);
+  if (known == demand) return;
+  for (const Demand::Part& part : known.parts) waiting_.Book(part.queue, part.amounts, -1);
+  for (const Demand::Part& part : demand.parts) waiting_.Book(part.queue, part.amounts, 1);
   Count(known.queue, -1, &waiting_gangs_);
-  Count(queue, 1, &waiting_gangs_);
-  if (queue == kNoQueue) return demands_.Reset(gang.id);
-  demands_[gang.id] = {queue, amounts};
-}
-
-// A gang of which a part is bound is finished whatever its queue was told meanwhile (K-13).
-bool Queues::Bypasses(const Gang& gang) const { return gang.half_bound(); }
-
-ResourceSum Queues::Request(const Gang& gang) const {
-  ResourceSum sum;
-  const std::vector<Candidates>& runs = gangs_->CandidateRuns(gang);
-  const bool whole = gang.active() == 0 && gang.count(MemberState::kSucceeded) == 0;
-  int32_t left = eligibility_->Missing(gang);
-  if (whole) left = std::max(left, gang.rules.total_number);
-  for (const Candidates& run : runs) {
-    const int32_t taken = std::min(left, run.pods);
-    sum.AddTimes(cluster_->pod_class(run.cls).request, taken);
-    left -= taken;
-  }
-  if (whole && left > 0 && !runs.empty()) sum.AddTimes(cluster_->pod_class(runs.front().cls).request, left);
-  if (!whole) return sum;
-  for (const auto& [name, amount] : gang.rules.min_resources) {
-    const ResourceId id = cluster_->names().Find(name);
-    if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);
-  }
-  return sum;
-}
-
-void Queues::Ask(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, AskedOf* asked) const {
-  for (; queue != kNoQueue; queue = tree_->at(queue).parent) {
-    Asked& of = (*asked)[queue];
-    for (const auto& [resource, amount] : amounts.entries()) {
-      of.all.Add(resource, amount);
-      if (fixed) of.fixed.Add(resource, amount);
-    }
-    of.fresh += fresh ? 1 : 0;
-  }
-}
-
-Queues::AskedOf Queues::AskedBy(const Group& gangs) const {
-  AskedOf asked;
-  for (const Gang* gang : gangs) {
-    Ask(Of(*gang), Request(*gang), !gang->rules.preemptible, gangs_in_.Of(gang->id) == 0, &asked);
-  }
-  return asked;
-}
-
-Reason Queues::Check(const Group& gangs) const {
-  if (!tree_->any()) return {};
-  for (const Gang* gang : gangs) {
-    if (Bypasses(*gang)) return {};
-  }
-  return Judge(gangs, AskedBy(gangs));
-}
-
-Reason Queues::Check(const Group& gangs, const Places& places) const {
-  if (!tree_->any()) return {};
-  AskedOf asked;
-  for (size_t i = 0; i < gangs.size(); ++i) {
-    if (Bypasses(*gangs[i])) return {};
-    ResourceSum sum;
-    for (const Statement::Operation& place : places[i]) {
-      sum.AddTimes(cluster_->pod_class(place.cls).request, place.pods);
-    }
-    Ask(Of(*gangs[i]), sum, !gangs[i]->rules.preemptible, gangs_in_.Of(gangs[i]->id) == 0, &asked);
-  }
-  return Judge(gangs, asked);
-}
-
-Reason Queues::Check(const Pod& pod) const {
-  if (!tree_->any() || pod.gang == nullptr || pod.cls == kNoClass) return {};
-  if (ledger_->ChargeOf(pod.id).node != kNoNode || Bypasses(*pod.gang)) return {};
-  AskedOf asked;
-  ResourceSum sum;
-  sum.AddTimes(cluster_->pod_class(pod.cls).request, 1);
-  Ask(Of(*pod.gang), sum, !pod.gang->rules.preemptible, gangs_in_.Of(pod.gang->id) == 0, &asked);
-  return Judge({pod.gang}, asked);
-}
-
-// Nearest to the gang first; what can never be before what cannot be now.
-Reason Queues::Judge(const Group& gangs, const AskedOf& asked) const {
-  Reason first;
-  for (auto each = asked.rbegin(); each != asked.rend(); ++each) {
-    Reason reason = TooMuch(gangs, each->first, each->second);
-    if (reason.code == ReasonCode::kQueueRejected) return reason;
-    if (first.none()) first = std::move(reason);
-  }
-  return first;
-}
-
-// The figures of what is used, and what is kept, are the last words of what TooMuch says.
-bool Queues::SameBound(const Reason& a, const Reason& b) {
-  const auto bound = [](const Reason& reason) {
-    return absl::string_view(reason.text).substr(0, reason.text.rfind(", ", reason.text.find(" is used")));
-  };
-  return a.code == b.code && bound(a) == bound(b);
-}
-
-// Of those for whom something is held, who comes first has it.
-Queues::Asked Queues::HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const {
-  Asked sum;
-  // Policy hold: a gang that is tried has no head before it. Members beyond a minimum wait behind the head as ever.
-  const bool starts = !gangs.front()->kept.satisfied;
-  if (gangs.front()->depleted() || (starts && tree_->rules().head == HeadPolicy::kHold)) return sum;
-  const QueueKey key = eligibility_->KeyOf(*gangs.front());
-  const bool holds = absl::c_any_of(gangs, [this](const Gang* gang) { return Holds(*gang); });
-  for (const auto& [id, asked] : held_) {
-    const Gang& other = gangs_->gang(id);
-    const auto of = asked.find(queue);
-    if (of == asked.end() || absl::c_linear_search(gangs, &other)) continue;
-    const QueueKey theirs = eligibility_->KeyOf(other);
-    if (holds ? !(theirs < key) : theirs.priority < key.priority) continue;
-    if (*holder == nullptr) *holder = &other;
-    for (const auto& [resource, amount] : of->second.all.entries()) sum.all.Add(resource, amount);
-    for (const auto& [resource, amount] : of->second.fixed.entries()) sum.fixed.Add(resource, amount);
-    sum.fresh += of->second.fresh;
-  }
-  return sum;
-}
-
-Reason Queues::TooMuch(const Group& gangs, QueueId queue, const Asked& asked) const {
-  const QueueSpec& spec = tree_->at(queue).spec;
-  const Gang* holder = nullptr;
-  const Asked held = held_.empty() ? Asked() : HeldFrom(gangs, queue, &holder);
-  Reason now;
-  const auto judge = [&](const ResourceList& bounds, const ResourceSum& wanted, const ResourceSum& kept,
-                         const Accounts& used, bool quota) {
-    for (const auto& [resource, most] : bounds) {
-      const ResourceId id = cluster_->names().Find(resource);
-      const WideSum wants = id < 0 ? 0 : wanted.Get(id);
-      if (wants == 0) continue;
-      const std::string bound = absl::StrCat(quota ? "quota" : "limit", " of queue ", spec.name, ", ",
-                                             Shown(resource, most), quota ? " for what is not preemptible" : "");
-      if (wants > most) {
-        return Reason{ReasonCode::kQueueRejected,
-                      absl::StrCat("asks for ", Shown(resource, wants), ", more than the ", bound)};
-      }
-      const WideSum has = used.Of(queue).Get(id);
-      if (has + wants + kept.Get(id) <= most || !now.none()) continue;
-      now = {ReasonCode::kQueueLimit, absl::StrCat("asks for ", Shown(resource, wants), ", of the ", bound, ", ",
-                                                   FormatQuantity(resource, Nearest(has)), " is used")};
-      if (kept.Get(id) == 0) continue;
-      absl::StrAppend(&now.text, ", ", FormatQuantity(resource, Nearest(kept.Get(id))), " is kept for gang ",
-                      holder->key, ", which was passed over for long");
-    }
-    return Reason();
-  };
-  if (Reason never = judge(spec.limit, asked.all, held.all, ledger_->used(), /*quota=*/false); !never.none())
-    return never;
-  if (Reason never = judge(spec.quota, asked.fixed, held.fixed, ledger_->fixed(), /*quota=*/true); !never.none())
-    return never;
-  if (spec.max_applications > 0 && asked.fresh > spec.max_applications) {
-    return {ReasonCode::kQueueRejected,
-            absl::StrCat("starts ", asked.fresh, " gangs together, more than queue ", spec.name, " lets run at once (",
-                         spec.max_applications, ", maxApplications)")};
-  }
-  const int32_t runs = running_[static_cast<size_t>(queue)];
-  const int32_t may_run = spec.max_applications - held.fresh;
-  if (now.none() && spec.max_applications > 0 && asked.fresh > 0 && runs + asked.fresh > may_run) {
-    now = {ReasonCode::kQueueLimit, absl::StrCat("queue ", spec.name, " lets ", spec.max_applications,
-                                                 spec.max_applications == 1 ? " gang" : " gangs",
-                                                 " run at once (maxApplications), and ", runs, " run")};
-    if (held.fresh > 0) absl::StrAppend(&now.text, "; gang ", holder->key, " comes first, it was passed over for long");
-  }
-  return now;
+  Count(demand.queue, 1, &waiting_gangs_);
+  if (demand.queue == kNoQueue) return demands_.Reset(gang.id);
+  demands_[gang.id] = std::move(demand);
 }
 
 // --- whose turn ---
@@ -343,9 +204,10 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
   }
   ReadShares();
   const auto exceeds = [this](const Gang& gang) {
-    const ResourceSum& more = demands_.Of(gang.id).amounts;
-    for (QueueId at = Of(gang); at != kNoQueue; at = tree_->at(at).parent) {
-      if (ExceedsShare(at, more)) return true;
+    for (const Demand::Part& part : demands_.Of(gang.id).parts) {
+      for (QueueId at = part.queue; at != kNoQueue; at = tree_->at(at).parent) {
+        if (ExceedsShare(at, AsksOf(gang, at))) return true;
+      }
     }
     return false;
   };
@@ -361,8 +223,8 @@ bool Queues::Before(const Gang& a, const Gang& b) const {
   const double used_a = UsedOfShare(at_a, {});
   const double used_b = UsedOfShare(at_b, {});
   if (used_a != used_b) return used_a < used_b;
-  const double next_a = UsedOfShare(at_a, demands_.Of(a.id).amounts);
-  const double next_b = UsedOfShare(at_b, demands_.Of(b.id).amounts);
+  const double next_a = UsedOfShare(at_a, AsksOf(a, at_a));
+  const double next_b = UsedOfShare(at_b, AsksOf(b, at_b));
   return next_a != next_b ? next_a < next_b : key_a < key_b;
 }
 

@@ -12,6 +12,8 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "state/base/accounts.h"
 #include "state/base/by_id.h"
@@ -32,8 +34,10 @@ class Queues {
   void Set(QueueRules rules);
 
   // --- what gangs are to queues ---
-  // kNoQueue: there are no queues, or the gang can be in none.
+  // kNoQueue: there are no queues, or the gang is in none.
   [[nodiscard]] QueueId Of(const Gang& gang) const;
+  // What its members have, and are promised, is booked on the gang's queue.
+  void Pay(const Gang& gang);
   // The gang, or who is in it, changed. `runs`: some of it has a place, or is promised one. `waits`: it, or it for its
   // group, waits to be planned. `never`: its queues can never let it in, so that it asks for nothing that others may
   // have.
@@ -54,10 +58,22 @@ class Queues {
   // The same, of one member that is placed alone.
   [[nodiscard]] Reason Check(const Pod& pod) const;
 
+  // The same, of one that takes a place which was kept for a pod of class `kept`.
+  [[nodiscard]] Reason CheckInstead(const Pod& pod, ClassId kept) const;
+  // Its queues can never let the gang in, which a scheduler of its own places pod by pod: kQueueRejected, or none.
+  [[nodiscard]] Reason Never(const Gang& gang) const;
+  // More is used than the gang's queues allow by now of what it is promised, which nothing of it runs on yet (`uses`);
+  // none: that is not so.
+  [[nodiscard]] Reason Overdrawn(const Gang& gang, absl::FunctionRef<bool(ResourceId)> uses) const;
+  // What a pod of the class asks for, as a part of what the cluster has: the most of any resource that queues name.
+  [[nodiscard]] double CostOf(ClassId cls) const;
+
   // What the gang, which waits for its group, asks for is not for those behind it any more: it was passed over for long
-  // enough. Ends when it is started or waits no more.
+  // enough, or comes first under policy hold. Ends when it is started or waits no more.
   void Hold(const Gang& gang);
   [[nodiscard]] bool Holds(const Gang& gang) const { return held_.contains(gang.id); }
+  // Something of a queue of the gang's is held for another that comes before it.
+  [[nodiscard]] bool HeldForOthers(const Gang& gang) const;
   // Some queue is above both, or both are in one.
   [[nodiscard]] bool Share(const Gang& a, const Gang& b) const;
 
@@ -68,7 +84,7 @@ class Queues {
   void TouchRefused();
 
   // What is added to a reason of Check where the gang Holds.
-  static constexpr char kHeldWords[] = "; it was passed over for long: what comes free is kept for it";
+  [[nodiscard]] std::string HeldWords() const;
   // The reason is one that Check gives.
   [[nodiscard]] static bool Said(const Reason& reason) {
     return reason.code == ReasonCode::kQueueLimit || reason.code == ReasonCode::kQueueRejected;
@@ -110,9 +126,16 @@ class Queues {
   }
 
  private:
+  // What a gang, for its group, waits for: of its own queue, and of those of the others.
   struct Demand {
-    QueueId queue = kNoQueue;
-    ResourceSum amounts;
+    struct Part {
+      QueueId queue = kNoQueue;
+      ResourceSum amounts;
+      friend bool operator==(const Part&, const Part&) = default;
+    };
+    QueueId queue = kNoQueue;  // in which it waits
+    std::vector<Part> parts;
+    friend bool operator==(const Demand&, const Demand&) = default;
   };
   // What gangs ask of one queue.
   struct Asked {
@@ -123,8 +146,12 @@ class Queues {
   using AskedOf = absl::btree_map<QueueId, Asked>;
 
   [[nodiscard]] bool Bypasses(const Gang& gang) const;
-  // What its minimum misses, or, of a gang that does not run, its total.
+  // What its minimum misses at least, or, of a gang that does not run, its total.
   [[nodiscard]] ResourceSum Request(const Gang& gang) const;
+  // `whole`: nothing of it runs. `runs`: members in order of priority.
+  [[nodiscard]] ResourceSum LeastOf(const Gang& gang, const std::vector<Candidates>& runs, int32_t needed,
+                                    bool whole) const;
+  [[nodiscard]] absl::string_view WhyKept() const;
   void Ask(QueueId queue, const ResourceSum& amounts, bool fixed, bool fresh, AskedOf* asked) const;
   // `gangs`: who asks.
   [[nodiscard]] Reason Judge(const Group& gangs, const AskedOf& asked) const;
@@ -132,7 +159,10 @@ class Queues {
   [[nodiscard]] AskedOf AskedBy(const Group& gangs) const;
   // What is held of a queue for others before them; `holder`: one of those, if there is any.
   [[nodiscard]] Asked HeldFrom(const Group& gangs, QueueId queue, const Gang** holder) const;
-  void SetDemand(const Gang& gang, QueueId queue, const ResourceSum& amounts);
+  static void AddDemand(QueueId queue, const ResourceSum& amounts, Demand* demand);
+  void SetDemand(const Gang& gang, Demand demand);
+  // What the gang waits for of the queue and those below it.
+  [[nodiscard]] ResourceSum AsksOf(const Gang& gang, QueueId queue) const;
   void SetRunning(const Gang& gang, QueueId queue);
   void EndHold(const Gang& gang);
   // Adds to what is counted of the queue and of every one above it; nothing for kNoQueue.

@@ -69,11 +69,31 @@ void Repair::End(const Gang& gang, Step* step) {
   const Plan* plan = plans_->Of(gang);
   if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
   const bool whole = gang.whole();
-  if (!whole) claims_->Requeue(gang, step->now_ms());  // a start that is always refused must not win every round
+  const bool half = !whole && gang.active() == 0 && HalveGroup(gang, why, step);
+  if (!whole && !half) claims_->Requeue(gang, step->now_ms());  // what is always refused must not win every round
   if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.kept.evicting && !whole &&
       gang.active() > 0) {
     Evict(gang, why, step);
   }
+}
+
+// D-10, K-13: what its group started without it is half of the group: undone by its policy, or to be finished before
+// anything new. Returns whether it is to be finished.
+bool Repair::HalveGroup(const Gang& gang, absl::string_view why, Step* step) {
+  bool half = false;
+  for (const std::string& key : gang.rules.group) {
+    const Gang* mate = gangs_->FindGang(key);
+    if (mate == nullptr || mate == &gang || !mate->kept.satisfied || mate->active() == 0) continue;
+    gangs_->Touch(*mate);
+    if (mate->rules.on_member_failure == OnMemberFailure::kAll) {
+      Evict(*mate, why, step);
+      continue;
+    }
+    gangs_->SetSatisfied(*mate, false);
+    half = true;
+  }
+  if (half) gangs_->SetSatisfied(gang, false);
+  return half;
 }
 
 void Repair::Evict(const Gang& gang, absl::string_view why, Step* step) {

@@ -57,6 +57,7 @@ class Repair {
   static constexpr auto Recorded() { return std::tuple(&Repair::states_); }
 
  private:
+  bool HalveGroup(const Gang& gang, absl::string_view why, Step* step);
   struct State {
     int64_t repair_until_ms = kNever;
     int64_t finish_by_ms = kNever;

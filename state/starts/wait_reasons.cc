@@ -31,7 +31,9 @@ Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
     return {ReasonCode::kSatisfied, absl::StrCat("it has started", more)};
   }
   if (plan.committed) {
-    return {ReasonCode::kBinding, absl::StrCat("permitted: ", plan.bound, " of ", slots, " members are bound", more)};
+    const std::string cause = gang.root_cause.empty() ? "" : absl::StrCat("; ", gang.root_cause);
+    return {ReasonCode::kBinding,
+            absl::StrCat("permitted: ", plan.bound, " of ", slots, " members are bound", more, cause)};
   }
   Reason reason;
   if (plan.held > 0) {
@@ -41,7 +43,7 @@ Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
               absl::StrCat("room is reserved for ", slots, " members, ",
                            gang.submitted ? "until the plan is confirmed" : "which are being called", more)};
   }
-  const std::string gated = plan.called_again() ? calls_->StillGated(gang) : "";
+  const std::string gated = plan.called_again() ? calls_->StillGated(gang, plan.id) : "";
   if (!gated.empty()) absl::StrAppend(&reason.text, "; ", gated);
   if (!gang.root_cause.empty()) absl::StrAppend(&reason.text, "; ", gang.root_cause);
   return reason;
@@ -50,15 +52,20 @@ Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
 Reason WaitReasons::Placed(const Gang& gang) const {
   if (gang.rules.min_member == 0) return {};
   if (eligibility_->Missing(gang) == 0) return {ReasonCode::kSatisfied, "the minimum is placed"};
-  return {ReasonCode::kSatisfied, absl::StrCat("the minimum was placed once; ", gang.active(), " of ",
-                                               gang.rules.min_member, " members have a node now")};
+  return {ReasonCode::kSatisfied,
+          absl::StrCat("the minimum was placed once; ", gang.active(), " of ", gang.rules.min_member,
+                       " members have a node now", gang.root_cause.empty() ? "" : "; ", gang.root_cause)};
 }
 
 Reason WaitReasons::Of(const Gang& gang, int64_t now_ms) const {
   if (const Plan* plan = plans_->Of(gang); plan != nullptr) return PlanStands(gang, *plan);
   Reason quiet = NobodyWaits(gang);
   if (!quiet.none() && eligibility_->StructureReason(gang).none()) return quiet;
-  if (Reason gate = eligibility_->GateReason(gang, now_ms); !gate.none()) return gate;
+  if (Reason gate = eligibility_->GateReason(gang, now_ms); !gate.none()) {
+    // What is not there may not have been read yet.
+    const bool absent = gate.code == ReasonCode::kUnknownGang || gate.code == ReasonCode::kNotEnoughPods;
+    return absent && !sources_->complete() ? sources_->Reading() : gate;
+  }
   if (eligibility_->PassesOneByOne(gang)) return Placed(gang);
   if (gang.count(MemberState::kWaiting) > 0) return eligibility_->BarrierReason(gang);
   if (Reason plan = eligibility_->PlanReason(gang, now_ms); !plan.none()) {
@@ -87,7 +94,7 @@ Reason WaitReasons::Fresh(const Gang& gang, const Reason& said) const {
   if (!Queues::Said(said)) return said;
   Reason now = queues_->Check(eligibility_->Unplaced(gang));
   if (now.none()) return said;
-  if (queues_->Holds(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, Queues::kHeldWords);
+  if (queues_->Holds(eligibility_->LeaderOf(gang))) absl::StrAppend(&now.text, queues_->HeldWords());
   return now;
 }
 

@@ -61,7 +61,7 @@ void Planning::Wake() {
   std::pair<ClassId, int32_t> last(-1, -1);
   bool last_answer = false;
   r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for, int32_t first) {
-    if (wait_for.queue) return freed && QueueSaysOtherwise(first);
+    if (wait_for.queue) return QueueSaysOtherwise(first);  // of places that were found: of others it may say so
     if (missed) return true;
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;

@@ -143,7 +143,8 @@ class Imagined {
     for (int round = 0; round < kMostRounds && machine_.PlanningDue() && !decided(); ++round) Apply(PlanRound{1});
   }
 
-  void Tell(const std::string& key, WhatIfAnswer* answer) const {
+  void Tell(const std::string& key, WhatIfAnswer* answer) {
+    Apply(LookAgain{key});
     const Gang* gang = machine_.FindGang(key);
     if (gang == nullptr) return;
     const GangView view = machine_.ViewGang(*gang, /*with_members=*/true);

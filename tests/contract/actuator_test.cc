@@ -213,7 +213,7 @@ class ManualClock : public Clock {
 // Takes outcomes, as the engine would.
 class Outcomes : public DecisionPort {
  public:
-  absl::StatusOr<Reply> Ask(Command) override { return absl::UnimplementedError("not asked"); }
+  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("not asked"); }
   absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("not asked"); }
   absl::Status Announce(Command command) override {
     MutexLock lock(&mutex_);
@@ -379,6 +379,13 @@ TEST(Deadlines, AreOfTheClockThatMadeThem) {
   EXPECT_EQ(bind("d"), BindingResult::kBound);
   EXPECT_EQ(api.posts, 2);
   actuator.Stop();
+  // K-4: where nobody says what became of it, that is not known.
+  KubeClient nobody(ServerAt(1));
+  Actuator deaf(&nobody, options);
+  deaf.Start(&outcomes);
+  deaf.Carry({BindPod{{"d", "e", "u-e"}, "n", 1'045'000}});
+  EXPECT_EQ(outcomes.Next().result, BindingResult::kRetry);
+  deaf.Stop();
 }
 
 // --- connections ---

@@ -54,6 +54,14 @@ has "$("$musterctl" plan job --add 2=gpu-c)" "would start"
 has "$("$musterctl" plan -f "$work/job.yaml" 2>&1 || true)" "musterctl plan NAME"
 has "$("$musterctl" plan job --without nope 2>&1 || true)" "node nope, which would be gone, is not known"
 has "$("$musterctl" plan -f "$work/other.yaml" --add x=gpu-c 2>&1 || true)" "expected NODE or NUMBER=NODE"
+# A script tells yes, no and nobody answered apart; a command that cannot be read is said with the words there are.
+status() { local code=0; "$musterctl" "$@" >/dev/null 2>&1 || code=$?; echo "$code"; }
+[ "$(status plan job --add 2=gpu-c) $(status plan job) $(status plan nobody) $(status plan job --server 127.0.0.1:1 --timeout 1)" = "0 1 2 2" ] ||
+  fail "plan ends with $(status plan job --add 2=gpu-c), $(status plan job), $(status plan nobody)"
+[ "$(status frob) $(status get pods) $(status get) $(status --help)" = "2 2 2 0" ] || fail "wrong commands end with other codes"
+has "$("$musterctl" frob 2>&1 || true)" "no such command: frob; expected one of get, describe, explain, "
+has "$("$musterctl" get pods 2>&1 || true)" "no such command: pods; expected get and one of gangs, gang, "
+has "$("$musterctl" explain 2>&1 || true)" "a command is missing; expected explain and one of gang, pod, queue"
 if "$musterctl" get gang other >/dev/null 2>&1; then fail "what was only asked about is there"; fi
 has "$("$musterctl" abandon job-1)" "ABANDONED"
 cat >"$work/node.yaml" <<YAML

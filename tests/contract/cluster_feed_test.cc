@@ -20,7 +20,7 @@ namespace {
 // Writes down what is announced.
 class Notebook : public DecisionPort {
  public:
-  absl::StatusOr<Reply> Ask(Command) override { return absl::UnimplementedError("nobody asks here"); }
+  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("nobody asks here"); }
   absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("nobody holds here"); }
   absl::Status Announce(Command command) override {
     MutexLock lock(&mutex_);

@@ -130,6 +130,19 @@ TEST_F(PodGroupStatus, TheLatestStays) {
   EXPECT_EQ(most_at_once, 1) << "two writers of one gang change the order";
 }
 
+// Whoever makes a job anew under its name: what was written was another's.
+TEST_F(PodGroupStatus, AnotherOfTheNameIsWrittenToo) {
+  GangView view = Gang(1);
+  view.object_uid = "first";
+  actuator_->UpdateStatus(view);
+  ASSERT_EQ(Written(1).size(), 1U);
+  actuator_->UpdateStatus(view);
+  EXPECT_EQ(Written(1).size(), 1U) << "nothing changed";
+  view.object_uid = "second";
+  actuator_->UpdateStatus(view);
+  EXPECT_EQ(Written(2).size(), 2U);
+}
+
 TEST_F(PodGroupStatus, OthersConditionsStay) {
   actuator_->UpdateStatus(Gang(1));
   actuator_->UpdateStatus(Gang(2));

@@ -228,6 +228,19 @@ TEST(RequestLog, ForgetsTheOldestOfTooMuch) {
   EXPECT_TRUE(log.Begin("old", 1, now + absl::Seconds(2), ignore)) << "80 MiB of errors are kept";
 }
 
+TEST(RequestLog, WhoseAnswerWaitsKeepsNobodyElse) {
+  RequestLog log;
+  const absl::Time now = absl::UnixEpoch();
+  const RequestLog::Finish ignore = [](const RequestLog::Answer&) {};
+  ASSERT_TRUE(log.Begin("waits", 1, now, ignore));
+  for (size_t i = 0; i < RequestLog::kMaxEntries + 100; ++i) {
+    ASSERT_TRUE(log.Begin(absl::StrCat("r", i), 1, now, ignore));
+    log.Done(absl::StrCat("r", i), {grpc::Status::OK, ""});
+  }
+  EXPECT_TRUE(log.Begin("r0", 1, now, ignore)) << "the oldest is forgotten";
+  EXPECT_FALSE(log.Begin("waits", 1, now, ignore)) << "what is not answered yet is not";
+}
+
 // Whoever submitted is gone: after the TTL nothing is left of it.
 TEST_F(Rpc, NothingIsLeftOfASubmissionAfterItsTtl) {
   const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));

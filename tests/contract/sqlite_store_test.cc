@@ -263,7 +263,9 @@ TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
       const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
       EXPECT_EQ(TroubleOf(replaced), StoreTrouble::kTryAgain);
       EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by something else while Muster has it open"));
+      std::ofstream(path + "-wal") << "";  // as somebody who reads what stands there now leaves it
       EXPECT_FALSE(store->Commit(epoch, {{"a", "x", "", 1, "3"}}).ok());
+      EXPECT_GT(std::filesystem::file_size(path + "-wal.left"), 0U);
     }
     store.reset();
     EXPECT_EQ(Lines(OpenSqlite(path)->TakeOver()->records), std::vector<std::string>{"a/x=1"})

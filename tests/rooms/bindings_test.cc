@@ -176,7 +176,8 @@ TEST_F(BindingsTest, ManyRetriesDoNotOverflowTheDelay) {
   }
 }
 
-TEST_F(BindingsTest, WithoutTimeForAnotherTryItFails) {
+// K-4: its caller is answered in time; its place is its own until it is known whether it was bound.
+TEST_F(BindingsTest, WithoutTimeForAnotherTryOneIsStillAskedAbout) {
   Start();
   At(kT0 + kAnswerMs - 101);  // the first delay ends one ms before the answer is due
   Report("g-1", "n", BindingResult::kRetry, "busy");
@@ -184,9 +185,21 @@ TEST_F(BindingsTest, WithoutTimeForAnotherTryItFails) {
   EXPECT_EQ(BindingOf("g-1").next_try_ms, kT0 + kAnswerMs - 1);
   At(kT0 + 5 + kAnswerMs - 100);
   Report("g-2", "n", BindingResult::kRetry, "busy");
+  EXPECT_EQ(BindingOf("g-2").phase, BindingPhase::kPending);
+  EXPECT_EQ(Done(), Lines{"answer 2 BindFailed"});
+  const int64_t late = kT0 + 5 + kAnswerMs + 1;  // from here on nothing is sent, the API server is only asked
+  EXPECT_EQ(BindingOf("g-2").next_try_ms, late);
+  OnTime("g-2", late);
+  EXPECT_EQ(Done(), Lines{"bind g-2 to n by 45005"});
+  At(late + 10'000);
+  Report("g-2", "n", BindingResult::kRetry, "no answer");
+  EXPECT_EQ(Done(), Lines{});
+  EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
+  EXPECT_EQ(ledger_.ChargeOf(PodAt("g-2").id).node, cluster_.FindNode("n"));
+  EXPECT_EQ(BindingOf("g-2").next_try_ms, late + 10'000 + 200);
+  At(late + 10'500);
+  Report("g-2", "n", BindingResult::kRefused, "not bound");
   EXPECT_EQ(BindingOf("g-2").phase, BindingPhase::kFailed);
-  EXPECT_EQ(Done(), (Lines{"warn g-2 BindFailed", "answer 2 BindFailed"}))
-      << "the start is still to be finished (K-13)";
 }
 
 // G-13: its slot is kept, it is tried again; the others are not touched.

@@ -186,7 +186,7 @@ class RoomsTest : public testing::Test {
   Submissions submissions_{&gangs_, &gang_deadlines_};
   WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_};
   Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
-                  &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_}};
+                  &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_, &queues_}};
   Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
   Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
                       &claims_, &repair_, &pod_deadlines_, &domains_},

@@ -128,6 +128,7 @@ std::string CoreTarget::Other(const Words& words) {
   asked_ = words.at(1);
   if (verb == "submit") return Submit(words);
   if (verb == "ask") return Apply(AskGang{asked_});
+  if (verb == "look") return Apply(LookAgain{absl::StrCat("default/", words[1])});
   if (verb == "abandon") return Apply(AbandonGang{asked_});
   if (verb == "confirm") {
     int64_t plan = last_plan_[asked_];

@@ -102,6 +102,10 @@ void PathWorld::DoBind(const BindPod& bind) {
     const bool there = pod != pods_.end() && pod->second.facts.node_name == bind.node;
     const bool done = there || Bind(bind.pod.uid, bind.node);
     if (!fails) outcome.result = done ? BindingResult::kBound : BindingResult::kRefused;
+  } else if (!fails) {
+    const auto pod = pods_.find(bind.pod.uid);
+    const bool there = pod != pods_.end() && pod->second.facts.node_name == bind.node;
+    outcome.result = there ? BindingResult::kBound : BindingResult::kRefused;
   }
   if (fails) figures_["fault: a binding's outcome is not known"] += 1;
   engine_->Announce(std::move(outcome)).IgnoreError();

@@ -162,6 +162,7 @@ void RandomWorld::WholeGang() {
     }
     case 5:
       Roll(2) == 0 ? HurtSubmission() : void(Apply(AbandonGang{id}));
+      Apply(LookAgain{absl::StrCat("d/g", now_ms_ % 8)});
       break;
     default:
       AnnounceStep();

@@ -95,7 +95,7 @@ class MusterError(Exception):
 
 
 class SnapshotNeeded(MusterError):
-    """An update came after a gap, musterd was restarted, or another announcer took over: send a snapshot."""
+    """An update came after a gap, musterd's store does not have the steps before it, or another announcer took over: send a snapshot."""
 
 
 def error_of(error: Any) -> MusterError:
