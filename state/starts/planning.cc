@@ -13,6 +13,7 @@
 #include "state/base/checked.h"
 #include "state/base/varint.h"
 #include "state/placement/planner.h"
+#include "state/starts/shape.h"
 
 namespace muster {
 namespace {

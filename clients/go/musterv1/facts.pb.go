@@ -1244,7 +1244,7 @@ func (*GetFactsStatusRequest) Descriptor() ([]byte, []int) {
 
 type FactsStatus struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The version that holds now; 0: no snapshot has come since musterd started.
+	// The version that holds now; 0: no snapshot has come.
 	Version int64  `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
 	Source  string `protobuf:"bytes,2,opt,name=source,proto3" json:"source,omitempty"`
 	Nodes   int64  `protobuf:"varint,3,opt,name=nodes,proto3" json:"nodes,omitempty"`

@@ -37,7 +37,7 @@ type FactsServiceClient interface {
 	// send one, and is the announcer from then on.
 	SendSnapshot(ctx context.Context, opts ...grpc.CallOption) (grpc.ClientStreamingClient[SnapshotPart, FactsStatus], error)
 	// Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are missing,
-	// musterd was restarted, or another source has taken over. A version that is known already is answered and changes nothing.
+	// the store does not have them any more, or another source has taken over. A version that is known already is answered and changes nothing.
 	UpdateFacts(ctx context.Context, in *UpdateFactsRequest, opts ...grpc.CallOption) (*FactsStatus, error)
 	GetFactsStatus(ctx context.Context, in *GetFactsStatusRequest, opts ...grpc.CallOption) (*FactsStatus, error)
 }
@@ -93,7 +93,7 @@ type FactsServiceServer interface {
 	// send one, and is the announcer from then on.
 	SendSnapshot(grpc.ClientStreamingServer[SnapshotPart, FactsStatus]) error
 	// Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are missing,
-	// musterd was restarted, or another source has taken over. A version that is known already is answered and changes nothing.
+	// the store does not have them any more, or another source has taken over. A version that is known already is answered and changes nothing.
 	UpdateFacts(context.Context, *UpdateFactsRequest) (*FactsStatus, error)
 	GetFactsStatus(context.Context, *GetFactsStatusRequest) (*FactsStatus, error)
 	mustEmbedUnimplementedFactsServiceServer()

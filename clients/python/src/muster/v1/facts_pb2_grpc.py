@@ -46,7 +46,7 @@ class FactsServiceServicer(object):
 
     def UpdateFacts(self, request, context):
         """Applies one step, as a whole or not at all. FAILED_PRECONDITION with ErrorInfo reason SEND_SNAPSHOT: steps are missing,
-        musterd was restarted, or another source has taken over. A version that is known already is answered and changes nothing.
+        the store does not have them any more, or another source has taken over. A version that is known already is answered and changes nothing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
