@@ -17,15 +17,12 @@ constexpr int kMostLeftOut = 8;
 
 }  // namespace
 
-Planning::Choices Planning::ChoicesOf(const Group& gangs) const {
-  Choices choices;
-  choices.reserve(gangs.size());
-  for (const Gang* gang : gangs) choices.push_back(r_.gangs->CandidateRuns(*gang));
-  return choices;
+const std::vector<Candidates>& Planning::RunsOf(const Group& gangs, const Choices& choices, size_t gang) const {
+  return choices.empty() ? r_.gangs->CandidateRuns(*gangs[gang]) : choices[gang];
 }
 
 Reason Planning::FindPlaces(const Group& gangs, int32_t tries, Statement* statement, Placed* placed) {
-  Choices choices = ChoicesOf(gangs);
+  Choices choices;
   *placed = PlaceSome(gangs, choices, tries, statement);
   stats_.tries += placed->tries;
   if (!placed->placed) return {};
@@ -46,6 +43,9 @@ Reason Planning::FindPlaces(const Group& gangs, int32_t tries, Statement* statem
 // Of members who need not be among those that are placed, a run of those who ask for most. Returns whether there was
 // one.
 bool Planning::LeaveOutDearest(const Group& gangs, Choices* choices) const {
+  if (choices->empty()) {
+    for (const Gang* gang : gangs) choices->push_back(r_.gangs->CandidateRuns(*gang));
+  }
   std::vector<Candidates>* from = nullptr;
   size_t at = 0;
   std::pair<double, int32_t> most;
@@ -83,7 +83,7 @@ Planning::Placed Planning::PlaceSome(const Group& gangs, const Choices& choices,
 }
 
 bool Planning::Fits(const Group& gangs, int32_t tries, Statement* statement) const {
-  return PlaceSome(gangs, ChoicesOf(gangs), tries, statement).placed;
+  return PlaceSome(gangs, {}, tries, statement).placed;
 }
 
 // What was placed may be more than was asked about: of members of several classes, the planner chooses.
@@ -105,7 +105,7 @@ Planning::Placed Planning::PlaceRoom(const Group& gangs, const Choices& choices,
   demands.reserve(gangs.size());
   for (size_t i = 0; i < gangs.size(); ++i) {
     Demand& demand = demands.emplace_back();
-    demand.candidates = choices[i];
+    demand.candidates = RunsOf(gangs, choices, i);
     demand.needed = r_.eligibility->Missing(*gangs[i]);
   }
   const GroupPlacement placement = PlaceTogether(demands, tries, r_.index, *r_.cluster, statement);
@@ -148,7 +148,7 @@ Planning::Placed Planning::PlaceTrees(const Group& gangs, const Choices& choices
   for (size_t i = 0; i < gangs.size(); ++i) {
     const std::string name = gangs.size() == 1 ? "" : absl::StrCat("gang ", gangs[i]->key);
     const int32_t missing = r_.eligibility->Missing(*gangs[i]);
-    root.children.push_back(DemandOf(*gangs[i], name, missing, choices[i], *r_.ledger));
+    root.children.push_back(DemandOf(*gangs[i], name, missing, RunsOf(gangs, choices, i), *r_.ledger));
     RequireTogether(TogetherIn(*gangs[i]), &root.children.back());
     NumberParts(i, &root.children.back(), &parts);
   }

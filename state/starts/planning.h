@@ -153,9 +153,9 @@ class Planning {
     };
     std::vector<Part> parts;  // by gang
   };
-  // By gang: who may be placed of it.
+  // By gang: who may be placed of it; empty: whoever can be.
   using Choices = std::vector<std::vector<Candidates>>;
-  [[nodiscard]] Choices ChoicesOf(const Group& gangs) const;
+  [[nodiscard]] const std::vector<Candidates>& RunsOf(const Group& gangs, const Choices& choices, size_t gang) const;
   // Reserves places to which the gangs' queues agree. None, and not placed: there is no room. A reason: their queues
   // agree to none that were found, and `statement` has to be rolled back.
   [[nodiscard]] Reason FindPlaces(const Group& gangs, int32_t tries, Statement* statement, Placed* placed);
