@@ -51,20 +51,12 @@ bool Planning::LeaveOutDearest(const Group& gangs, Choices* choices) const {
   std::pair<double, int32_t> most;
   for (size_t i = 0; i < gangs.size(); ++i) {
     std::vector<Candidates>& runs = (*choices)[i];
-    int32_t spare = -r_.eligibility->Missing(*gangs[i]);
-    for (const Candidates& run : runs) spare += run.pods;
-    int32_t before = 0;  // of higher priority: they come first (D-11)
+    const bool any = !gangs[i]->rules.tree.empty();
     for (size_t j = 0; j < runs.size(); ++j) {
-      if (j > 0 && runs[j].priority != runs[j - 1].priority) {
-        before = 0;
-        for (size_t k = 0; k < j; ++k) before += runs[k].pods;
-      }
-      int32_t level = 0;
-      for (const Candidates& run : runs) level += run.priority == runs[j].priority ? run.pods : 0;
-      const bool needed =
-          gangs[i]->rules.tree.empty() && before + level - runs[j].pods < r_.eligibility->Missing(*gangs[i]);
+      int32_t others = -runs[j].pods;  // of no lower priority: they come first (D-11)
+      for (const Candidates& run : runs) others += any || run.priority >= runs[j].priority ? run.pods : 0;
       const std::pair<double, int32_t> asks(r_.queues->CostOf(runs[j].cls), runs[j].pods);
-      if (runs[j].pods > spare || needed || (from != nullptr && asks <= most)) continue;
+      if (others < r_.eligibility->Missing(*gangs[i]) || (from != nullptr && asks <= most)) continue;
       from = &runs;
       at = j;
       most = asks;
