@@ -64,8 +64,7 @@ BUGS = {
         ""),
     "interrupted-start-overtaken": (
         "state/machine/machine.cc",
-        "  while (reading && sources_.complete() && HalfBoundIsNext(backlog_)) {",
-        "  while (reading && !sources_.complete() && HalfBoundIsNext(backlog_)) {"),
+        "  if (reading && sources_.complete()) {", "  if (reading && !sources_.complete()) {"),
     "ports-unverified": ("state/placement/feasibility.cc", " && !PortsCollide(id, cls) &&", " &&"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
     "sums-wrap": (
@@ -862,7 +861,8 @@ BUGS = {
         "state/machine/pod_announcements.cc",
         "change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));", "static_cast<void>(kin);"),
     "places-stand-whoever-comes-near": (
-        "state/starts/claims.cc", "  if (felt_elsewhere) ReverifyNeighbours(step);\n", "  static_cast<void>(felt_elsewhere);\n"),
+        "state/starts/claims.cc", "  if (any && !r_.cluster->neighbours().Local(pod.cls)) ReverifyNeighbours(step);\n",
+        "  static_cast<void>(any);\n"),
     "waits-for-its-own-nodes-only": (
         "state/starts/waking.cc", "  if (!local) return any_gain;\n", "  static_cast<void>(local);\n"),
     "spread-looks-once": (
@@ -979,9 +979,9 @@ BUGS = {
     "who-never-fits-holds-up": (
         "state/starts/heads.cc", "|| states_.Of(item).could == State::Could::kNo) continue;", ") continue;"),
     "lone-pods-pass-unseen": (
-        "state/starts/claims.cc", "if (!r_.sources->complete() || pod.facts.permanent) return;", "if (!r_.sources->complete() || pod.gang == nullptr) return;"),
+        "state/starts/claims.cc", "  if (passes) r_.heads->NotePassed", "  if (passes && pod.gang != nullptr) r_.heads->NotePassed"),
     "a-nodes-own-pods-pass": (
-        "state/starts/claims.cc", "if (!r_.sources->complete() || pod.facts.permanent) return;", "if (!r_.sources->complete()) return;"),
+        "state/starts/claims.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && pod.cls != kNoClass;"),
     "every-pod-passes": (
         "state/starts/heads.cc", "== room && (left < asks ||", ">= room && (left < asks ||"),
     "the-limit-is-forgotten": (
@@ -1165,4 +1165,13 @@ BUGS = {
         "service/store/sqlite_store.cc", "    if (absl::Status copy = TakeFromCopy(&out.records); !copy.ok()) return copy;\n", ""),
     "two-record-into-one-file": (
         "service/recorder/recorder.cc", "  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return", "  if (lock_ >= 0) return"),
+    "who-is-counted-again-is-news": (
+        "state/starts/running_room.cc", ", /*again=*/true);", ");"),
+    "a-moved-node-moves-nobody": (
+        "state/machine/announcements.cc", "  if (moves) r_.claims->ReverifyNeighbours(step);\n", "  static_cast<void>(moves);\n"),
+    "the-unreadable-pass-heads": (
+        "state/starts/claims.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && !pod.facts.permanent;"),
+    "who-was-not-yet-back-is-counted": (
+        "state/starts/pipeline.cc", "  for (const GangId id : lifted.others) Charge(kept_.at(id));\n  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {  // who comes last loses it first\n",
+        "  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {\n    Charge(kept_.at(*id));\n"),
 }

@@ -107,8 +107,7 @@ Reason Verbs::TakeNode(const Pod& pod, NodeId node, Step* step) {
             absl::StrCat("node ", r_.cluster->node(node).facts.name, " has no room for pod ", pod.facts.name)};
   }
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  r_.claims->NotePassing(pod, node, step->now_ms());
-  r_.claims->ReverifyNode(node, step);
+  r_.claims->NoteTaken(pod, node, step);
   r_.barrier->SetNode(pod, node);
   return {};
 }

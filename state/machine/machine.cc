@@ -107,9 +107,11 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
   std::visit([&](const auto& specific) { On(specific, &step); }, command);
   settling_.SettleTouched(&step);
   // K-13: what a start that was interrupted still needs is reserved before anybody may ask for it.
-  while (reading && sources_.complete() && HalfBoundIsNext(backlog_)) {
-    planning_.Round(1, &step);
-    settling_.SettleTouched(&step);
+  if (reading && sources_.complete()) {
+    for (size_t turns = backlog_.New().size(); turns > 0 && HalfBoundIsNext(backlog_); --turns) {
+      planning_.Round(1, &step);
+      settling_.SettleTouched(&step);
+    }
   }
   calls_.CallGuarded(&step);
   facts_.EndCommand(&step);

@@ -231,7 +231,7 @@ void Announcements::TakeFacts(const Pod& pod, PodDescription facts, bool shape_c
   const NodeId node = r_.cluster->InternNode(first ? r_.bindings->CommittedTo(pod) : charged);
   r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
   if (pod.state == MemberState::kCommitted) r_.ledger->NoteGoing(pod.id);
-  r_.claims->ReverifyNode(node, step);
+  r_.claims->ReverifyAround(pod, node, step);
 }
 
 void Announcements::ChangeGang(const Pod& pod, const Change& change, Step* step) {

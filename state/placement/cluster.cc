@@ -244,7 +244,7 @@ void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t time
   }
 }
 
-void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
+void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool again) {
   MUSTER_CHECK(node(id).known);
   MUSTER_CHECK(times > 0);
   const PodClass& c = pod_class(cls);
@@ -259,7 +259,7 @@ void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times) {
   // Who waits for a neighbour may have it now; what is only promised is nobody's neighbour yet but its own gang's.
   const bool opens = c.has_neighbours && neighbours_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
   if (c.has_preferred) preferred_.Charge(id, cls, times);
-  Log(id, /*constraints=*/false, /*gained=*/opens);
+  Log(id, /*constraints=*/false, /*gained=*/opens && !again);
 }
 
 void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {

@@ -153,8 +153,9 @@ class Cluster {
   int64_t ExpireExclusions(int64_t now_ms);
 
   // --- charges ---
-  // kKept: REQUIRES a class without host ports and neighbours.
-  void Charge(NodeId node, ClassId cls, ChargeKind kind, int32_t times);
+  // kKept: REQUIRES a class without host ports and neighbours. `again`: it was discharged to see what would fit without
+  // it, so that nobody finds a neighbour who was not there before.
+  void Charge(NodeId node, ClassId cls, ChargeKind kind, int32_t times, bool again = false);
   // `gained` false: the charge was only tried (a rollback), nothing became free that was not free before.
   void Discharge(NodeId node, ClassId cls, ChargeKind kind, int32_t times, bool gained);
 

@@ -154,8 +154,7 @@ void Bindings::BindLone(const Pod& pod, NodeId node, HoldToken token, Step* step
   r_.barrier->AddHold(pod, token);
   r_.barrier->SetAnswerBy(pod, step->now_ms() + settings_.answer_limit_ms);
   CommitPod(pod, node, step);
-  r_.claims->NotePassing(pod, node, step->now_ms());
-  r_.claims->ReverifyNode(node, step);
+  r_.claims->NoteTaken(pod, node, step);
 }
 
 void Bindings::Send(const Pod& pod, Step* step) {

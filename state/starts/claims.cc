@@ -176,28 +176,34 @@ void Claims::UseNode(const Pod& pod, Step* step) {
   if (used && r_.cluster->node(charge.node).facts.name == pod.facts.node_name) return;
   const NodeId node = r_.cluster->InternNode(pod.facts.node_name);
   r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
-  NotePassing(pod, node, step->now_ms());
-  ReverifyNode(node, step);
-  const bool felt_elsewhere = r_.cluster->pod_class(pod.cls).has_neighbours && !r_.cluster->neighbours().Local(pod.cls);
-  if (felt_elsewhere) ReverifyNeighbours(step);
+  NoteTaken(pod, node, step);
 }
 
-void Claims::NotePassing(const Pod& pod, NodeId node, int64_t now_ms) {
-  // What there is before all is read was there before anybody waited; a node's own pods go wherever it is.
-  if (!r_.sources->complete() || pod.facts.permanent) return;
-  r_.heads->NotePassed(r_.heads->PassedBy(pod, node), now_ms);
+void Claims::NoteTaken(const Pod& pod, NodeId node, Step* step) {
+  // What there is before all is read was there before anybody waited; a node's own pods go wherever it is; of whom
+  // nobody knows what he asks for, nobody knows whom he is in the way of.
+  const bool passes = r_.sources->complete() && !pod.facts.permanent && pod.cls != kNoClass;
+  if (passes) r_.heads->NotePassed(r_.heads->PassedBy(pod, node), step->now_ms());
+  ReverifyAround(pod, node, step);
+}
+
+void Claims::ReverifyAround(const Pod& pod, NodeId node, Step* step) {
+  ReverifyNode(node, step);
+  const bool any = pod.cls != kNoClass && r_.cluster->pod_class(pod.cls).has_neighbours;
+  if (any && !r_.cluster->neighbours().Local(pod.cls)) ReverifyNeighbours(step);
 }
 
 void Claims::ReverifyNeighbours(Step* step) {
-  std::vector<NodeId> nodes = r_.ledger->promised();
-  const NodeOrder& order = r_.cluster->order();
-  std::sort(nodes.begin(), nodes.end(), [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
-  for (const NodeId node : nodes) {
+  std::vector<NodeId> nodes;
+  for (const NodeId node : r_.ledger->promised()) {
     const bool any = absl::c_any_of(r_.ledger->PromisedOn(node), [&](const Ledger::Promise& promise) {
       return r_.cluster->pod_class(promise.cls).has_neighbours;
     });
-    if (any) ReverifyNode(node, step);
+    if (any) nodes.push_back(node);
   }
+  const NodeOrder& order = r_.cluster->order();
+  absl::c_sort(nodes, [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
+  for (const NodeId node : nodes) ReverifyNode(node, step);
 }
 
 void Claims::Requeue(const Gang& gang, int64_t now_ms) { PutBack(gang, kBackoffStartMs, now_ms); }

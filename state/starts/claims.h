@@ -72,8 +72,11 @@ class Claims {
   void ReverifyNode(NodeId node, Step* step);
   // A pod that is on a node uses it, whatever was charged for it before.
   void UseNode(const Pod& pod, Step* step);
-  // The pod, which nobody planned, has a place on the node from now on: who waits before it was passed over.
-  void NotePassing(const Pod& pod, NodeId node, int64_t now_ms);
+  // The pod, which nobody planned, has a place on the node from now on: who waits before it was passed over, and
+  // plans that it is in the way of are withdrawn.
+  void NoteTaken(const Pod& pod, NodeId node, Step* step);
+  // ReverifyNode, and elsewhere where the pod, which is there, may be what others must not have near them (P-3).
+  void ReverifyAround(const Pod& pod, NodeId node, Step* step);
 
   // G-6: the gang goes behind its equals, with exponential back-off.
   void Requeue(const Gang& gang, int64_t now_ms);
@@ -82,7 +85,8 @@ class Claims {
   // Every member carries the mark of a wait time that ran out, and is told.
   void MarkMembers(const Gang& gang, Step* step);
   [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
-  // Pods that came, or mean others now, may be what places elsewhere must not have near them.
+  // Pods that came, or mean others now, or are in another domain with their node, may be what places elsewhere must not
+  // have near them.
   void ReverifyNeighbours(Step* step);
   // Everybody who waits in the group goes back; nobody's reservation is left (G-3, G-7).
   void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);

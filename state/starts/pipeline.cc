@@ -78,7 +78,7 @@ std::vector<Statement::Operation> Pipeline::Lend(int64_t now_ms) {
 
 void Pipeline::TakeBack(absl::Span<const Statement::Operation> lent) {
   for (const Statement::Operation& each : lent) {
-    cluster_->Charge(each.node, each.cls, ChargeKind::kUsed, each.pods);
+    cluster_->Charge(each.node, each.cls, ChargeKind::kUsed, each.pods, /*again=*/true);
   }
 }
 
@@ -205,11 +205,11 @@ void Pipeline::Return(const Gang& gang, const Lifted& lifted, bool placed, bool 
   } else if (lifted.held) {
     Charge(kept_.at(gang.id));
   }
-  for (const GangId id : lifted.others) {
-    const Kept& theirs = kept_.at(id);
-    Charge(theirs);
-    if (absl::c_all_of(theirs.places, [&](const auto& place) { return Stands(place.node); })) continue;
-    const Gang& other = gangs_->gang(id);
+  for (const GangId id : lifted.others) Charge(kept_.at(id));
+  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {  // who comes last loses it first
+    const Kept& theirs = kept_.at(*id);
+    if (absl::c_all_of(theirs.places, [&](const auto& place) { return StandsOn(place.node, theirs); })) continue;
+    const Gang& other = gangs_->gang(*id);
     Drop(other);
     gangs_->Touch(other);
   }
@@ -218,19 +218,24 @@ void Pipeline::Return(const Gang& gang, const Lifted& lifted, bool placed, bool 
 }
 
 bool Pipeline::Stands(NodeId id) const {
+  return absl::c_all_of(kept_, [&](const auto& each) {
+    const Kept& kept = each.second;
+    const bool here = absl::c_any_of(kept.places, [&](const auto& place) { return place.node == id; });
+    return !here || StandsOn(id, kept);
+  });
+}
+
+bool Pipeline::StandsOn(NodeId id, const Kept& kept) const {
   const Node& node = cluster_->node(id);
-  if (node.kept_pods == 0) return true;
-  const auto held = Held().find(id);
   // Of two for whom room is kept where others run, one may wait for the other: each must fit by itself.
-  const bool awaited_fit = absl::c_all_of(
-      kept_, [&](const auto& each) { return !each.second.holds || Fits(KeptOn(id, each.second), node); });
+  if (kept.holds) return Fits(KeptOn(id, kept), node);
+  const auto held = Held().find(id);
   const ResourceSum awaited = KeptOn(id, /*holds=*/true);
-  const ResourceSum kept = KeptOn(id, /*holds=*/false);
-  const bool pipelined = absl::c_all_of(kept.entries(), [&](const ResourceSum::Entry& entry) {
+  const ResourceSum sum = KeptOn(id, /*holds=*/false);
+  return absl::c_all_of(sum.entries(), [&](const ResourceSum::Entry& entry) {
     const WideSum back = held == Held().end() ? 0 : held->second.Get(entry.id);
     return entry.amount <= 0 || node.Left(entry.id) + awaited.Get(entry.id) + back >= 0;
   });
-  return pipelined && awaited_fit;
 }
 
 bool Pipeline::Fits(const ResourceSum& amounts, const Node& node) {
@@ -260,11 +265,14 @@ ResourceSum Pipeline::KeptOn(NodeId node, bool holds) const {
 void Pipeline::Reverify(NodeId id) {
   held_known_ = false;
   if (cluster_->node(id).kept_pods == 0) return;
-  const bool stands = Stands(id);
-  for (const GangId each : KeptGangs()) {
-    const std::vector<Statement::Operation>& places = kept_.at(each).places;
-    const bool lost = absl::c_any_of(places, [&](const Statement::Operation& place) {
-      return place.node == id && (!stands || cluster_->FindObstacle(id, place.cls) != Obstacle::kNone);
+  std::vector<GangId> gangs = KeptGangs();
+  absl::c_sort(gangs, [&](GangId a, GangId b) {  // who comes last loses it first
+    return eligibility_->KeyOf(gangs_->gang(b)) < eligibility_->KeyOf(gangs_->gang(a));
+  });
+  for (const GangId each : gangs) {
+    const Kept& kept = kept_.at(each);
+    const bool lost = absl::c_any_of(kept.places, [&](const Statement::Operation& place) {
+      return place.node == id && (!StandsOn(id, kept) || cluster_->FindObstacle(id, place.cls) != Obstacle::kNone);
     });
     if (!lost) continue;
     Drop(gangs_->gang(each));

@@ -133,6 +133,8 @@ class Pipeline {
   [[nodiscard]] const absl::btree_map<NodeId, ResourceSum>& Held() const;
   void Erase(GangId id);
   // Whether it gives way to the gang.
+  // The same of what is kept there for one gang. REQUIRES: everything that is kept is charged.
+  [[nodiscard]] bool StandsOn(NodeId node, const Kept& kept) const;
   [[nodiscard]] bool YieldsTo(const Gang& gang, const Claimant& as, GangId owner, const Kept& kept) const;
   // What is kept on the node of that kind.
   [[nodiscard]] ResourceSum KeptOn(NodeId node, bool holds) const;

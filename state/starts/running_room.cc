@@ -70,7 +70,7 @@ void RunningRoom::Lend(size_t count) {
   }
   for (; lent_ > count; --lent_) {
     for (const Charge& each : pieces_[lent_ - 1].charges) {
-      cluster_->Charge(each.node, each.cls, each.kind, each.pods);
+      cluster_->Charge(each.node, each.cls, each.kind, each.pods, /*again=*/true);
     }
   }
 }

@@ -85,5 +85,43 @@ TEST_F(PipelineTest, ARoundLendsOnlySoMuch) {
   EXPECT_LT(cluster_.log_end() - before, 20'000);
 }
 
+// Who had room kept where others end has it no more when somebody before it takes it; who waits until others are over
+// waits on, wherever it stands in order.
+TEST_F(PipelineTest, WhatAnotherTookIsKeptForNobody) {
+  PutEnding(4);
+  const NodeId node = cluster_.FindNode("n");
+  const Gang& first = PutGang("a", 2);
+  const Gang& ends = PutGang("b", 3);
+  const Gang& over = PutGang("c", 1);
+  const ClassId cls = PodAt("a-1").cls;
+  pipeline_.Keep(ends, {{node, cls, 3, 0}}, kT0);
+  pipeline_.Hold(over, {{node, cls, 1, 0}}, kNever);
+  const Pipeline::Lifted lifted = pipeline_.Lift(first, {kNever, Pipeline::Claimant::Rank::kAlone});
+  ASSERT_EQ(lifted.others.size(), 2);
+  pipeline_.Keep(first, {{node, cls, 2, 0}}, kT0);
+  pipeline_.Return(first, lifted, /*placed=*/false, /*kept=*/true);
+  EXPECT_TRUE(pipeline_.KeepsFor(first));
+  EXPECT_FALSE(pipeline_.KeepsFor(ends)) << "4 end, 2 of them are the first one's";
+  EXPECT_TRUE(pipeline_.Holds(over));
+  EXPECT_TRUE(pipeline_.Stands(node));
+}
+
+// The node becomes smaller: of two that wait for ending pods, the last in order has lost its room.
+TEST_F(PipelineTest, WhoComesLastLosesItFirst) {
+  PutEnding(4);
+  const NodeId node = cluster_.FindNode("n");
+  const Gang& last = PutGang("b", 2);
+  const Gang& first = PutGang("a", 2);
+  const ClassId cls = PodAt("a-1").cls;
+  pipeline_.Keep(last, {{node, cls, 2, 0}}, kT0);
+  pipeline_.Keep(first, {{node, cls, 2, 0}}, kT0);
+  NodeDescription smaller = NodeAt("n").facts;
+  smaller.allocatable["cpu"] = 3;
+  PutNode(smaller);
+  pipeline_.Reverify(node);
+  EXPECT_TRUE(pipeline_.KeepsFor(first));
+  EXPECT_FALSE(pipeline_.KeepsFor(last));
+}
+
 }  // namespace
 }  // namespace muster

@@ -229,11 +229,14 @@ std::string CoreTarget::Apply(const Command& command) {
 
 std::string CoreTarget::Settle() {
   std::string out;
-  while (machine_.PlanningDue()) {
+  constexpr int kMostRounds = 1'000;
+  int rounds = 0;
+  for (; rounds < kMostRounds && machine_.PlanningDue(); ++rounds) {
     Outcome outcome;
     machine_.Apply(PlanRound{}, now_ms_, &outcome);
     out += Print(outcome);
   }
+  if (rounds == kMostRounds) absl::StrAppend(&out, "INVARIANT: planning does not come to an end\n");
   if (const absl::Status ok = machine_.CheckInvariants(); !ok.ok())
     absl::StrAppend(&out, "INVARIANT: ", ok.message(), "\n");
   return out;

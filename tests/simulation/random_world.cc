@@ -89,6 +89,7 @@ void RandomWorld::Step() {
   }
   if (machine_->pipeline().AnyKept()) ++steps_with_room_kept_;
   if (Roll(400) == 0) Restart();
+  if (Roll(400) == 0) ComeToRest();
 }
 
 MachineSettings RandomWorld::Settings() {

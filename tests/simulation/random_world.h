@@ -128,10 +128,13 @@ class RandomWorld {
   // A round of planning that promises nothing leaves the cluster exactly as it was (P-1): everything was rolled back.
   // Nominated pods are left aside: a round may find room for one of them.
   void Plan();
+  // When nothing changes any more, planning ends.
+  void ComeToRest();
   // A plan that was made takes nothing that is kept for a head, but one of higher priority, or one that is over in
   // time; under `hold` it passes no head.
   void CheckHeads(const std::set<std::string>& held_before, int64_t newest_plan);
   [[nodiscard]] std::set<std::string> HeldFor() const;
+  [[nodiscard]] int64_t KeptForOthers(const Gang& head, NodeId node, ResourceId resource) const;
   void ChangeHead();
   [[nodiscard]] int64_t Plans() const;
   [[nodiscard]] uint64_t ClusterHash() const;

@@ -115,6 +115,14 @@ void RandomWorld::Plan() {
   if (ClusterHash() != before) violation_ = "a round of planning that promised nothing changed the cluster";
 }
 
+void RandomWorld::ComeToRest() {
+  constexpr int kMostRounds = 50;  // of which each tries everybody
+  for (int rounds = 0; machine_->PlanningDue() && violation_.empty(); ++rounds) {
+    if (rounds == kMostRounds) violation_ = "P-9: planning is due for ever though nothing changes";
+    Apply(PlanRound{64});
+  }
+}
+
 int64_t RandomWorld::Plans() const {
   int64_t newest = 0;
   machine_->ForEachGang([&](const Gang& gang) {

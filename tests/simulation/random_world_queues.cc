@@ -99,12 +99,25 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
         if (!there) continue;
         const Node& node = machine_->cluster().node(slot.node);
         for (const auto& [resource, amount] : machine_->cluster().pod_class(slot.cls).request.entries()) {
-          if (amount <= 0 || node.Left(resource) >= 0) continue;
+          if (amount <= 0 || node.Left(resource) + KeptForOthers(*head, slot.node, resource) >= 0) continue;
           violation_ = absl::StrCat(gang.key, " took on ", node.facts.name, " what is kept for ", head->key);
         }
       }
     }
   });
+}
+
+// What somebody was planned into may have been kept for them, and be kept still, until ending pods give it back.
+int64_t RandomWorld::KeptForOthers(const Gang& head, NodeId node, ResourceId resource) const {
+  int64_t amount = 0;
+  machine_->ForEachGang([&](const Gang& gang) {
+    if (&gang == &head || !machine_->pipeline().KeepsFor(gang)) return;
+    for (const Statement::Operation& place : machine_->pipeline().KeptFor(gang)) {
+      if (place.node != node) continue;
+      amount += place.pods * machine_->cluster().pod_class(place.cls).request.Get(resource);
+    }
+  });
+  return amount;
 }
 
 RandomWorld::QueueUse RandomWorld::UseOfQueues() const {
