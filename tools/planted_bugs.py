@@ -1174,4 +1174,8 @@ BUGS = {
     "who-was-not-yet-back-is-counted": (
         "state/starts/pipeline.cc", "  for (const GangId id : lifted.others) Charge(kept_.at(id));\n  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {  // who comes last loses it first\n",
         "  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {\n    Charge(kept_.at(*id));\n"),
+    "who-asks-takes-the-next-try-away": (
+        "state/machine/due.cc", "std::min(overdue_ms, Deadline(gang, now_ms))", "overdue_ms < 0 ? 0 : Deadline(gang, now_ms)"),
+    "deleted-on-the-way-is-on-the-way": (
+        "state/starts/bindings.cc", "  r_.ledger->NoteThere(pod.id);\n  r_.claims->FreeSlot(pod);\n", "  r_.claims->FreeSlot(pod);\n"),
 }

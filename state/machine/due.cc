@@ -26,7 +26,9 @@ int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
 void Settling::SettleDeadlines(int64_t now_ms) {
   r_.deadlines->TakeLooks([&](GangId id) {
     const Gang& gang = r_.gangs->gang(id);
-    r_.deadlines->Set(id, gang.key, Deadline(gang, now_ms));
+    const int64_t set_ms = r_.deadlines->Of(id);
+    const int64_t overdue_ms = set_ms <= now_ms ? set_ms : kNever;  // Tick comes, and settles the gang
+    r_.deadlines->Set(id, gang.key, std::min(overdue_ms, Deadline(gang, now_ms)));
   });
 }
 

@@ -323,6 +323,7 @@ void Bindings::Follow(const Pod& pod, MemberState now, Step* step) {
   MUSTER_CHECK(now != MemberState::kWaiting && now != MemberState::kCommitted);  // facts never say this
   End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " is being deleted")}, step);
   if (now != MemberState::kLeaving || pod.facts.node_name.empty()) r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  r_.ledger->NoteThere(pod.id);
   r_.claims->FreeSlot(pod);
   states_[pod.id].permission.bind_by_ms = kNever;
   r_.gangs->SetState(pod, now);

@@ -310,6 +310,19 @@ TEST_F(Submitted, AWaitThatNobodyAsksAboutIsDropped) {
   ExpectNothingLeft();
 }
 
+// Who asks in the moment in which the next try is due does not take it away.
+TEST_F(Submitted, WhoIsAskedAboutIsTriedAgainAllTheSame) {
+  Submit("s", 2, 60'000);
+  Apply(Unreserve{"s-1", UnreserveCause::kPermitTimeout});
+  ASSERT_EQ(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
+  ASSERT_GT(machine_.NextDeadline(), now_ms_);
+  now_ms_ = machine_.NextDeadline();
+  Apply(AskGang{"id-s"});
+  EXPECT_EQ(machine_.NextDeadline(), now_ms_) << "it is due";
+  Apply(Tick{});
+  EXPECT_NE(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
+}
+
 TEST_F(Submitted, NothingIsLeftOfOneThatIsAbandonedOrConfirmed) {
   Submit("s", 2, 5'000);
   Apply(AbandonGang{"id-s"});
@@ -338,6 +351,16 @@ TEST_F(Submitted, ASubmissionWhosePodsAreRemovedIsOver) {
 }
 
 // --- facts ---
+
+TEST_F(MachineRules, WhoIsDeletedOnTheWayIsThere) {
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(Bind{"a", "n", 1});
+  PodDescription there = Lone("a", 1);
+  there.node_name = "n";
+  there.deleting = true;
+  Apply(UpsertPod{there});
+  EXPECT_TRUE(machine_.ledger().going().empty());
+}
 
 TEST_F(MachineRules, StepsOfFactsFollowEachOther) {
   const auto update = [&](const std::string& source, int64_t version) {

@@ -92,8 +92,10 @@ class RandomWorld {
   // What is used of each queue, by resource; and how many gangs run in it.
   using QueueUse = std::map<std::string, std::pair<ResourceList, int32_t>>;
   [[nodiscard]] QueueUse UseOfQueues() const;
-  // Nothing that Muster does takes a queue beyond its limits; what is announced may.
-  void CheckQueues(const Command& command, const QueueUse& before);
+  // Nothing that Muster does takes a queue beyond its limits; what is announced may. `finishing`: some gang was
+  // bound in part before the command.
+  void CheckQueues(const Command& command, const QueueUse& before, bool finishing);
+  [[nodiscard]] bool AnyHalfBound() const;
   void FilterSome();
   void BindSome();
   void PermitSome();

@@ -142,6 +142,7 @@ Outcome RandomWorld::Apply(const Command& command) {
   Outcome outcome;
   const std::set<std::string> placed = Placed();
   const QueueUse used = UseOfQueues();
+  const bool finishing = queued_ && AnyHalfBound();
   machine_->Apply(command, now_ms_, &outcome);
   for (const Record& record : outcome.records) {
     if (record.value.empty()) {
@@ -169,7 +170,7 @@ Outcome RandomWorld::Apply(const Command& command) {
       if (pods_.count(evict->pod.uid) > 0) evictions_.insert(evict->pod.uid);
     }
   }
-  CheckQueues(command, used);
+  CheckQueues(command, used, finishing);
   CheckDomains(outcome);
   CheckNeighbours(outcome, placed);
   NoteWholeGangs();

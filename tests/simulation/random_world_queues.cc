@@ -130,15 +130,19 @@ RandomWorld::QueueUse RandomWorld::UseOfQueues() const {
   return out;
 }
 
-void RandomWorld::CheckQueues(const Command& command, const QueueUse& before) {
+bool RandomWorld::AnyHalfBound() const {
+  bool any = false;
+  machine_->ForEachGang([&](const Gang& gang) { any = any || gang.half_bound(); });
+  return any;
+}
+
+void RandomWorld::CheckQueues(const Command& command, const QueueUse& before, bool finishing) {
   const bool places = std::holds_alternative<PlanRound>(command) || std::holds_alternative<Bind>(command) ||
                       std::holds_alternative<Permit>(command) || std::holds_alternative<muster::Filter>(command) ||
                       std::holds_alternative<ConfirmGang>(command) || std::holds_alternative<SubmitGang>(command) ||
                       std::holds_alternative<BindingOutcome>(command);
-  if (!queued_ || !places) return;
-  bool half_bound = false;  // what is bound in part is finished, whatever its queue was told meanwhile
-  machine_->ForEachGang([&](const Gang& gang) { half_bound = half_bound || gang.half_bound(); });
-  if (half_bound) return;
+  // What is bound in part is finished, whatever its queue was told meanwhile.
+  if (!queued_ || !places || finishing || AnyHalfBound()) return;
   for (const auto& [name, use] : UseOfQueues()) {
     const QueueSpec& spec = machine_->queues().tree().at(machine_->queues().tree().Find(name)).spec;
     const auto& [used, running] = before.at(name);
