@@ -654,8 +654,7 @@ BUGS = {
         ""),
     "place-kept-on-cancel": (
         "service/rpc/decision_service.cc",
-        "    if (!std::exchange(ended_, true)) door()->engine().EndPermit(permit_.uid, token_);\n",
-        ""),
+        "    door()->engine().EndPermit(permit_.uid, token_);\n", ""),
     # --- Kubernetes ---
     "deleted-unseen": (
         "k8s-extender/apiserver/informer.cc",
@@ -1066,8 +1065,8 @@ BUGS = {
         "    if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;\n", ""),
     "bookmarks-are-news": (
         "k8s-extender/apiserver/informer.cc",
-        "  const absl::StatusOr<Json> event = ParseJson(line, \"watch event\");\n",
-        "  ++events_;\n  const absl::StatusOr<Json> event = ParseJson(line, \"watch event\");\n"),
+        "  const absl::StatusOr<Json> event = ParseJsonCut(line, \"watch event\");\n",
+        "  ++events_;\n  const absl::StatusOr<Json> event = ParseJsonCut(line, \"watch event\");\n"),
     "a-watch-is-tried-for-ever": (
         "k8s-extender/apiserver/informer.cc", "  if (!busy) ++in_vain_;\n", "  static_cast<void>(busy);\n"),
     "the-end-of-one-before-ends-this-one": (
@@ -1178,4 +1177,10 @@ BUGS = {
         "state/machine/due.cc", "std::min(overdue_ms, Deadline(gang, now_ms))", "overdue_ms < 0 ? 0 : Deadline(gang, now_ms)"),
     "deleted-on-the-way-is-on-the-way": (
         "state/starts/bindings.cc", "  r_.ledger->NoteThere(pod.id);\n  r_.claims->FreeSlot(pod);\n", "  r_.claims->FreeSlot(pod);\n"),
+    "one-deep-object-stops-all": (
+        "service/support/json.cc", "  if (!TooDeep(text)) return Parse(text, what, nullptr);\n", "  if (what.size() > 0) return ParseJson(text, what);\n"),
+    "a-watch-hides-what-it-missed": (
+        "service/rpc/event_service.cc", "    missed_ = page.missed;\n", ""),
+    "ports-wrap": (
+        "clients/cpp/muster_client.cc", "  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;\n", "  static_cast<void>(CheckPort);\n"),
 }

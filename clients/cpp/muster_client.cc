@@ -10,7 +10,10 @@
 #include <thread>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "proto/google/rpc/error_details.pb.h"
@@ -37,6 +40,17 @@ bool IsLoopback(const std::string& server) {
   in_addr address{};
   if (host == "localhost" || host == "[::1]") return true;
   return inet_pton(AF_INET, host.c_str(), &address) == 1 && (ntohl(address.s_addr) >> 24) == 127;
+}
+
+// gRPC takes the port modulo 65536.
+absl::Status CheckPort(const std::string& server) {
+  const absl::string_view port = absl::string_view(server).substr(server.rfind(':') + 1);
+  const bool number = !port.empty() && port.size() < server.size() && absl::c_all_of(port, absl::ascii_isdigit);
+  int value = 0;
+  if (!number || absl::StartsWith(server, "unix") || (absl::SimpleAtoi(port, &value) && value > 0 && value <= 65535)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat("server: ", server, ": port ", port, "; expected 1 to 65535"));
 }
 
 absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
@@ -151,6 +165,7 @@ MusterClient::MusterClient(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) 
 MusterClient::~MusterClient() = default;
 
 absl::StatusOr<std::unique_ptr<MusterClient>> MusterClient::Connect(const ClientOptions& options) {
+  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;
   const bool tls = options.tls || !options.ca_file.empty() || !options.cert_file.empty();
   if (!tls && !options.token.empty() && !IsLoopback(options.server)) {
     return absl::InvalidArgumentError(absl::StrCat("token: would travel to ", options.server,

@@ -249,7 +249,7 @@ Actuator::Found Actuator::ReadBack(const BindPod& bind, std::string* why) {
     return Found::kElsewhere;
   }
   if (response->status != 200) return Found::kUnknown;
-  const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
+  const absl::StatusOr<Json> pod = ParseJsonCut(response->body, "pod");
   if (!pod.ok()) return Found::kUnknown;
   const std::string node = StringOrEmpty(Child(*pod, "spec"), "nodeName");
   if (StringOrEmpty(Child(*pod, "metadata"), "uid") != bind.pod.uid) {
@@ -266,7 +266,7 @@ Actuator::Verdict Actuator::AfterConflict(const PodRef& pod, const KubeResponse&
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(pod, ""), "", kTimeout);
   if (response.ok() && response->status == 404) return Done();
   if (!response.ok() || response->status != 200) return Again(response);
-  const absl::StatusOr<Json> there = ParseJson(response->body, "pod");
+  const absl::StatusOr<Json> there = ParseJsonCut(response->body, "pod");
   const bool same = !there.ok() || StringOrEmpty(Child(*there, "metadata"), "uid") == pod.uid;
   return same ? Again(refused) : Done();
 }
@@ -315,7 +315,7 @@ Actuator::Verdict Actuator::CallWithNote(const CallPod& call, Json patch) {
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, PodPath(call.pod, ""), "", kTimeout);
   if (response.ok() && response->status == 404) return Done();
   if (!response.ok() || response->status != 200) return Again(response);
-  const absl::StatusOr<Json> pod = ParseJson(response->body, "pod");
+  const absl::StatusOr<Json> pod = ParseJsonCut(response->body, "pod");
   if (!pod.ok()) return Again(response);
   const Json& metadata = Child(*pod, "metadata");
   if (StringOrEmpty(metadata, "uid") != call.pod.uid || !StringOrEmpty(Child(*pod, "spec"), "nodeName").empty()) {

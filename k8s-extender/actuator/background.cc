@@ -155,7 +155,7 @@ Actuator::Verdict Actuator::AddConditions(const GangView& view, Json* patch) {
   if (!response.ok()) return Again(response);
   if (response->status == 404) return GiveUp();
   if (response->status != 200) return Again(response);
-  const absl::StatusOr<Json> object = ParseJson(response->body, "PodGroup");
+  const absl::StatusOr<Json> object = ParseJsonCut(response->body, "PodGroup");
   if (!object.ok()) return Again(response);
   Json conditions = Json::array();
   const Json& there = Child(Child(*object, "status"), "conditions");

@@ -147,7 +147,7 @@ absl::Status Informer::List() {
     const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", kListTimeout);
     if (!response.ok()) return response.status();
     if (response->status != 200) return Refused(*response);
-    const absl::StatusOr<Json> list = ParseJson(response->body, "list");
+    const absl::StatusOr<Json> list = ParseJsonCut(response->body, "list");
     if (!list.ok()) return list.status();
     if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;
     const Json& items = Child(*list, "items");
@@ -209,7 +209,7 @@ absl::Status Informer::Refused(const KubeResponse& response) {
 }
 
 bool Informer::OnLine(absl::string_view line, absl::Status* failure) {
-  const absl::StatusOr<Json> event = ParseJson(line, "watch event");
+  const absl::StatusOr<Json> event = ParseJsonCut(line, "watch event");
   if (!event.ok()) {
     *failure = event.status();
     return false;

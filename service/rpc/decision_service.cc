@@ -44,7 +44,10 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
     if (permit_.bind_within_ms < 0 || permit_.bind_within_ms > kMaxBindWithinMs) {
       violations.Add("bind_within_ms", absl::StrCat(permit_.bind_within_ms, "; expected 0 to ", kMaxBindWithinMs));
     }
-    if (!violations.none()) return Close(violations.ToStatus());
+    if (!violations.none()) {
+      Count("refused");
+      return Close(violations.ToStatus());
+    }
     const auto token = door()->engine().AskPermit(
         permit_, DeadlineOf(*context_),
         [handle = handle()](const absl::StatusOr<Reply>& reply) {
@@ -67,11 +70,17 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
 
  private:
   void GiveBack() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    if (!std::exchange(ended_, true)) door()->engine().EndPermit(permit_.uid, token_);
+    if (std::exchange(ended_, true)) return;
+    Count("given back");
+    door()->engine().EndPermit(permit_.uid, token_);
+  }
+  // A call counts once, when it is decided; `bind` counts alike.
+  void Count(absl::string_view outcome) {
+    if (const auto& observer = door()->options().observer) observer("Permit", outcome, SteadyNow() - begun_);
   }
   void OnReply(const absl::StatusOr<Reply>& reply) {
     if (!reply.ok()) {
-      SetEnded();
+      SetEnded("refused");
       return Close(ToGrpc(reply.status()));
     }
     const auto& permit = std::get<PermitReply>(*reply);
@@ -84,25 +93,27 @@ class PermitReactor final : public StreamReactor<v1::PermitEvent> {
       Send(std::move(event));
       return;
     }
-    SetEnded();
-    event.set_verdict(permit.kind == PermitReply::Kind::kPermit ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
+    const bool permitted = permit.kind == PermitReply::Kind::kPermit;
+    SetEnded(permitted ? "permitted" : "rejected");
+    event.set_verdict(permitted ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
     Send(std::move(event));
     Close(grpc::Status::OK);
   }
   void OnAnswer(const HoldAnswer& answer) {
-    SetEnded();
+    SetEnded(answer.permitted ? "permitted" : "rejected");
     v1::PermitEvent event;
     event.set_verdict(answer.permitted ? v1::PermitEvent::PERMIT : v1::PermitEvent::REJECT);
     if (!answer.reason.none()) FillReason(answer.reason, event.mutable_reason());
     Send(std::move(event));
     Close(grpc::Status::OK);
   }
-  void SetEnded() {
+  void SetEnded(absl::string_view outcome) {
     MutexLock lock(&mutex_);
-    ended_ = true;
+    if (!std::exchange(ended_, true)) Count(outcome);
   }
 
   CallbackServerContext* const context_;
+  const absl::Time begun_ = SteadyNow();
   muster::Permit permit_;
   Mutex mutex_;
   HoldToken token_ ABSL_GUARDED_BY(mutex_) = 0;

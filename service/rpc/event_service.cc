@@ -44,6 +44,7 @@ class EventReactor final : public StreamReactor<v1::Event> {
         },
         &id);
     listener_ = id;
+    missed_ = page.missed;
     Add(page.events);
   }
   void OnGone() override {
@@ -54,7 +55,9 @@ class EventReactor final : public StreamReactor<v1::Event> {
   void Add(const Events& events) {
     for (const auto& event : events) {
       if (!wanted_.empty() && event->pod.name_space != wanted_) continue;
-      Send(ToMessage(*event));
+      v1::Event message = ToMessage(*event);
+      message.set_missed(std::exchange(missed_, 0));
+      Send(std::move(message));
     }
     if (waiting() > EventLog::kKept) {
       DropWaiting();
@@ -65,6 +68,7 @@ class EventReactor final : public StreamReactor<v1::Event> {
 
   const std::string wanted_;
   const int64_t after_;
+  int64_t missed_ = 0;  // not told yet
   std::atomic<int> listener_{0};
 };
 

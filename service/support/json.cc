@@ -27,18 +27,27 @@ bool TooDeep(absl::string_view text) {
   return false;
 }
 
-}  // namespace
-
-absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
-  if (TooDeep(text)) return absl::InvalidArgumentError(absl::StrCat(what, ": nested deeper than ", kMaxDepth));
-  // The parser's exceptions are caught here; values are looked at through the helpers below, which do not throw.
+// The parser's exceptions are caught here; values are looked at through the helpers below, which do not throw.
+absl::StatusOr<Json> Parse(absl::string_view text, absl::string_view what, const Json::parser_callback_t& keep) {
   try {
-    return Json::parse(text.begin(), text.end());
+    return Json::parse(text.begin(), text.end(), keep);
   } catch (const Json::parse_error& error) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": not JSON at byte ", error.byte, " of ", text.size()));
   } catch (const Json::exception&) {
     return absl::InvalidArgumentError(absl::StrCat(what, ": a number in it is too large"));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
+  if (TooDeep(text)) return absl::InvalidArgumentError(absl::StrCat(what, ": nested deeper than ", kMaxDepth));
+  return Parse(text, what, nullptr);
+}
+
+absl::StatusOr<Json> ParseJsonCut(absl::string_view text, absl::string_view what) {
+  if (!TooDeep(text)) return Parse(text, what, nullptr);
+  return Parse(text, what, [](int depth, Json::parse_event_t, Json&) { return depth < kMaxDepth; });
 }
 
 const Json& Child(const Json& object, const char* key) {

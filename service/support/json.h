@@ -18,6 +18,8 @@ using Json = nlohmann::json;
 // The parsed text; InvalidArgument with the position otherwise, or when a number does not fit or the nesting is deeper
 // than 200. `what` names the text in the message.
 [[nodiscard]] absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what);
+// The same of what the API server has taken: whatever is nested deeper is left out, and the rest is read.
+[[nodiscard]] absl::StatusOr<Json> ParseJsonCut(absl::string_view text, absl::string_view what);
 
 // object[key], or a null value when `object` is no object or lacks the key.
 [[nodiscard]] const Json& Child(const Json& object, const char* key);

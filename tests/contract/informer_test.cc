@@ -125,6 +125,39 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   EXPECT_GE(informer.stats().errors, 7u);
 }
 
+// Whoever may create an object may nest in it what nobody reads: it is left out, and all others are read.
+TEST(Informer, WhatIsNestedDeeplyKeepsNobodyOut) {
+  const auto deep = [](const std::string& name, int version) {
+    const std::string nested = absl::StrCat(std::string(3'000, '['), std::string(3'000, ']'));
+    return absl::StrCat(R"({"spec":{"deep":)", nested, R"(,"size":3},"metadata":{"name":")", name,
+                        R"(","namespace":"d","uid":"u-)", name, R"(","resourceVersion":")", version, R"("}})");
+  };
+  FakeApi api;
+  api.lists = {{200, List(deep("a", 1) + "," + Thing("b", "u-b", 2), "", 5)}};
+  api.watches = {{200, Event("ADDED", deep("c", 6)) + Event("ADDED", Thing("d", "u-d", 7))}};
+  Mutex mutex;
+  std::vector<std::string> seen;
+  Informer::Handlers handlers;
+  handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
+  handlers.upsert = [&](const Json& object) {
+    MutexLock lock(&mutex);
+    const int64_t size = IntAt(Child(object, "spec"), "size").value_or(0);
+    seen.push_back(absl::StrCat(StringOrEmpty(Child(object, "metadata"), "uid"), " ", size));
+    EXPECT_LT(object.dump().size(), 1'000);
+  };
+  handlers.remove = [](const std::string&, const std::string&) {};
+  KubeClient client(ServerAt(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  const auto done = [&] {
+    MutexLock lock(&mutex);
+    return seen.size() >= 4;
+  };
+  for (int i = 0; i < 2000 && !done(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  informer.Stop();
+  EXPECT_EQ(seen, (std::vector<std::string>{"u-a 3", "u-b 0", "u-c 3", "u-d 0"}));
+}
+
 // What is no list takes nothing away: what was known stays.
 TEST(Informer, WhatIsNoListSaysNothing) {
   FakeApi api;

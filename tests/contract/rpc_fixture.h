@@ -5,6 +5,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <memory>
 #include <string>
 
@@ -14,6 +15,7 @@
 #include "service/engine/engine.h"
 #include "service/engine/event_log.h"
 #include "service/rpc/rpc_server.h"
+#include "service/support/sync.h"
 
 namespace muster {
 
@@ -30,7 +32,7 @@ class Rpc : public testing::Test {
   Rpc()
       : events_(nullptr),
         engine_(Settings(), EngineOptions(), &store_, &events_),
-        server_(&engine_, Options(&events_)) {
+        server_(&engine_, Observed(&counted_, &events_)) {
     EXPECT_TRUE(engine_.Start().ok());
     EXPECT_TRUE(server_.Start().ok());
     ClientOptions options;
@@ -68,14 +70,34 @@ class Rpc : public testing::Test {
     EXPECT_TRUE(engine_.Announce(UpsertPod{pod}).ok());
   }
 
+  // How often a call of the method ended so.
+  [[nodiscard]] int Counted(const std::string& method_and_outcome) {
+    MutexLock lock(&counted_.mutex);
+    return counted_.calls[method_and_outcome];
+  }
+
   // For what the client does not do.
   [[nodiscard]] std::shared_ptr<grpc::Channel> Channel() const {
     return grpc::CreateChannel(absl::StrCat("127.0.0.1:", server_.port()), grpc::InsecureChannelCredentials());
   }
 
+  struct Calls {
+    Mutex mutex;
+    std::map<std::string, int> calls ABSL_GUARDED_BY(mutex);  // by method and outcome
+  };
+  static RpcOptions Observed(Calls* counted, EventLog* events) {
+    RpcOptions options = Options(events);
+    options.observer = [counted](absl::string_view method, absl::string_view outcome, absl::Duration) {
+      MutexLock lock(&counted->mutex);
+      ++counted->calls[absl::StrCat(method, " ", outcome)];
+    };
+    return options;
+  }
+
   MemoryStore store_;
   EventLog events_;
   Engine engine_;
+  Calls counted_;
   RpcServer server_;
   std::unique_ptr<MusterClient> client_;
 };

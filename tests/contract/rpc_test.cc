@@ -47,6 +47,16 @@ TEST_F(Rpc, GetsListsAndExplains) {
   EXPECT_EQ(nodes->nodes(0).allocatable().at("memory"), "1Gi");
 }
 
+TEST_F(Rpc, AServersPortIsOne) {
+  for (const char* server : {"127.0.0.1:65536", "muster:0", "dns:///muster:99999999999999999999"}) {
+    ClientOptions options;
+    options.server = server;
+    const auto client = MusterClient::Connect(options);
+    ASSERT_FALSE(client.ok()) << server;
+    EXPECT_NE(client.status().message().find("expected 1 to 65535"), std::string::npos) << client.status();
+  }
+}
+
 TEST_F(Rpc, SaysWhatIsMissing) {
   EXPECT_TRUE(absl::IsNotFound(client_->GetGang("d", "nobody").status()));
   const absl::Status empty = client_->GetGang("", "train").status();
@@ -362,6 +372,10 @@ TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
   waiting.join();
   EXPECT_EQ(first, (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::WAIT, v1::PermitEvent::PERMIT}));
   EXPECT_EQ(client_->GetGang("default", "verbs")->counts().binding(), 2);
+  EXPECT_EQ(Counted("Permit given back"), 1);
+  EXPECT_EQ(Counted("Permit permitted"), 3);
+  EXPECT_FALSE(client_->Permit(v1::PermitRequest(), [](const v1::PermitEvent&) { return true; }).ok());
+  EXPECT_EQ(Counted("Permit refused"), 1);
 }
 
 TEST_F(Rpc, ACallWhoseTimeIsOverDoesNothing) {
@@ -407,6 +421,24 @@ TEST_F(Rpc, EventsTellWhatWasDecided) {
                         })
           .ok());
   EXPECT_EQ(seen, (std::vector<std::string>{"no room", "later", "later", "later"}));
+}
+
+// A watch that goes on where too much happened meanwhile says so with its first event, and once.
+TEST_F(Rpc, AWatchTellsWhatItMissed) {
+  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  const int64_t after = events_.After(0).events.back()->sequence;
+  events_.Carry(
+      std::vector<Effect>(EventLog::kKept + 7, TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}));
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(after);
+  watch.set_namespace_("d");
+  std::vector<int64_t> missed;
+  const auto two = [&](const v1::Event& event) {
+    missed.push_back(event.missed());
+    return missed.size() < 2;
+  };
+  EXPECT_TRUE(client_->WatchEvents(watch, two).ok());
+  EXPECT_EQ(missed, (std::vector<int64_t>{7, 0}));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ RandomWorld::RandomWorld(uint64_t seed, bool keeps_facts)
       queued_(seed % 3 == 1),
       driven_(seed % 3 == 2),
       headed_(seed % 3 != 2),
+      odd_(seed % 2 == 0),
       keeps_facts_(keeps_facts),
       random_(seed),
       machine_(std::make_unique<Machine>(OwnSettings())) {
@@ -77,6 +78,7 @@ void RandomWorld::Step() {
       break;
   }
   if (plain_ && Roll(2) == 0) FillAndEnd();
+  if (odd_ && Roll(8) == 0) AskOddly();
   if (driven_ && Roll(3) == 0) DriveSome();
   if (!plain_ && !keeps_facts_ && Roll(100) == 0) NameNamespace();
   if (queued_ && Roll(40) == 0) ChangeQueues();
@@ -126,6 +128,7 @@ void RandomWorld::AddPod() {
   if (Roll(6) == 0) pod.shape.Own().node_selector = {{"zone", "z0"}};
   if (Roll(8) == 0 && !plain_) pod.shape.Own().host_ports.push_back({Protocol::kTcp, 80 + Roll(2), "0.0.0.0"});
   AddNeighbours(&pod);
+  if (odd_ && Roll(3) == 0) AddOddShape(&pod);
   pod.our_gate = Roll(4) == 0;
   pod.other_gates = Roll(12) == 0;
   const int gang = Roll(9);
@@ -140,6 +143,7 @@ void RandomWorld::AddPod() {
     if (queued_) pod.gang.declaration.Own().queue = gang < 3 ? "team" : SomeQueue();
     if (queued_ && gang == 0) pod.gang.declaration.Own().preemptible = false;
     if (headed_ && gang % 2 == 1) pod.gang.declaration.Own().duration_ms = 10'000 * gang;
+    if (odd_ && Roll(3) == 0) AddOddRules(&pod.gang.declaration.Own());
   } else if (gang < 8) {
     pod.gang.name = absl::StrCat("g", gang);
     pod.gang.dialect = GangDialect::kPodGroupSigs;

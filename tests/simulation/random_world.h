@@ -113,6 +113,11 @@ class RandomWorld {
   // Confirmed pods are facts like others from now on: they are changed, removed and restored with them.
   void NoteConfirmed(const SubmissionReply& reply);
   void AnnounceStep();
+  // random_world_odd.cc
+  void AskOddly();
+  void PreemptSome();
+  void AddOddShape(PodDescription* pod);
+  void AddOddRules(GangDeclaration* said);
   void HangUp();
   void FinishBindings();
   // Marks arrive at the API server; who is evicted starts to go.
@@ -162,6 +167,7 @@ class RandomWorld {
   const bool queued_;  // there are queues
   const bool driven_;  // drivers come before their workers (P-7)
   const bool headed_;  // who comes first and waits is looked after
+  const bool odd_;     // what is seldom is asked and said
   const bool keeps_facts_;
   std::mt19937_64 random_;
   std::unique_ptr<Machine> machine_;

@@ -5,7 +5,6 @@
 #include "tests/simulation/random_world.h"
 
 namespace muster {
-namespace {}  // namespace
 
 void RandomWorld::FilterSome() {
   if (pods_.empty()) return;

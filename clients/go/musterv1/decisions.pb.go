@@ -1815,12 +1815,15 @@ type Event struct {
 	UnixMs   int64 `protobuf:"varint,2,opt,name=unix_ms,json=unixMs,proto3" json:"unix_ms,omitempty"`
 	// Bind: Muster binds the pod. Call: the pod should be tried now. TimedOut: its gang's wait time ran out. Evict: take the pod
 	// down, its gang must start anew. Note, Warning: for people.
-	Type          string  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
-	Namespace     string  `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
-	PodName       string  `protobuf:"bytes,5,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
-	PodUid        string  `protobuf:"bytes,6,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
-	Node          string  `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
-	Reason        *Reason `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	Type      string  `protobuf:"bytes,3,opt,name=type,proto3" json:"type,omitempty"`
+	Namespace string  `protobuf:"bytes,4,opt,name=namespace,proto3" json:"namespace,omitempty"`
+	PodName   string  `protobuf:"bytes,5,opt,name=pod_name,json=podName,proto3" json:"pod_name,omitempty"`
+	PodUid    string  `protobuf:"bytes,6,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
+	Node      string  `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	Reason    *Reason `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Of the first event of a watch only: so many between `after_sequence` and it are not kept any more; over a restart, at
+	// most so many.
+	Missed        int64 `protobuf:"varint,9,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1909,6 +1912,13 @@ func (x *Event) GetReason() *Reason {
 		return x.Reason
 	}
 	return nil
+}
+
+func (x *Event) GetMissed() int64 {
+	if x != nil {
+		return x.Missed
+	}
+	return 0
 }
 
 type ListEventsRequest struct {
@@ -2634,7 +2644,7 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"placements\x12)\n" +
 	"\x06reason\x18\x03 \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\x16\n" +
 	"\x06others\x18\x04 \x03(\tR\x06others\x12\x10\n" +
-	"\x03hit\x18\x05 \x03(\tR\x03hit\"\xe1\x01\n" +
+	"\x03hit\x18\x05 \x03(\tR\x03hit\"\xf9\x01\n" +
 	"\x05Event\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x03R\bsequence\x12\x17\n" +
 	"\aunix_ms\x18\x02 \x01(\x03R\x06unixMs\x12\x12\n" +
@@ -2643,7 +2653,8 @@ const file_muster_v1_decisions_proto_rawDesc = "" +
 	"\bpod_name\x18\x05 \x01(\tR\apodName\x12\x17\n" +
 	"\apod_uid\x18\x06 \x01(\tR\x06podUid\x12\x12\n" +
 	"\x04node\x18\a \x01(\tR\x04node\x12)\n" +
-	"\x06reason\x18\b \x01(\v2\x11.muster.v1.ReasonR\x06reason\"X\n" +
+	"\x06reason\x18\b \x01(\v2\x11.muster.v1.ReasonR\x06reason\x12\x16\n" +
+	"\x06missed\x18\t \x01(\x03R\x06missed\"X\n" +
 	"\x11ListEventsRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12%\n" +
 	"\x0eafter_sequence\x18\x02 \x01(\x03R\rafterSequence\"V\n" +

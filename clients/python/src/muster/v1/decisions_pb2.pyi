@@ -315,7 +315,7 @@ class PlanGangResponse(_message.Message):
     def __init__(self, starts: bool = ..., placements: _Optional[_Iterable[_Union[Placement, _Mapping]]] = ..., reason: _Optional[_Union[_muster_pb2.Reason, _Mapping]] = ..., others: _Optional[_Iterable[str]] = ..., hit: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Event(_message.Message):
-    __slots__ = ("sequence", "unix_ms", "type", "namespace", "pod_name", "pod_uid", "node", "reason")
+    __slots__ = ("sequence", "unix_ms", "type", "namespace", "pod_name", "pod_uid", "node", "reason", "missed")
     SEQUENCE_FIELD_NUMBER: _ClassVar[int]
     UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     TYPE_FIELD_NUMBER: _ClassVar[int]
@@ -324,6 +324,7 @@ class Event(_message.Message):
     POD_UID_FIELD_NUMBER: _ClassVar[int]
     NODE_FIELD_NUMBER: _ClassVar[int]
     REASON_FIELD_NUMBER: _ClassVar[int]
+    MISSED_FIELD_NUMBER: _ClassVar[int]
     sequence: int
     unix_ms: int
     type: str
@@ -332,7 +333,8 @@ class Event(_message.Message):
     pod_uid: str
     node: str
     reason: _muster_pb2.Reason
-    def __init__(self, sequence: _Optional[int] = ..., unix_ms: _Optional[int] = ..., type: _Optional[str] = ..., namespace: _Optional[str] = ..., pod_name: _Optional[str] = ..., pod_uid: _Optional[str] = ..., node: _Optional[str] = ..., reason: _Optional[_Union[_muster_pb2.Reason, _Mapping]] = ...) -> None: ...
+    missed: int
+    def __init__(self, sequence: _Optional[int] = ..., unix_ms: _Optional[int] = ..., type: _Optional[str] = ..., namespace: _Optional[str] = ..., pod_name: _Optional[str] = ..., pod_uid: _Optional[str] = ..., node: _Optional[str] = ..., reason: _Optional[_Union[_muster_pb2.Reason, _Mapping]] = ..., missed: _Optional[int] = ...) -> None: ...
 
 class ListEventsRequest(_message.Message):
     __slots__ = ("namespace", "after_sequence")

@@ -1,0 +1,114 @@
+// What is asked and said seldom: preemption by kube-scheduler, where a pod may go, what cannot be read; resources that
+// no node has, pods that ask for nothing or for everything, what members prefer, minimal resources, quick time-outs.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "tests/simulation/random_world.h"
+
+namespace muster {
+
+void RandomWorld::AskOddly() {
+  switch (Roll(5)) {
+    case 0:
+    case 1:
+      PreemptSome();
+      break;
+    case 2: {
+      std::vector<std::string> offered;
+      for (int i = 0; i < 7; ++i) offered.push_back(NodeName(i));
+      if (!pods_.empty()) Apply(FindNodes{SomeUid(), std::move(offered)});
+      break;
+    }
+    case 3: {
+      const auto kind = static_cast<FactKind>(Roll(static_cast<int>(kFactKinds)));
+      const std::string name = kind == FactKind::kNode ? NodeName(Roll(6)) : absl::StrCat("d/p", Roll(next_uid_));
+      Apply(UnreadableFact{kind, name, "cannot be read"});
+      break;
+    }
+    default:
+      Apply(PlanRound{1 + Roll(64)});
+      break;
+  }
+}
+
+// As kube-scheduler asks: for each node some of those that run there, of lower priority or not.
+void RandomWorld::PreemptSome() {
+  if (pods_.empty()) return;
+  Preempt preempt{SomeUid(), {}, Roll(8) == 0};
+  std::map<std::string, PreemptCandidate> candidates;
+  for (const auto& [uid, facts] : pods_) {
+    const Pod* pod = machine_->FindPod(uid);
+    const NodeId node = machine_->ledger().ChargeOf(pod->id).node;
+    if (node == kNoNode || Roll(2) == 0) continue;
+    PreemptCandidate& candidate = candidates[machine_->cluster().node(node).facts.name];
+    candidate.victim_uids.push_back(uid);
+  }
+  for (auto& [name, candidate] : candidates) {
+    candidate.node = name;
+    preempt.candidates.push_back(candidate);
+  }
+  const Outcome outcome = Apply(preempt);
+  const auto* reply = std::get_if<PreemptReply>(&outcome.reply);
+  if (reply == nullptr) return;
+  for (const std::string& node : reply->nodes) {
+    if (candidates.count(node) == 0) violation_ = "a node remains for preemption that was no candidate";
+  }
+}
+
+void RandomWorld::AddOddShape(PodDescription* pod) {
+  PodTemplate& shape = pod->shape.Own();
+  switch (Roll(12)) {
+    case 0:
+      shape.requests.clear();
+      break;
+    case 1:
+      shape.requests["cpu"] = std::numeric_limits<int64_t>::max();
+      break;
+    case 2:
+      shape.requests["example.com/none"] = 1 + Roll(2);
+      break;
+    case 3:
+      shape.preferences.nodes.push_back({{{{"zone", SelectorOperator::kIn, {"z0"}}}, {}}, 1 + Roll(100)});
+      break;
+    case 4:
+      shape.preferences.neighbours.push_back(
+          {{"rack", PodSelector{false, {"d"}, {{"app", SelectorOperator::kExists, {}}}}}, Roll(201) - 100});
+      break;
+    case 5:
+      pod->permanent = true;
+      break;
+    case 6:
+      pod->invalid = "requests: cpu: cannot be read";
+      break;
+    default:
+      break;
+  }
+}
+
+void RandomWorld::AddOddRules(GangDeclaration* said) {
+  switch (Roll(8)) {
+    case 0:
+      said->min_resources = ResourceList{{"cpu", 1'000 * (1 + Roll(20))}};
+      break;
+    case 1:
+      said->total_number = 1 + Roll(6);
+      break;
+    case 2:
+      said->mode = GangMode::kNonStrict;
+      break;
+    case 3:
+      said->wait_time_ms = 1 + Roll(3'000);
+      break;
+    case 4:
+      said->stale_grace_ms = Roll(3) - 1;
+      break;
+    case 5:
+      said->min_member = 0;
+      break;
+    default:
+      break;
+  }
+}
+
+}  // namespace muster
