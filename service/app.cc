@@ -447,6 +447,7 @@ void App::ReadGauges(const Metrics::SetGauge& set) const {
     set("muster_effects_waiting", "", "", static_cast<double>(stats.waiting));
     set("muster_effects_failed_total", "", "", static_cast<double>(stats.failed));
     set("muster_effect_retries_total", "", "", static_cast<double>(stats.retries));
+    set("muster_events_dropped_total", "", "", static_cast<double>(stats.dropped_events));
   }
   if (feed_ == nullptr) return;
   const auto now_ms =

@@ -130,8 +130,8 @@ BUGS = {
     "head-stays": ("state/starts/commitments.cc", "  DeleteStartRecord(start, step);\n", ""),
     "late-reader-is-free": (
         "state/machine/pod_announcements.cc",
-        "  if (cls == kNoClass || (charged.empty() && !first)) return;",
-        "  if (cls == kNoClass || charged.empty()) return;"),
+        "  if (cls != kNoClass && (!charged.empty() || first)) {",
+        "  if (cls != kNoClass && !charged.empty()) {"),
     "evicted-starts": (
         "state/starts/bindings.cc",
         "if (!has_slot || !usable || pod.gang->kept.evicting) {",
@@ -835,7 +835,7 @@ BUGS = {
     "namespaces-read-late-change-nobody": (
         "state/machine/announcements.cc", "  if (r_.cluster->by_namespaces()) TakeAnew(nullptr, step);\n", ""),
     "places-elsewhere-stand-whatever-a-namespace-is": (
-        "state/machine/pod_announcements.cc", "  if (any) r_.claims->ReverifyNeighbours(step);\n", "  static_cast<void>(any);\n"),
+        "state/machine/pod_announcements.cc", "  if (any) r_.claims->ReverifyElsewhere(/*all=*/false, step);\n", "  static_cast<void>(any);\n"),
     "who-reads-no-namespaces-waits-for-ever": (
         "state/placement/neighbours_room.cc", "{ return !term.by_labels || !cluster_->namespaces().empty(); }", "{ return term.id.data() != nullptr; }"),
     "whom-nobody-means-everybody-has": (
@@ -860,8 +860,7 @@ BUGS = {
         "state/machine/pod_announcements.cc",
         "change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));", "static_cast<void>(kin);"),
     "places-stand-whoever-comes-near": (
-        "state/starts/claims.cc", "  if (any && !r_.cluster->neighbours().Local(pod.cls)) ReverifyNeighbours(step);\n",
-        "  static_cast<void>(any);\n"),
+        "state/starts/claims.cc", "  if (FeltElsewhere(pod)) ReverifyElsewhere(/*all=*/false, step);\n", ""),
     "waits-for-its-own-nodes-only": (
         "state/starts/waking.cc", "  if (!local) return any_gain;\n", "  static_cast<void>(local);\n"),
     "spread-looks-once": (
@@ -1031,7 +1030,7 @@ BUGS = {
     "refused-extras-are-forgotten": (
         "state/starts/waking.cc", "  if (freed) r_.queues->TouchRefused();\n", ""),
     "room-in-a-queue-wakes-nobody": (
-        "state/starts/waking.cc", "    if (wait_for.queue) return QueueSaysOtherwise(first);", "    if (wait_for.queue) return missed && QueueSaysOtherwise(first);"),
+        "state/starts/waking.cc", "      return QueueSaysOtherwise(first);", "      return missed && QueueSaysOtherwise(first);"),
     "the-newest-first": (
         "state/queueing/fair_share.cc", ": a->age < b->age;", ": a->age > b->age;"),
     "rest-by-no-weight": (
@@ -1113,7 +1112,7 @@ BUGS = {
     "hold-is-for-nodes-only": (
         "state/starts/keep_room.cc", "    const bool first = hold && !r_.queues->HeldForOthers(gang);\n", "    const bool first = false;\n"),
     "what-cannot-run-holds-its-queue": (
-        "state/starts/keep_room.cc", "(first && CouldRun(gang, gangs, lifted, now_ms))", "first"),
+        "state/starts/keep_room.cc", "    if (!CouldRun(gang, gangs, lifted, now_ms)) {\n", "    if (!CouldRun(gang, gangs, lifted, now_ms) && now_ms < 0) {\n"),
     "verbs-ask-in-vain": (
         "state/drivers/permit.cc", "r_.queues->Never(*pod.gang)", "Reason()"),
     "a-parent-has-nothing-of-its-own": (
@@ -1167,7 +1166,7 @@ BUGS = {
     "who-is-counted-again-is-news": (
         "state/starts/running_room.cc", ", /*again=*/true);", ");"),
     "a-moved-node-moves-nobody": (
-        "state/machine/announcements.cc", "  if (moves) r_.claims->ReverifyNeighbours(step);\n", "  static_cast<void>(moves);\n"),
+        "state/machine/announcements.cc", "  if (moves) r_.claims->ReverifyElsewhere(/*all=*/relabelled, step);\n", "  static_cast<void>(moves);\n"),
     "the-unreadable-pass-heads": (
         "state/starts/claims.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && !pod.facts.permanent;"),
     "who-was-not-yet-back-is-counted": (
@@ -1183,4 +1182,28 @@ BUGS = {
         "service/rpc/event_service.cc", "    missed_ = page.missed;\n", ""),
     "ports-wrap": (
         "clients/cpp/muster_client.cc", "  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;\n", "  static_cast<void>(CheckPort);\n"),
+    "who-never-runs-keeps-its-queue": (
+        "state/starts/keep_room.cc", "    places.empty() ? r_.queues->EndHold(gang) : r_.queues->Hold(gang);\n", "    if (!places.empty()) r_.queues->Hold(gang);\n"),
+    "strict-heads-are-for-ever": (
+        "state/starts/heads.cc", "  if (strict_.contains(gang.id)) return again_ms;\n", "  if (strict_.contains(gang.id)) return kNever;\n"),
+    "numbers-of-classes-come-again": (
+        "state/placement/cluster.cc", "  released_classes_.push_back(id);\n", "  unused_classes_.push_back(id);\n"),
+    "who-goes-opens-his-own-node": (
+        "state/starts/claims.cc", "r_.cluster->has_class(cls) && r_.cluster->pod_class(cls).has_neighbours;\n    });", "r_.cluster->has_class(cls) && cls < 0;\n    });"),
+    "what-could-not-run-never-will": (
+        "state/starts/waking.cc", "      if (facts_changed) Doubt(r_.gangs->gang(first));\n", ""),
+    "what-could-run-always-will": (
+        "state/starts/waking.cc", "  if (lost) r_.heads->DoubtHolders();\n", "  static_cast<void>(lost);\n"),
+    "the-next-alike-sleeps": (
+        "state/starts/planning.cc", "  given_up_[*next].retry_at_ms = retry_at_ms;\n", ""),
+    "who-left-is-near-still": (
+        "state/machine/pod_announcements.cc", "  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);\n  if (pod.cls", "  static_cast<void>(felt);\n  if (pod.cls"),
+    "taints-move-nobody": (
+        "state/machine/announcements.cc", " || r_.cluster->node(known).facts.taints != node.taints;", ";"),
+    "less-is-held-in-silence": (
+        "state/starts/queues.cc", "  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now\n", ""),
+    "statuses-come-first": (
+        "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && !events_.empty();", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
+    "logs-are-waited-for": (
+        "service/telemetry/logging.cc", "    return poll(&out, 1, within_ms) != 0;", "    return poll(&out, 1, -within_ms) != 7;"),
 }

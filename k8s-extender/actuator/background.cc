@@ -39,21 +39,20 @@ void Actuator::ForgetStatus(const std::string& gang) {
   written_.erase(gang);
 }
 
-// The first whose time has come and which nobody writes; else when the next one's comes.
+// The one that is due for longest and which nobody writes; else when the next one's time comes.
 std::optional<Actuator::Status> Actuator::TakeStatus(absl::Time* next) {
   *next = absl::InfiniteFuture();
-  const absl::Time now = SteadyNow();
+  auto first = status_.end();
   for (auto each = status_.begin(); each != status_.end(); ++each) {
-    if (writing_.contains(each->first)) continue;  // whoever writes it looks again
-    if (each->second.due <= now) {
-      Status taken = std::move(each->second);
-      status_.erase(each);
-      writing_.insert(taken.view.key);
-      return taken;
-    }
-    *next = std::min(*next, each->second.due);
+    if (writing_.contains(each->first) || each->second.due >= *next) continue;  // whoever writes it looks again
+    *next = each->second.due;
+    first = each;
   }
-  return std::nullopt;
+  if (first == status_.end() || *next > SteadyNow()) return std::nullopt;
+  Status taken = std::move(first->second);
+  status_.erase(first);
+  writing_.insert(taken.view.key);
+  return taken;
 }
 
 void Actuator::RunBackground() {
@@ -64,7 +63,9 @@ void Actuator::RunBackground() {
       MutexLock lock(&mutex_);
       while (!stopping_) {
         absl::Time next;
-        status = TakeStatus(&next);
+        // In turns: thousands of the one do not keep back the other.
+        const bool events_turn = std::exchange(status_was_last_, false) && !events_.empty();
+        if (!events_turn) status = TakeStatus(&next);
         if (status.has_value() || !events_.empty()) break;
         if (next == absl::InfiniteFuture()) {
           background_.Wait(&mutex_);
@@ -73,6 +74,7 @@ void Actuator::RunBackground() {
         }
       }
       if (stopping_) return;
+      status_was_last_ = status.has_value();
       if (!status.has_value()) {
         tell = std::move(events_.front());
         events_.pop_front();
@@ -133,15 +135,17 @@ void Actuator::DoTell(const TellPod& tell) {
                         {"namespace", tell.pod.name_space},
                         {"uid", tell.pod.uid}}}};
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(event), kTimeout);
-  if (!response.ok() || response->status == 201) return;
-  if (response->status == 409) {
+  if (response.ok() && response->status == 201) return;
+  if (response.ok() && response->status == 409) {
     const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
     client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), Dump(series), kTimeout)
         .status()
         .IgnoreError();
     return;
   }
-  spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, StatusMessage(*response));
+  spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, Again(response).why);
+  MutexLock lock(&mutex_);
+  ++stats_.dropped_events;
 }
 
 std::string Actuator::StatusPath(const GangView& view) {

@@ -26,6 +26,7 @@ int64_t TimeAt(const Json& object, const char* key) {
   std::string error;
   const std::string text = StringOrEmpty(object, key);
   if (text.empty() || !absl::ParseTime(absl::RFC3339_full, text, &time, &error)) return 0;
+  if (time == absl::InfiniteFuture() || time == absl::InfinitePast()) return 0;  // absl reads these words, too
   return absl::ToUnixMillis(time);
 }
 

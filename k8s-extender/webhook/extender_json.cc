@@ -4,6 +4,7 @@
 #include <initializer_list>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -217,6 +218,9 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
   const Json* map = &AnyCase(*parsed, "NodeNameToMetaVictims");
   if (!map->is_object()) map = &AnyCase(*parsed, "NodeNameToVictims");
   if (!map->is_object()) return args;
+  if (map->size() > kMaxNames) {
+    return absl::InvalidArgumentError(absl::StrCat("ExtenderPreemptionArgs: more than ", kMaxNames, " nodes"));
+  }
   for (const auto& [node, victims] : map->items()) {
     PreemptCandidate candidate;
     candidate.node = node;
@@ -309,8 +313,9 @@ std::string BindingResultJson(absl::string_view error) {
 
 std::string PreemptionResultJson(const PreemptReply& reply, const std::vector<PreemptCandidate>& candidates) {
   Json map = Json::object();
+  const absl::flat_hash_set<absl::string_view> remain(reply.nodes.begin(), reply.nodes.end());
   for (const PreemptCandidate& candidate : candidates) {
-    if (std::find(reply.nodes.begin(), reply.nodes.end(), candidate.node) == reply.nodes.end()) continue;
+    if (!remain.contains(candidate.node)) continue;
     Json pods = Json::array();
     for (const std::string& uid : candidate.victim_uids) pods.push_back({{"UID", uid}});
     map[candidate.node] = {{"Pods", pods}, {"NumPDBViolations", 0}};

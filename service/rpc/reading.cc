@@ -16,6 +16,7 @@ constexpr size_t kLongestText = 253;
 constexpr int32_t kMaxMembers = 100'000;
 // What a submission's members may take together: each carries its shape and the gang's declaration.
 constexpr size_t kMaxMemberBytes = 64 << 20;
+constexpr int64_t kLastMs = 253'402'300'799'999;  // of the year 9999
 constexpr int64_t kMaxWaitMs = int64_t{366} * 24 * 3600 * 1000;
 
 // One of the values that `ToString` knows; an empty text leaves the field unset.
@@ -213,6 +214,10 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   ReadNamespace(pod.namespace_(), At(path, "namespace"), violations, &out->name_space, name_space);
   ReadName(pod.name(), At(path, "name"), violations);
   out->name = pod.name();
+  if (pod.created_unix_ms() > kLastMs) {
+    violations->Add(At(path, "created_unix_ms"),
+                    absl::StrCat(pod.created_unix_ms(), "; expected milliseconds since 1970, of a year before 10000"));
+  }
   out->created_ms = pod.created_unix_ms() > 0 ? pod.created_unix_ms() : now_ms;
   out->priority = pod.priority();
   out->scheduler_name = pod.scheduler_name();

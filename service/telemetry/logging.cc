@@ -1,9 +1,17 @@
 #include "service/telemetry/logging.h"
 
+#include <fmt/format.h>
+#include <poll.h>
 #include <spdlog/formatter.h>
-#include <spdlog/sinks/stdout_sinks.h>
+#include <spdlog/sinks/base_sink.h>
 #include <spdlog/spdlog.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <climits>
+#include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/time/time.h"
@@ -26,10 +34,47 @@ class JsonFormatter : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
+// Standard error, as long as somebody reads it: where it is a pipe that is full, what does not go within a moment is left
+// out, and counted, for decisions must not wait for whoever reads logs.
+class PatientSink : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    if (lost_ > 0) {
+      if (!Takes(0)) return void(++lost_);
+      const std::string text = fmt::format("{} lines were left out: nobody read the log", lost_);
+      lost_ = 0;
+      Write({message.logger_name, spdlog::level::warn, text});
+    }
+    Write(message);
+  }
+  void flush_() override {}
+
+ private:
+  static constexpr int kPatienceMs = 100;
+
+  static bool Takes(int within_ms) {
+    pollfd out = {STDERR_FILENO, POLLOUT, 0};
+    return poll(&out, 1, within_ms) != 0;  // an error is the write's to find
+  }
+  // A pipe that is ready takes so much at once.
+  void Write(const spdlog::details::log_msg& message) {
+    spdlog::memory_buf_t line;
+    formatter_->format(message, line);
+    for (size_t at = 0; at < line.size();) {
+      if (!Takes(kPatienceMs)) return void(++lost_);
+      const ssize_t written = write(STDERR_FILENO, line.data() + at, std::min<size_t>(line.size() - at, PIPE_BUF));
+      if (written < 0 && errno != EINTR) return;  // nowhere to say it
+      at += written < 0 ? 0 : static_cast<size_t>(written);
+    }
+  }
+
+  int64_t lost_ = 0;  // lines, since one was written last
+};
+
 }  // namespace
 
 void StartLogging(const std::string& level, const std::string& format) {
-  auto logger = std::make_shared<spdlog::logger>("musterd", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("musterd", std::make_shared<PatientSink>());
   if (format == "json") logger->set_formatter(std::make_unique<JsonFormatter>());
   logger->set_level(spdlog::level::from_str(level));
   logger->flush_on(spdlog::level::info);

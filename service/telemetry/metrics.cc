@@ -59,6 +59,7 @@ const std::map<std::string, std::string>& Help() {
       {"muster_effects_failed_total", "Effects given up"},
       {"muster_effect_retries_total",
        "Calls, marks and evictions that the API server did not take, and that are tried again"},
+      {"muster_events_dropped_total", "Events that too many waited before, or that the API server did not take"},
   };
   return *kHelp;
 }

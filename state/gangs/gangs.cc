@@ -1,6 +1,7 @@
 #include "state/gangs/gangs.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -87,13 +88,14 @@ int32_t Gangs::PlannableMembers(const Gang& gang) const {
 
 const Pod& Gangs::FirstMember(const Gang& gang) {
   if (gang.first != nullptr) return *gang.first;
-  Pod last;
-  last.facts.created_ms = kNever;
+  Pod below;  // before all of the next lower priority
+  below.facts.created_ms = std::numeric_limits<int64_t>::min();
   for (const MemberSet& set : gang.members) {
     // Of one priority the first of the set is the first created.
-    for (auto member = set.begin(); member != set.end(); member = set.upper_bound(&last)) {
+    for (auto member = set.begin(); member != set.end(); member = set.lower_bound(&below)) {
       if (gang.first == nullptr || CreatedBefore(**member, *gang.first)) gang.first = *member;
-      last.facts.priority = (*member)->facts.priority;
+      if ((*member)->facts.priority == std::numeric_limits<int32_t>::min()) break;
+      below.facts.priority = (*member)->facts.priority - 1;
     }
   }
   MUSTER_CHECK(gang.first != nullptr);

@@ -17,7 +17,8 @@ namespace muster {
 absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
   const NodeId known = r_.cluster->FindNode(node.name);
   const bool there = known != kNoNode && r_.cluster->node(known).present;
-  const bool moves = !there || r_.cluster->node(known).facts.labels != node.labels;
+  const bool relabelled = there && r_.cluster->node(known).facts.labels != node.labels;
+  const bool moves = !there || relabelled || r_.cluster->node(known).facts.taints != node.taints;
   const absl::StatusOr<bool> changed = r_.cluster->UpsertNode(node);
   if (!changed.ok()) {
     r_.refused->NoteNode(node.name, changed.status().message());
@@ -29,7 +30,7 @@ absl::Status Announcements::PutNode(const NodeDescription& node, Step* step) {
   if (!*changed) return absl::OkStatus();
   r_.ledger->MarkNode(id);
   r_.claims->ReverifyNode(id, step);
-  if (moves) r_.claims->ReverifyNeighbours(step);
+  if (moves) r_.claims->ReverifyElsewhere(/*all=*/relabelled, step);
   r_.facts->NodeIs(node, step);
   return absl::OkStatus();
 }
@@ -58,7 +59,7 @@ void Announcements::RemoveNode(const std::string& name, Step* step) {
   r_.cluster->RemoveNode(name);
   r_.facts->NodeGoes(name, step);
   r_.claims->ReverifyNode(id, step);
-  r_.claims->ReverifyNeighbours(step);
+  r_.claims->ReverifyElsewhere(/*all=*/false, step);
 }
 
 const Gang& Announcements::InternGang(absl::string_view name_space, absl::string_view name, int64_t created_ms,

@@ -120,6 +120,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
     const Pod& pod = gangs_.pod(id);
     pod_deadlines_.Set(id, pod.facts.uid, bindings_.Deadline(pod));
   });
+  cluster_.ReuseClasses();
 }
 
 int64_t Machine::NextDeadline() const {

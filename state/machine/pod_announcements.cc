@@ -108,7 +108,7 @@ void Announcements::TakeAnew(const std::string* name_space, Step* step) {
     if (pod->gang != nullptr) r_.claims->NoteMemberLoss(*pod->gang, step);
     any = true;
   }
-  if (any) r_.claims->ReverifyNeighbours(step);
+  if (any) r_.claims->ReverifyElsewhere(/*all=*/false, step);
 }
 
 ClassId Announcements::AcquireClass(PodDescription* facts) {
@@ -221,17 +221,20 @@ void Announcements::TakeFacts(const Pod& pod, PodDescription facts, bool shape_c
   const Ledger::PodCharge charge = r_.ledger->ChargeOf(pod.id);
   // By name: without its last charge a node that is gone is forgotten.
   const std::string charged = charge.node == kNoNode ? "" : r_.cluster->node(charge.node).facts.name;
+  const bool felt = charge.node != kNoNode && r_.claims->FeltElsewhere(pod);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
   if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
   const ClassId cls = AcquireClass(&facts);
   r_.gangs->SetFacts(pod, std::move(facts), cls);
   // A committed pod of which the requests could not be read was charged nothing so far.
   const bool first = charged.empty() && pod.state == MemberState::kCommitted;
-  if (cls == kNoClass || (charged.empty() && !first)) return;
-  const NodeId node = r_.cluster->InternNode(first ? r_.bindings->CommittedTo(pod) : charged);
-  r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
-  if (pod.state == MemberState::kCommitted) r_.ledger->NoteGoing(pod.id);
-  r_.claims->ReverifyAround(pod, node, step);
+  if (cls != kNoClass && (!charged.empty() || first)) {
+    const NodeId node = r_.cluster->InternNode(first ? r_.bindings->CommittedTo(pod) : charged);
+    r_.ledger->ChargePod(pod.id, node, cls, first ? ChargeKind::kUsed : charge.kind);
+    if (pod.state == MemberState::kCommitted) r_.ledger->NoteGoing(pod.id);
+    r_.claims->ReverifyAround(pod, node, step);
+  }
+  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);
 }
 
 void Announcements::ChangeGang(const Pod& pod, const Change& change, Step* step) {
@@ -313,6 +316,7 @@ void Announcements::RemovePod(const std::string& uid, Step* step) {
   const Pod& pod = *known;
   const Gang* gang = pod.gang;
   const bool was_active = pod.active();
+  const bool felt = r_.ledger->ChargeOf(pod.id).node != kNoNode && r_.claims->FeltElsewhere(pod);
   r_.bindings->End(pod, {ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " was deleted")}, step);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
   r_.pipeline->Forget(pod);
@@ -327,6 +331,7 @@ void Announcements::RemovePod(const std::string& uid, Step* step) {
     r_.claims->NoteMemberLoss(*gang, step);
     if (was_active) r_.repair->NoteActiveLoss(*gang, pod, step);
   }
+  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);
   if (pod.cls != kNoClass) r_.cluster->ReleaseClass(pod.cls);
   r_.facts->PodGoes(pod.facts.uid, step);
   r_.gangs->RemovePod(pod);

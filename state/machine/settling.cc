@@ -168,7 +168,7 @@ void Settling::SettleQueue(const Gang& gang, Step* step) {
   if (!wants) {
     r_.pipeline->Drop(gang);
     r_.heads->Leave(gang);
-    r_.backlog->Remove(gang.id);
+    r_.planning->LeaveAlike(gang);
     r_.backlog->ForgetReason(gang.id);
     return;
   }
@@ -181,7 +181,7 @@ void Settling::SettleQueue(const Gang& gang, Step* step) {
       (blocked_by.empty() || blocked_by == r_.planning->GroupNeeds(gang, now_ms))) {
     return;
   }
-  r_.backlog->Remove(gang.id);
+  r_.planning->LeaveAlike(gang);
   r_.backlog->ForgetReason(gang.id);
   r_.backlog->Add(gang.id, std::move(key), lane);
 }
@@ -214,7 +214,7 @@ void Settling::Forget(const Gang& gang, Step* step) {
     r_.submissions->Finish(gang, std::move(reply));
   }
   r_.pipeline->Drop(gang);
-  r_.backlog->Remove(gang.id);
+  r_.planning->LeaveAlike(gang);
   r_.backlog->ForgetReason(gang.id);
   r_.deadlines->Forget(gang.id, gang.key);
   r_.clock->Forget(gang);

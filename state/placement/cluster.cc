@@ -180,7 +180,12 @@ void Cluster::ReleaseClass(ClassId id) {
   names_.Release(cls.named);
   class_ids_.erase(cls.key);
   classes_[static_cast<size_t>(id)].reset();
-  unused_classes_.push_back(id);
+  released_classes_.push_back(id);
+}
+
+void Cluster::ReuseClasses() {
+  unused_classes_.insert(unused_classes_.end(), released_classes_.begin(), released_classes_.end());
+  released_classes_.clear();
 }
 
 void Cluster::Exclude(ClassId cls, NodeId node, int64_t until_ms) {

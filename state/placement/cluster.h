@@ -140,6 +140,8 @@ class Cluster {
   // out of range. REQUIRES: what the shape says of its neighbours is learned.
   absl::StatusOr<ClassId> AcquireClass(const Shared<PodTemplate>& shape, const Kin& kin = {});
   void ReleaseClass(ClassId id);
+  // Ids of classes that are no more may be given again: nobody knows them by now. Call between commands.
+  void ReuseClasses();
   // Keeps the class known for `times` more users (a reserved slot outlives its pods).
   void HoldClass(ClassId id, int32_t times) { classes_[static_cast<size_t>(id)]->pods += times; }
   [[nodiscard]] const PodClass& pod_class(ClassId id) const { return *classes_[static_cast<size_t>(id)]; }
@@ -262,6 +264,7 @@ class Cluster {
   ResourceSum total_allocatable_;
   std::vector<std::unique_ptr<PodClass>> classes_;
   std::vector<ClassId> unused_classes_;
+  std::vector<ClassId> released_classes_;  // since ReuseClasses; none between commands
   absl::flat_hash_map<std::string, ClassId> class_ids_;
   std::deque<ClusterChange> log_;
   int64_t log_start_ = 0;

@@ -131,6 +131,11 @@ void Backlog::Sleep(absl::string_view needs) {
   List(&alike->second);
 }
 
+std::optional<int32_t> Backlog::FirstOf(absl::string_view needs) const {
+  const auto alike = blocked_.find(needs);
+  return alike == blocked_.end() ? std::nullopt : std::optional(alike->second.waiting.begin()->second);
+}
+
 const Reason& Backlog::WhyAsleep(absl::string_view needs) const {
   return why(blocked_.find(needs)->second.waiting.begin()->second);
 }

@@ -77,6 +77,8 @@ class Backlog {
   [[nodiscard]] std::vector<int32_t> New() const;
   // What those wait for that failed with these needs; nullptr: nobody, or they were woken.
   [[nodiscard]] const WaitFor* Asleep(absl::string_view needs) const;
+  // The first of those that were blocked with these needs; nullopt: nobody is.
+  [[nodiscard]] std::optional<int32_t> FirstOf(absl::string_view needs) const;
   // Why the first of those that failed with these needs was blocked. REQUIRES: somebody.
   [[nodiscard]] const Reason& WhyAsleep(absl::string_view needs) const;
   // The first of those with these needs is being tried.

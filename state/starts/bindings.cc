@@ -322,14 +322,18 @@ void Bindings::Follow(const Pod& pod, MemberState now, Step* step) {
   }
   MUSTER_CHECK(now != MemberState::kWaiting && now != MemberState::kCommitted);  // facts never say this
   End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", pod.facts.name, " is being deleted")}, step);
-  if (now != MemberState::kLeaving || pod.facts.node_name.empty()) r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  const bool goes = now != MemberState::kLeaving || pod.facts.node_name.empty();
+  const bool felt = goes && r_.ledger->ChargeOf(pod.id).node != kNoNode && r_.claims->FeltElsewhere(pod);
+  if (goes) r_.ledger->DischargePod(pod.id, /*gained=*/true);
   r_.ledger->NoteThere(pod.id);
   r_.claims->FreeSlot(pod);
   states_[pod.id].permission.bind_by_ms = kNever;
   r_.gangs->SetState(pod, now);
-  if (gang == nullptr) return;
-  r_.claims->NoteMemberLoss(*gang, step);
-  if (was_active && now != MemberState::kSucceeded) r_.repair->NoteActiveLoss(*gang, pod, step);
+  if (gang != nullptr) {
+    r_.claims->NoteMemberLoss(*gang, step);
+    if (was_active && now != MemberState::kSucceeded) r_.repair->NoteActiveLoss(*gang, pod, step);
+  }
+  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);
 }
 
 int64_t Bindings::Deadline(const Pod& pod) const {

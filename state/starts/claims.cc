@@ -97,6 +97,7 @@ void Claims::EndPlanIfDone(const Gang& gang) {
 
 void Claims::FreeSlot(const Pod& pod) {
   if (!r_.plans->Release(pod)) return;
+  r_.backlog->WakeHolds();
   EndPlanIfDone(*pod.gang);
   r_.gangs->Touch(*pod.gang);
 }
@@ -189,21 +190,32 @@ void Claims::NoteTaken(const Pod& pod, NodeId node, Step* step) {
 
 void Claims::ReverifyAround(const Pod& pod, NodeId node, Step* step) {
   ReverifyNode(node, step);
-  const bool any = pod.cls != kNoClass && r_.cluster->pod_class(pod.cls).has_neighbours;
-  if (any && !r_.cluster->neighbours().Local(pod.cls)) ReverifyNeighbours(step);
+  if (FeltElsewhere(pod)) ReverifyElsewhere(/*all=*/false, step);
 }
 
-void Claims::ReverifyNeighbours(Step* step) {
+bool Claims::FeltElsewhere(const Pod& pod) const {
+  return pod.cls != kNoClass && r_.cluster->pod_class(pod.cls).has_neighbours &&
+         !r_.cluster->neighbours().Local(pod.cls);
+}
+
+void Claims::ReverifyElsewhere(bool all, Step* step) {
   std::vector<NodeId> nodes;
   for (const NodeId node : r_.ledger->promised()) {
-    const bool any = absl::c_any_of(r_.ledger->PromisedOn(node), [&](const Ledger::Promise& promise) {
-      return r_.cluster->pod_class(promise.cls).has_neighbours;
-    });
+    const bool any = all || absl::c_any_of(r_.ledger->PromisedOn(node), [&](const Ledger::Promise& promise) {
+                       return r_.cluster->pod_class(promise.cls).has_neighbours;
+                     });
     if (any) nodes.push_back(node);
   }
   const NodeOrder& order = r_.cluster->order();
   absl::c_sort(nodes, [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
   for (const NodeId node : nodes) ReverifyNode(node, step);
+  // And elsewhere there may be room by it, where nothing else was gained. Who waits with a class that is no more is
+  // settled yet.
+  r_.backlog->Wake(/*anew=*/false, [&](const WaitFor& wait_for, int32_t /*first*/) {
+    return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
+      return r_.cluster->has_class(cls) && r_.cluster->pod_class(cls).has_neighbours;
+    });
+  });
 }
 
 void Claims::Requeue(const Gang& gang, int64_t now_ms) { PutBack(gang, kBackoffStartMs, now_ms); }

@@ -77,6 +77,8 @@ class Claims {
   void NoteTaken(const Pod& pod, NodeId node, Step* step);
   // ReverifyNode, and elsewhere where the pod, which is there, may be what others must not have near them (P-3).
   void ReverifyAround(const Pod& pod, NodeId node, Step* step);
+  // The pod matters to places on other nodes than its own.
+  [[nodiscard]] bool FeltElsewhere(const Pod& pod) const;
 
   // G-6: the gang goes behind its equals, with exponential back-off.
   void Requeue(const Gang& gang, int64_t now_ms);
@@ -85,9 +87,9 @@ class Claims {
   // Every member carries the mark of a wait time that ran out, and is told.
   void MarkMembers(const Gang& gang, Step* step);
   [[nodiscard]] static Reason TimedOutReason(const Gang& gang);
-  // Pods that came, or mean others now, or are in another domain with their node, may be what places elsewhere must not
-  // have near them.
-  void ReverifyNeighbours(Step* step);
+  // Pods that came or went, or mean others now, or are in another domain with their node, may be what places elsewhere
+  // must not have near them, or must. `all`: a node went to another domain, of which gangs may want no other.
+  void ReverifyElsewhere(bool all, Step* step);
   // Everybody who waits in the group goes back; nobody's reservation is left (G-3, G-7).
   void ReleaseGroup(const Gang& gang, const Reason& reason, Step* step);
 

@@ -74,12 +74,19 @@ void Heads::NotePassed(const std::vector<GangId>& heads, int64_t now_ms) {
 
 int64_t Heads::Deadline(const Gang& gang) const {
   const bool waits = backlog_->waits_for(gang.id) != nullptr && !backlog_->waits_for(gang.id)->holds;
-  if (!waits || Limit() == 0 || gang.kept.passed_since_ms == 0) return kNever;
+  if (!waits) return kNever;
   const State& state = states_.Of(gang.id);
-  const bool has = pipeline_->Holds(gang) || strict_.contains(gang.id) ||
-                   (backlog_->waits_for(gang.id)->queue && queues_->Holds(gang));
+  const int64_t again_ms = std::max(state.tried_ms + kTryAgainMs, state.try_again_ms);
+  // No room is kept for it, of which it would be known that it is no more.
+  if (strict_.contains(gang.id)) return again_ms;
+  // Whether it could run is to be looked at anew.
+  const bool doubted = state.could == State::Could::kUnknown && state.tried_ms >= 0;
+  const bool first = Rules().head == HeadPolicy::kHold || queues_->Holds(gang);
+  if (doubted && first && backlog_->waits_for(gang.id)->queue) return again_ms;
+  if (Limit() == 0 || gang.kept.passed_since_ms == 0) return kNever;
+  const bool has = pipeline_->Holds(gang) || (backlog_->waits_for(gang.id)->queue && queues_->Holds(gang));
   if (has || state.could == State::Could::kNo) return kNever;
-  return std::max({gang.kept.passed_since_ms + Limit(), state.tried_ms + kTryAgainMs, state.try_again_ms});
+  return std::max(gang.kept.passed_since_ms + Limit(), again_ms);
 }
 
 void Heads::NoteCouldRun(const Gang& gang, bool could, bool strict, int64_t now_ms) {
@@ -90,6 +97,15 @@ void Heads::NoteCouldRun(const Gang& gang, bool could, bool strict, int64_t now_
     strict_.insert(gang.id);
   } else {
     strict_.erase(gang.id);
+  }
+}
+
+void Heads::DoubtHolders() {
+  for (const GangId id : queues_->Holders()) {
+    const WaitFor* wait = backlog_->waits_for(id);
+    if (wait == nullptr || !wait->queue || states_.Of(id).could != State::Could::kYes) continue;
+    states_[id].could = State::Could::kUnknown;
+    gangs_->Touch(gangs_->gang(id));
   }
 }
 

@@ -57,10 +57,12 @@ class Heads {
   // it (P-8), so that nobody behind it is started instead.
   void NoteCouldRun(const Gang& gang, bool could, bool strict, int64_t now_ms);
   void NoteTried(const Gang& gang, int64_t now_ms) { states_[gang.id].tried_ms = now_ms; }
-  // What was found of it may be otherwise now.
+  // What was found of it may be otherwise now: that it could not run, or, of those that hold what their queues have,
+  // that they could.
   void Doubt(const Gang& gang) {
     if (states_.Of(gang.id).could == State::Could::kNo) states_[gang.id].could = State::Could::kUnknown;
   }
+  void DoubtHolders();
   // The gang is the first of all heads.
   [[nodiscard]] bool First(const Gang& gang) const;
 

@@ -74,7 +74,11 @@ bool Planning::HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Li
   if (Queues::Said(*reason)) {
     if (reason->code == ReasonCode::kQueueRejected) return false;
     const bool first = hold && !r_.queues->HeldForOthers(gang);
-    if (!starved && !(first && CouldRun(gang, gangs, lifted, now_ms))) return false;
+    if (!starved && !first) return false;
+    if (!CouldRun(gang, gangs, lifted, now_ms)) {
+      if (r_.heads->Of(gang).could == Heads::State::Could::kNo) r_.queues->EndHold(gang);
+      return false;
+    }
     r_.queues->Hold(gang);
     absl::StrAppend(&reason->text, r_.queues->HeldWords());
     return false;
@@ -93,7 +97,8 @@ bool Planning::HoldRoom(const Gang& gang, const Group& gangs, const Pipeline::Li
     r_.heads->NoteTried(gang, now_ms);
   } else {
     r_.heads->NoteCouldRun(gang, !places.empty(), /*strict=*/!keepable && !places.empty(), now_ms);
-    if (!places.empty()) r_.queues->Hold(gang);
+    // Who could not run if nothing ran keeps nobody out of its queues.
+    places.empty() ? r_.queues->EndHold(gang) : r_.queues->Hold(gang);
   }
   if (places.empty() || !keepable) return false;
   ++stats_.held;

@@ -218,6 +218,17 @@ void Planning::Retry(const Gang& gang) {
   r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id), /*anew=*/true);
 }
 
+void Planning::LeaveAlike(const Gang& gang) {
+  const int64_t retry_at_ms = given_up_.Of(gang.id).retry_at_ms;
+  const std::string needs = r_.backlog->blocked_by(gang.id);
+  r_.backlog->Remove(gang.id);
+  if (needs.empty() || retry_at_ms == kNever) return;
+  const std::optional<GangId> next = r_.backlog->FirstOf(needs);
+  if (!next.has_value() || given_up_.Of(*next).retry_at_ms <= retry_at_ms) return;
+  given_up_[*next].retry_at_ms = retry_at_ms;
+  r_.gangs->Touch(r_.gangs->gang(*next));
+}
+
 void Planning::TryHead(const Gang& gang, int64_t now_ms) {
   r_.heads->NoteDue(gang, now_ms);
   r_.backlog->WakeAlike(r_.backlog->blocked_by(gang.id), /*anew=*/true);

@@ -69,6 +69,9 @@ class Planning {
   // it anew; where it would not wait for that any more, it is tried.
   void LookAgain(const Gang& gang);
   void Forget(const Gang& gang) { given_up_.Reset(gang.id); }
+  // P-6: the gang, which may be the one that is tried again by itself, waits no longer with those who need the same:
+  // another of them has its turn.
+  void LeaveAlike(const Gang& gang);
   // Something is due for a gang that was passed over: it is tried anew.
   void TryHead(const Gang& gang, int64_t now_ms);
 
@@ -133,6 +136,7 @@ class Planning {
   [[nodiscard]] static ResourceList PlacedRequests(const Gang& gang);
   // There is room for what the item waits for, as far as that is known.
   [[nodiscard]] bool QueueSaysOtherwise(GangId blocked) const;
+  void Doubt(const Gang& gang);
   [[nodiscard]] bool MayFit(const WaitFor& wait_for) const;
   [[nodiscard]] WaitFor WaitsFor(const Gang& gang, const Reason& reason) const;
   void Block(const Gang& gang, std::string needs, WaitFor wait_for, Reason reason);

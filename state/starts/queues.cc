@@ -74,11 +74,22 @@ ResourceSum Queues::AsksOf(const Gang& gang, QueueId queue) const {
 }
 
 void Queues::Hold(const Gang& gang) {
-  if (tree_->any()) held_[gang.id] = AskedBy(eligibility_->Unplaced(gang));
+  if (!tree_->any()) return;
+  AskedOf asked = AskedBy(eligibility_->Unplaced(gang));
+  const auto [at, fresh] = held_.try_emplace(gang.id);
+  if (!fresh && at->second == asked) return;
+  at->second = std::move(asked);
+  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now
 }
 
 void Queues::EndHold(const Gang& gang) {
   if (!held_.empty() && held_.erase(gang.id) > 0) ledger_->NoteFreed();
+}
+
+std::vector<GangId> Queues::Holders() const {
+  std::vector<GangId> out;
+  for (const auto& [id, asked] : held_) out.push_back(id);
+  return out;
 }
 
 bool Queues::HeldForOthers(const Gang& gang) const {

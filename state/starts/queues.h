@@ -69,9 +69,12 @@ class Queues {
   [[nodiscard]] double CostOf(ClassId cls) const;
 
   // What the gang, which waits for its group, asks for is not for those behind it any more: it was passed over for long
-  // enough, or comes first under policy hold. Ends when it is started or waits no more.
+  // enough, or comes first under policy hold. Ends when it is started, waits no more, or EndHold.
   void Hold(const Gang& gang);
+  void EndHold(const Gang& gang);
   [[nodiscard]] bool Holds(const Gang& gang) const { return held_.contains(gang.id); }
+  // The gangs that Hold.
+  [[nodiscard]] std::vector<GangId> Holders() const;
   // Something of a queue of the gang's is held for another that comes before it.
   [[nodiscard]] bool HeldForOthers(const Gang& gang) const;
   // Some queue is above both, or both are in one.
@@ -142,6 +145,7 @@ class Queues {
     ResourceSum all;
     ResourceSum fixed;  // by non-preemptible gangs
     int32_t fresh = 0;  // gangs that do not run yet
+    friend bool operator==(const Asked&, const Asked&) = default;
   };
   using AskedOf = absl::btree_map<QueueId, Asked>;
 
@@ -164,7 +168,6 @@ class Queues {
   // What the gang waits for of the queue and those below it.
   [[nodiscard]] ResourceSum AsksOf(const Gang& gang, QueueId queue) const;
   void SetRunning(const Gang& gang, QueueId queue);
-  void EndHold(const Gang& gang);
   // Adds to what is counted of the queue and of every one above it; nothing for kNoQueue.
   void Count(QueueId queue, int32_t change, std::vector<int32_t>* counts) const;
   // By resource of the tree and queue.

@@ -38,12 +38,15 @@ void Planning::Wake() {
   absl::flat_hash_set<NodeId> seen;
   std::vector<NodeId> gained;
   bool facts_changed = missed;
+  bool lost = missed;
   for (int64_t at = missed ? end : position; at < end; ++at) {
     const ClusterChange& change = r_.cluster->log_at(at);
+    lost = lost || change.constraints;
     if (!change.gained) continue;
     facts_changed = facts_changed || change.constraints;
     if (seen.insert(change.node).second) gained.push_back(change.node);
   }
+  if (lost) r_.heads->DoubtHolders();
   if (!missed && gained.empty() && !freed) return;
   const auto fits = [&](NodeId node, ClassId cls) {
     return r_.cluster->Room(node, cls, 1) > 0 || r_.pipeline->Hopes(node, cls, 1) > 0;
@@ -61,7 +64,10 @@ void Planning::Wake() {
   std::pair<ClassId, int32_t> last(-1, -1);
   bool last_answer = false;
   r_.backlog->Wake(facts_changed, [&](const WaitFor& wait_for, int32_t first) {
-    if (wait_for.queue) return QueueSaysOtherwise(first);  // of places that were found: of others it may say so
+    if (wait_for.queue) {
+      if (facts_changed) Doubt(r_.gangs->gang(first));
+      return QueueSaysOtherwise(first);  // of places that were found: of others it may say so
+    }
     if (missed) return true;
     if (gained.empty()) return false;
     if (wait_for.classes.empty()) return true;
@@ -75,6 +81,13 @@ void Planning::Wake() {
     }
     return last_answer;
   });
+}
+
+// It could not run on these nodes; as they are now it may.
+void Planning::Doubt(const Gang& gang) {
+  if (r_.heads->Of(gang).could != Heads::State::Could::kNo) return;
+  r_.heads->Doubt(gang);
+  r_.gangs->Touch(gang);
 }
 
 // Its queue lets it in now, or another bound keeps it out, which it should say.

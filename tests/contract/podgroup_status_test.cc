@@ -44,6 +44,12 @@ class PodGroupStatus : public testing::Test {
       response.set_content("{}", "application/json");
       --at_once_;
     });
+    server_.Post("/apis/events.k8s.io/v1/namespaces/d/events",
+                 [this](const httplib::Request&, httplib::Response& response) {
+                   ++told;
+                   response.status = 201;
+                   response.set_content("{}", "application/json");
+                 });
     EXPECT_TRUE(WarmLibraries());
     const int port = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
@@ -94,9 +100,12 @@ class PodGroupStatus : public testing::Test {
 
   std::atomic<int> answer{200};
   std::atomic<int> gets{0};
+  std::atomic<int> told{0};
   std::atomic<int> most_at_once{0};
   absl::Duration delay = absl::ZeroDuration();
   std::unique_ptr<Actuator> actuator_;
+  Mutex mutex_;
+  std::vector<std::pair<int, Json>> patches_ ABSL_GUARDED_BY(mutex_);
 
  private:
   std::atomic<int> at_once_{0};
@@ -159,6 +168,36 @@ TEST_F(PodGroupStatus, OthersConditionsStay) {
   actuator_->UpdateStatus(Gang(3, /*timed_out=*/true));
   written = Written(written.size() + 1);
   EXPECT_EQ(written.back()["status"]["conditions"], Json({others, {{"type", "TimedOut"}, {"status", "True"}}}));
+}
+
+// Hundreds of statuses that nobody takes keep no event back, and none of themselves.
+TEST_F(PodGroupStatus, EventsAndStatusesTakeTurns) {
+  answer = 403;
+  for (int i = 0; i < 300; ++i) {
+    GangView view = Gang(1);
+    view.key = absl::StrCat("d/a", i);  // all written to d/g, which is another's to notice
+    actuator_->UpdateStatus(view);
+  }
+  std::vector<Effect> events;
+  for (int i = 0; i < 20; ++i) {
+    events.emplace_back(TellPod{{"d", absl::StrCat("p", i), "u"}, true, {ReasonCode::kNoRoom, "no room"}});
+  }
+  actuator_->Carry(std::move(events));
+  for (int i = 0; i < 2'000 && told < 20; ++i) absl::SleepFor(absl::Milliseconds(2));
+  EXPECT_EQ(told, 20);
+  const size_t before = asked();
+  GangView last = Gang(77);
+  last.key = "d/z";
+  actuator_->UpdateStatus(last);
+  const auto seen = [&] {
+    MutexLock lock(&mutex_);
+    for (size_t i = before; i < patches_.size(); ++i) {
+      if (patches_[i].second["status"]["running"] == 77) return true;
+    }
+    return false;
+  };
+  for (int i = 0; i < 2'000 && !seen(); ++i) absl::SleepFor(absl::Milliseconds(2));
+  EXPECT_TRUE(seen()) << "it comes last by name";
 }
 
 TEST_F(PodGroupStatus, IsSaidOnceAndAgainToTheNextOfItsName) {

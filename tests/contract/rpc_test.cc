@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <set>
 #include <thread>
 
@@ -45,6 +46,16 @@ TEST_F(Rpc, GetsListsAndExplains) {
   ASSERT_TRUE(nodes.ok());
   ASSERT_EQ(nodes->nodes_size(), 1);
   EXPECT_EQ(nodes->nodes(0).allocatable().at("memory"), "1Gi");
+}
+
+TEST_F(Rpc, NobodyIsCreatedAtTheEndOfTime) {
+  v1::UpdateFactsRequest update;
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("late");
+  pod->set_name("late");
+  pod->set_created_unix_ms(std::numeric_limits<int64_t>::max());
+  const absl::Status refused = client_->UpdateFacts(update).status();
+  EXPECT_NE(refused.message().find("created_unix_ms: 9223372036854775807; expected"), std::string::npos) << refused;
 }
 
 TEST_F(Rpc, AServersPortIsOne) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -228,6 +229,22 @@ TEST_F(MembersTest, CandidatesComeInRuns) {
   EXPECT_EQ(Runs(gang), (Names{"1*1@5", "2*2@4", "1*1@4"}));
   add("x", 4, 1);
   EXPECT_EQ(Runs(gang), (Names{"1*1@5", "2*2@4", "1*2@4"}));
+}
+
+// Whatever time and priority somebody says.
+TEST_F(MembersTest, AllOfThemAtTheEndOfTime) {
+  PodDescription facts = Facts("b", "g");
+  facts.created_ms = std::numeric_limits<int64_t>::max();
+  facts.priority = std::numeric_limits<int32_t>::min();
+  Add(facts);
+  const Gang& gang = GangOf("g");
+  EXPECT_EQ(Gangs::FirstMember(gang).facts.uid, "b");
+  facts.priority = 7;
+  facts.uid = facts.name = "a";
+  Add(facts);
+  facts.uid = facts.name = "c";
+  Add(facts);
+  EXPECT_EQ(Gangs::FirstMember(gang).facts.uid, "a");
 }
 
 TEST_F(MembersTest, WhoWasCreatedFirst) {

@@ -84,6 +84,15 @@ TEST(Dialects, KeysThatNobodyActsOn) {
   EXPECT_EQ(ignored({}, {{"scheduling.k8s.io/group-name", "g"}}).size(), 1U) << "it is an annotation";
 }
 
+TEST(Dialects, ATimeIsOne) {
+  for (const char* text : {"infinite-future", "infinite-past", "soon"}) {
+    const Json object = {{"metadata", {{"name", "g"}, {"namespace", "d"}, {"uid", "u"}, {"creationTimestamp", text}}}};
+    const absl::StatusOr<GangObject> group = ParsePodGroup(object, GangDialect::kVolcano);
+    ASSERT_TRUE(group.ok()) << group.status();
+    EXPECT_EQ(group->created_ms, 0) << text;
+  }
+}
+
 // D-15: Volcano's PodGroup and its pods.
 TEST(Dialects, Volcano) {
   const GangMembership pod = ParseMembership({{"scheduling.k8s.io/group-name", "g"}}, {}, "");

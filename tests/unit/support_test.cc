@@ -46,6 +46,11 @@ TEST(Json, NumbersAndDepthAreBounded) {
   EXPECT_TRUE(ParseJson(R"({"text":"[[[[\"{{{"})", "x").ok()) << "brackets in strings do not count";
   EXPECT_TRUE(ParseJson(std::string(200, '[') + std::string(200, ']'), "x").ok());
   EXPECT_FALSE(ParseJson("{\"a\":", "x").ok());
+  const absl::StatusOr<Json> cut =
+      ParseJsonCut(R"({"a":1,"b":)" + std::string(1000, '[') + std::string(1000, ']') + "}", "x");
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ((*cut)["a"], 1);
+  EXPECT_LT(cut->dump().size(), 500);
 }
 
 // A folder of its own for each test.
