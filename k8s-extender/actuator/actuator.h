@@ -41,10 +41,10 @@ struct ActuatorStats {
   uint64_t bind_retries = 0;
   uint64_t bind_refused = 0;
   uint64_t calls = 0;
-  uint64_t retries = 0;  // of calls, marks and evictions that the API server did not take
-  uint64_t failed = 0;   // effects that the API server will not have, however often
+  uint64_t retries = 0;         // of calls, marks and evictions that the API server did not take
+  uint64_t failed = 0;          // effects that the API server will not have, however often
   uint64_t dropped_events = 0;  // too many waited, or the API server did not take them
-  size_t waiting = 0;  // bindings, calls, events to send; statuses that the API server does not have yet
+  size_t waiting = 0;           // bindings, calls, events to send; statuses that the API server does not have yet
 };
 
 // Thread-safe.
@@ -146,7 +146,7 @@ class Actuator : public EffectSink {
   std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
   absl::btree_map<std::string, Status> status_ ABSL_GUARDED_BY(mutex_);  // by gang
   absl::btree_set<std::string> writing_ ABSL_GUARDED_BY(mutex_);         // gangs whose status a worker writes
-  bool status_was_last_ ABSL_GUARDED_BY(mutex_) = false;  // of what background workers took
+  bool status_was_last_ ABSL_GUARDED_BY(mutex_) = false;                 // of what background workers took
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
   CondVar work_;        // for a worker: bindings, calls, a new time in later_
   CondVar background_;  // for a background worker: events, status

@@ -34,8 +34,8 @@ class JsonFormatter : public spdlog::formatter {
   std::unique_ptr<spdlog::formatter> clone() const override { return std::make_unique<JsonFormatter>(); }
 };
 
-// Standard error, as long as somebody reads it: where it is a pipe that is full, what does not go within a moment is left
-// out, and counted, for decisions must not wait for whoever reads logs.
+// Standard error, as long as somebody reads it: where it is a pipe that is full, what does not go within a moment is
+// left out, and counted, for decisions must not wait for whoever reads logs.
 class PatientSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {

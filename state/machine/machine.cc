@@ -114,6 +114,7 @@ void Machine::Apply(const Command& command, int64_t now_ms, Outcome* outcome) {
     }
   }
   calls_.CallGuarded(&step);
+  settling_.SettleTouched(&step);
   facts_.EndCommand(&step);
   settling_.SettleDeadlines(now_ms_);
   pod_deadlines_.TakeLooks([this](PodId id) {

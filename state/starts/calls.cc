@@ -213,7 +213,9 @@ void Calls::CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step) 
   std::sort(called.begin(), called.end(), [](const Pod* a, const Pod* b) { return a->facts.uid < b->facts.uid; });
   for (const Pod* pod : called) {
     states_[pod->id].guarded = kNoClass;
-    if (pod->state == MemberState::kPending) Call(*pod, kNoNode, 0, step);
+    if (pod->state != MemberState::kPending) continue;
+    Call(*pod, kNoNode, 0, step);
+    if (pod->gang != nullptr) gangs_->Touch(*pod->gang);  // what is said of its members' gates
   }
 }
 

@@ -58,8 +58,7 @@ class Calls {
   };
 
   // `nominate`: set nominated node names as a hint when gates are removed.
-  Calls(const Gangs* gangs, const Cluster* cluster, bool nominate)
-      : gangs_(gangs), cluster_(cluster), nominate_(nominate) {}
+  Calls(Gangs* gangs, const Cluster* cluster, bool nominate) : gangs_(gangs), cluster_(cluster), nominate_(nominate) {}
 
   [[nodiscard]] const State& Of(const Pod& pod) const { return states_.Of(pod.id); }
 
@@ -121,7 +120,7 @@ class Calls {
   // `fits` decides by class.
   void CallGuardedIf(const std::function<bool(ClassId)>& fits, Step* step);
 
-  const Gangs* gangs_;
+  Gangs* gangs_;
   const Cluster* cluster_;
   bool nominate_;
   ById<State> states_;

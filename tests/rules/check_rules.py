@@ -71,6 +71,7 @@ NOT_RECORDED = {
               "touched_"},        # empty between two commands
     "Deadlines": {"order_",   # found again
                   "looks_"},  # empty between two commands
+    "Cluster": {"released_classes_"},  # empty between two commands
     "NodeOffer": {"set_"},    # found again
     "Calls": {"nominate_"},   # a setting
     "QueueTree": {"queues_", "ids_", "resources_"},  # made again

@@ -116,7 +116,7 @@ TEST(WhatIf, SaysWhatThenHappens) {
   for (int seed = 1; seed <= seeds; ++seed) {
     RandomWorld world(static_cast<uint64_t>(seed));
     world.WriteLives();
-    for (int step = 0; step < 600; ++step) world.Step();
+    for (int step = 0; step < 1'000; ++step) world.Step();
     std::mt19937_64 random(static_cast<uint64_t>(seed));
     const MachineSettings settings = world.OwnSettings();
     for (const RandomWorld::Life& life : world.lives()) {
