@@ -112,8 +112,6 @@ class PodGroupStatus : public testing::Test {
   httplib::Server server_;
   std::thread thread_;
   std::unique_ptr<KubeClient> client_;
-  Mutex mutex_;
-  std::vector<std::pair<int, Json>> patches_ ABSL_GUARDED_BY(mutex_);
 };
 
 TEST_F(PodGroupStatus, IsWrittenHoweverOftenItIsRefused) {
@@ -170,10 +168,10 @@ TEST_F(PodGroupStatus, OthersConditionsStay) {
   EXPECT_EQ(written.back()["status"]["conditions"], Json({others, {{"type", "TimedOut"}, {"status", "True"}}}));
 }
 
-// Hundreds of statuses that nobody takes keep no event back, and none of themselves.
+// Statuses that nobody takes, however many, keep no event back, nor one another.
 TEST_F(PodGroupStatus, EventsAndStatusesTakeTurns) {
   answer = 403;
-  for (int i = 0; i < 300; ++i) {
+  for (int i = 0; i < 40; ++i) {
     GangView view = Gang(1);
     view.key = absl::StrCat("d/a", i);  // all written to d/g, which is another's to notice
     actuator_->UpdateStatus(view);
@@ -183,7 +181,7 @@ TEST_F(PodGroupStatus, EventsAndStatusesTakeTurns) {
     events.emplace_back(TellPod{{"d", absl::StrCat("p", i), "u"}, true, {ReasonCode::kNoRoom, "no room"}});
   }
   actuator_->Carry(std::move(events));
-  for (int i = 0; i < 2'000 && told < 20; ++i) absl::SleepFor(absl::Milliseconds(2));
+  for (int i = 0; i < 5'000 && told < 20; ++i) absl::SleepFor(absl::Milliseconds(2));
   EXPECT_EQ(told, 20);
   const size_t before = asked();
   GangView last = Gang(77);
@@ -196,7 +194,7 @@ TEST_F(PodGroupStatus, EventsAndStatusesTakeTurns) {
     }
     return false;
   };
-  for (int i = 0; i < 2'000 && !seen(); ++i) absl::SleepFor(absl::Milliseconds(2));
+  for (int i = 0; i < 5'000 && !seen(); ++i) absl::SleepFor(absl::Milliseconds(2));
   EXPECT_TRUE(seen()) << "it comes last by name";
 }
 
