@@ -210,7 +210,7 @@ void Claims::ReverifyElsewhere(bool all, Step* step) {
   absl::c_sort(nodes, [&](NodeId a, NodeId b) { return order.rank(a) < order.rank(b); });
   for (const NodeId node : nodes) ReverifyNode(node, step);
   // And elsewhere there may be room by it, where nothing else was gained. Who waits with a class that is no more is
-  // settled yet.
+  // about to be settled.
   r_.backlog->Wake(/*anew=*/false, [&](const WaitFor& wait_for, int32_t /*first*/) {
     return absl::c_any_of(wait_for.classes, [&](ClassId cls) {
       return r_.cluster->has_class(cls) && r_.cluster->pod_class(cls).has_neighbours;

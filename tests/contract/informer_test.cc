@@ -74,6 +74,29 @@ std::string Event(const char* type, const std::string& object) {
   return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
 }
 
+std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
+
+// What an informer told, in order.
+class Told {
+ public:
+  void Add(std::string what) {
+    MutexLock lock(&mutex_);
+    all_.push_back(std::move(what));
+  }
+  // Once it is so much, or after 20 s.
+  void Await(size_t count) {
+    for (int i = 0; i < 2000 && all().size() < count; ++i) absl::SleepFor(absl::Milliseconds(10));
+  }
+  std::vector<std::string> all() {
+    MutexLock lock(&mutex_);
+    return all_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::string> all_ ABSL_GUARDED_BY(mutex_);
+};
+
 TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
   FakeApi api;
   api.lists = {{500, "broken"},
@@ -91,33 +114,19 @@ TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
                            Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
                  {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
                  {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
-  Mutex mutex;
-  std::vector<std::string> seen;
+  Told told;
   Informer::Handlers handlers;
-  handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
-  handlers.upsert = [&](const Json& object) {
-    MutexLock lock(&mutex);
-    seen.push_back("+" + StringOrEmpty(Child(object, "metadata"), "uid"));
-  };
-  handlers.remove = [&](const std::string& identity, const std::string&) {
-    MutexLock lock(&mutex);
-    seen.push_back("-" + identity);
-  };
-  handlers.synced = [&] {
-    MutexLock lock(&mutex);
-    seen.push_back("synced");
-  };
+  handlers.identity = UidOf;
+  handlers.upsert = [&](const Json& object) { told.Add("+" + UidOf(object)); };
+  handlers.remove = [&](const std::string& identity, const std::string&) { told.Add("-" + identity); };
+  handlers.synced = [&] { told.Add("synced"); };
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
   const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
-  const auto done = [&] {
-    MutexLock lock(&mutex);
-    return seen.size() >= expected.size();
-  };
-  for (int i = 0; i < 2000 && !done(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  told.Await(expected.size());
   informer.Stop();
-  EXPECT_EQ(seen, expected);
+  EXPECT_EQ(told.all(), expected);
   bool resumed = false;
   for (const std::string& request : api.Requests())
     resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
@@ -135,27 +144,20 @@ TEST(Informer, WhatIsNestedDeeplyKeepsNobodyOut) {
   FakeApi api;
   api.lists = {{200, List(deep("a", 1) + "," + Thing("b", "u-b", 2), "", 5)}};
   api.watches = {{200, Event("ADDED", deep("c", 6)) + Event("ADDED", Thing("d", "u-d", 7))}};
-  Mutex mutex;
-  std::vector<std::string> seen;
+  Told told;
   Informer::Handlers handlers;
-  handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
+  handlers.identity = UidOf;
   handlers.upsert = [&](const Json& object) {
-    MutexLock lock(&mutex);
-    const int64_t size = IntAt(Child(object, "spec"), "size").value_or(0);
-    seen.push_back(absl::StrCat(StringOrEmpty(Child(object, "metadata"), "uid"), " ", size));
+    told.Add(absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0)));
     EXPECT_LT(object.dump().size(), 1'000);
   };
   handlers.remove = [](const std::string&, const std::string&) {};
   KubeClient client(ServerAt(api.port));
   Informer informer("/things", &client, handlers);
   informer.Start();
-  const auto done = [&] {
-    MutexLock lock(&mutex);
-    return seen.size() >= 4;
-  };
-  for (int i = 0; i < 2000 && !done(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  told.Await(4);
   informer.Stop();
-  EXPECT_EQ(seen, (std::vector<std::string>{"u-a 3", "u-b 0", "u-c 3", "u-d 0"}));
+  EXPECT_EQ(told.all(), (std::vector<std::string>{"u-a 3", "u-b 0", "u-c 3", "u-d 0"}));
 }
 
 // What is no list takes nothing away: what was known stays.
@@ -168,7 +170,7 @@ TEST(Informer, WhatIsNoListSaysNothing) {
   api.watches = {{410, "{}"}};
   std::atomic<int> removed{0};
   Informer::Handlers handlers;
-  handlers.identity = [](const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); };
+  handlers.identity = UidOf;
   handlers.upsert = [](const Json&) {};
   handlers.remove = [&](const std::string&, const std::string&) { ++removed; };
   KubeClient client(ServerAt(api.port));

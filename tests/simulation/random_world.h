@@ -141,7 +141,7 @@ class RandomWorld {
   // time; under `hold` it passes no head.
   void CheckHeads(const std::set<std::string>& held_before, int64_t newest_plan);
   [[nodiscard]] std::set<std::string> HeldFor() const;
-  [[nodiscard]] int64_t KeptForOthers(const Gang& head, NodeId node, ResourceId resource) const;
+  [[nodiscard]] int64_t KeptBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const;
   void ChangeHead();
   [[nodiscard]] int64_t Plans() const;
   [[nodiscard]] uint64_t ClusterHash() const;

@@ -99,7 +99,7 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
         if (!there) continue;
         const Node& node = machine_->cluster().node(slot.node);
         for (const auto& [resource, amount] : machine_->cluster().pod_class(slot.cls).request.entries()) {
-          if (amount <= 0 || node.Left(resource) + KeptForOthers(*head, slot.node, resource) >= 0) continue;
+          if (amount <= 0 || node.Left(resource) + KeptBehind(gang, *head, slot.node, resource) >= 0) continue;
           violation_ = absl::StrCat(gang.key, " took on ", node.facts.name, " what is kept for ", head->key);
         }
       }
@@ -107,12 +107,15 @@ void RandomWorld::CheckHeads(const std::set<std::string>& held_before, int64_t n
   });
 }
 
-// What somebody was planned into may have been kept for them, and be kept still, until ending pods give it back.
-int64_t RandomWorld::KeptForOthers(const Gang& head, NodeId node, ResourceId resource) const {
+// What the gang was planned into may have been kept for who comes behind it, and be kept still, until ending pods, or
+// those that run, give it back.
+int64_t RandomWorld::KeptBehind(const Gang& gang, const Gang& head, NodeId node, ResourceId resource) const {
   int64_t amount = 0;
-  machine_->ForEachGang([&](const Gang& gang) {
-    if (&gang == &head || !machine_->pipeline().KeepsFor(gang)) return;
-    for (const Statement::Operation& place : machine_->pipeline().KeptFor(gang)) {
+  const int32_t priority = machine_->ViewGang(gang, false).priority;
+  machine_->ForEachGang([&](const Gang& other) {
+    if (&other == &head || !machine_->pipeline().KeepsFor(other)) return;
+    if (machine_->pipeline().Holds(other) && machine_->ViewGang(other, false).priority >= priority) return;
+    for (const Statement::Operation& place : machine_->pipeline().KeptFor(other)) {
       if (place.node != node) continue;
       amount += place.pods * machine_->cluster().pod_class(place.cls).request.Get(resource);
     }
