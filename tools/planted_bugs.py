@@ -849,7 +849,7 @@ BUGS = {
     "the-pods-own-labels-are-its-namespaces": (
         "k8s-extender/dialects/neighbours.cc", "      for (SelectorRequirement& each : requirements) each.key = NamespaceKey(each.key);\n", ""),
     "namespaces-are-not-awaited": (
-        "k8s-extender/apiserver/cluster_feed.cc", "    expected.sources.emplace_back(\"namespaces\");\n", ""),
+        "k8s-extender/apiserver/cluster_feed.cc", "      expected.sources.push_back(source.name);\n", "      if (source.name != \"namespaces\") expected.sources.push_back(source.name);\n"),
     "relabelled-nodes-keep-their-neighbours": (
         "state/placement/neighbours.cc", "    if (any) count(-1);\n", ""),
     "restored-holders-are-forgotten": (
@@ -1179,7 +1179,27 @@ BUGS = {
     "one-deep-object-stops-all": (
         "service/support/json.cc", "  if (!TooDeep(text)) return Parse(text, what, nullptr);\n", "  if (what.size() > 0) return ParseJson(text, what);\n"),
     "a-watch-hides-what-it-missed": (
-        "service/rpc/event_service.cc", "    missed_ = page.missed;\n", ""),
+        "service/rpc/event_service.cc", "      missed_ += page.missed;\n", ""),
+    "plans-yield-to-nobody": (
+        "state/starts/planning.cc", "  if (reason.none() && !placed.placed) PlaceOverOthers(", "  if (reason.none() && tries < 0) PlaceOverOthers("),
+    "whoever-is-planned-yields": (
+        "state/starts/yielding.cc", "    fits_without(some) ? most = some : least = some + 1;\n", "    least = most + some;\n"),
+    "shares-yield-to-priority": (
+        "state/starts/yielding.cc", "           r_.queues->Of(first) == r_.queues->Of(*mate);\n", "           r_.queues != nullptr;\n"),
+    "who-is-committed-yields": (
+        "state/starts/yielding.cc", "if (plan == nullptr || plan->committed) return false;", "if (plan == nullptr) return false;"),
+    "who-comes-late-is-not-read": (
+        "k8s-extender/apiserver/cluster_feed.cc", "if (!path.ok() || path->empty()) {  // what", "if (true) {  // what"),
+    "late-kinds-make-all-wait": (
+        "k8s-extender/apiserver/cluster_feed.cc", "return expected_ > 0 && listed_ >= expected_;", "return !informers_.empty() && listed_ >= informers_.size();"),
+    "an-event-is-sent-once": (
+        "k8s-extender/actuator/background.cc", "++event.attempts < options_.event_tries &&", "++event.attempts < 0 &&"),
+    "an-event-that-arrived-is-told-twice": (
+        "k8s-extender/actuator/background.cc", "  if (event->count == 1 && event->attempts > 0) return Done();  // an earlier try of it had arrived\n", ""),
+    "a-forgotten-event-stays-forgotten": (
+        "k8s-extender/actuator/background.cc", "if (!again.ok() || again->status == 404) return Again(again);", "if (!again.ok()) return Again(again);"),
+    "who-starts-over-hears-nothing": (
+        "service/rpc/event_service.cc", "      after_ = std::min(after_, page.last);  // a number of another life, whose events were not kept\n", ""),
     "ports-wrap": (
         "clients/cpp/muster_client.cc", "  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;\n", "  static_cast<void>(CheckPort);\n"),
     "who-never-runs-keeps-its-queue": (
@@ -1203,7 +1223,7 @@ BUGS = {
     "less-is-held-in-silence": (
         "state/starts/queues.cc", "  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now\n", ""),
     "statuses-come-first": (
-        "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && !events_.empty();", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
+        "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && due;", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
     "logs-are-waited-for": (
         "service/telemetry/logging.cc", "    return poll(&out, 1, within_ms) != 0;", "    return poll(&out, 1, -within_ms) != 7;"),
 }

@@ -66,7 +66,7 @@ void Actuator::Carry(std::vector<Effect> effects) {
         events_.pop_front();
         ++stats_.dropped_events;
       }
-      events_.push_back(std::move(*tell));
+      events_.push_back({std::move(*tell)});
       background_.Signal();
     } else {
       // Once, however often it is wanted before its turn comes; and as it was wanted last.

@@ -29,8 +29,9 @@ struct ActuatorOptions {
   size_t max_background = 4096;  // events that wait; past it the oldest is dropped
   double calls_per_s = 1000;     // K-7: wakes are rate-limited
   double events_per_s = 20;
-  absl::Duration first_pause = absl::Milliseconds(100);  // before a call, mark or eviction that failed is tried again;
+  absl::Duration first_pause = absl::Milliseconds(100);  // before what failed is tried again, bindings not;
   absl::Duration longest_pause = absl::Seconds(10);      // it doubles up to this
+  int event_tries = 10;  // after that, a minute later, an event makes room for those behind it
   // Of what the API server says of it itself. Servers say a second or so, a PodDisruptionBudget ten.
   absl::Duration longest_told = absl::Seconds(30);
   const Clock* clock = &ProcessClock();  // by which the core makes the deadlines of bindings
@@ -41,7 +42,7 @@ struct ActuatorStats {
   uint64_t bind_retries = 0;
   uint64_t bind_refused = 0;
   uint64_t calls = 0;
-  uint64_t retries = 0;         // of calls, marks and evictions that the API server did not take
+  uint64_t retries = 0;         // of all but bindings, that the API server did not take
   uint64_t failed = 0;          // effects that the API server will not have, however often
   uint64_t dropped_events = 0;  // too many waited, or the API server did not take them
   size_t waiting = 0;           // bindings, calls, events to send; statuses that the API server does not have yet
@@ -77,7 +78,7 @@ class Actuator : public EffectSink {
     enum class Kind : uint8_t { kDone, kAgain, kGiveUp };
     Kind kind = Kind::kDone;
     absl::Duration pause;  // kAgain: at least, as the API server said
-    std::string why;       // kAgain
+    std::string why;       // kAgain; of an event, kGiveUp too
   };
   [[nodiscard]] static Verdict Done() { return {}; }
   [[nodiscard]] static Verdict GiveUp() { return {Verdict::Kind::kGiveUp, absl::ZeroDuration(), ""}; }
@@ -91,6 +92,11 @@ class Actuator : public EffectSink {
   struct Status {
     GangView view;
     absl::Time due = absl::InfinitePast();  // on the steady clock
+    int attempts = 0;
+  };
+  struct Event {
+    TellPod tell;
+    int count = 0;  // how often it was said; 0: not sent yet
     int attempts = 0;
   };
   // What a PodGroup's status was written to be.
@@ -120,7 +126,10 @@ class Actuator : public EffectSink {
   [[nodiscard]] Verdict DoMark(const MarkTimedOut& mark);
   [[nodiscard]] Verdict DoEvict(const EvictPod& evict);
   [[nodiscard]] absl::Duration PauseBefore(int attempts, const Verdict& verdict) const;
-  void DoTell(const TellPod& tell);
+  [[nodiscard]] bool EventIsDue(absl::Time* next) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void WriteEvent(Event event);
+  [[nodiscard]] Verdict DoTell(Event* event);
+  [[nodiscard]] static Verdict AfterRefusal(const absl::StatusOr<KubeResponse>& refused);
   [[nodiscard]] std::optional<Status> TakeStatus(absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteStatus(const Status& status);
   [[nodiscard]] static std::string StatusPath(const GangView& view);
@@ -143,10 +152,11 @@ class Actuator : public EffectSink {
   std::deque<Work> calls_ ABSL_GUARDED_BY(mutex_);
   absl::flat_hash_map<Key, Wanted> wanted_ ABSL_GUARDED_BY(mutex_);
   absl::btree_multimap<absl::Time, Work> later_ ABSL_GUARDED_BY(mutex_);  // by when, on the steady clock
-  std::deque<TellPod> events_ ABSL_GUARDED_BY(mutex_);
-  absl::btree_map<std::string, Status> status_ ABSL_GUARDED_BY(mutex_);  // by gang
-  absl::btree_set<std::string> writing_ ABSL_GUARDED_BY(mutex_);         // gangs whose status a worker writes
-  bool status_was_last_ ABSL_GUARDED_BY(mutex_) = false;                 // of what background workers took
+  std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
+  absl::Time events_due_ ABSL_GUARDED_BY(mutex_) = absl::InfinitePast();  // not before: the API server took none
+  absl::btree_map<std::string, Status> status_ ABSL_GUARDED_BY(mutex_);   // by gang
+  absl::btree_set<std::string> writing_ ABSL_GUARDED_BY(mutex_);          // gangs whose status a worker writes
+  bool status_was_last_ ABSL_GUARDED_BY(mutex_) = false;                  // of what background workers took
   ActuatorStats stats_ ABSL_GUARDED_BY(mutex_);
   CondVar work_;        // for a worker: bindings, calls, a new time in later_
   CondVar background_;  // for a background worker: events, status

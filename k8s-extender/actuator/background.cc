@@ -39,16 +39,20 @@ void Actuator::ForgetStatus(const std::string& gang) {
   written_.erase(gang);
 }
 
-// The one that is due for longest and which nobody writes; else when the next one's time comes.
+// The one that is due for longest and which nobody writes; else `next` is when its time comes, if that is earlier.
 std::optional<Actuator::Status> Actuator::TakeStatus(absl::Time* next) {
-  *next = absl::InfiniteFuture();
+  absl::Time due = absl::InfiniteFuture();
   auto first = status_.end();
   for (auto each = status_.begin(); each != status_.end(); ++each) {
-    if (writing_.contains(each->first) || each->second.due >= *next) continue;  // whoever writes it looks again
-    *next = each->second.due;
+    if (writing_.contains(each->first) || each->second.due >= due) continue;  // whoever writes it looks again
+    due = each->second.due;
     first = each;
   }
-  if (first == status_.end() || *next > SteadyNow()) return std::nullopt;
+  if (first == status_.end()) return std::nullopt;
+  if (due > SteadyNow()) {
+    *next = std::min(*next, due);
+    return std::nullopt;
+  }
   Status taken = std::move(first->second);
   status_.erase(first);
   writing_.insert(taken.view.key);
@@ -57,16 +61,17 @@ std::optional<Actuator::Status> Actuator::TakeStatus(absl::Time* next) {
 
 void Actuator::RunBackground() {
   while (true) {
-    std::optional<TellPod> tell;
+    std::optional<Event> event;
     std::optional<Status> status;
     {
       MutexLock lock(&mutex_);
       while (!stopping_) {
-        absl::Time next;
+        absl::Time next = absl::InfiniteFuture();
+        const bool due = EventIsDue(&next);
         // In turns: thousands of the one do not keep back the other.
-        const bool events_turn = std::exchange(status_was_last_, false) && !events_.empty();
+        const bool events_turn = std::exchange(status_was_last_, false) && due;
         if (!events_turn) status = TakeStatus(&next);
-        if (status.has_value() || !events_.empty()) break;
+        if (status.has_value() || due) break;
         if (next == absl::InfiniteFuture()) {
           background_.Wait(&mutex_);
         } else {
@@ -76,13 +81,13 @@ void Actuator::RunBackground() {
       if (stopping_) return;
       status_was_last_ = status.has_value();
       if (!status.has_value()) {
-        tell = std::move(events_.front());
+        event = std::move(events_.front());
         events_.pop_front();
       }
     }
     Pace(&next_event_, options_.events_per_s);
     if (status.has_value()) WriteStatus(*status);
-    if (tell.has_value()) DoTell(*tell);
+    if (event.has_value()) WriteEvent(*std::move(event));
   }
 }
 
@@ -94,6 +99,7 @@ void Actuator::WriteStatus(const Status& status) {
   if (verdict.kind == Verdict::Kind::kGiveUp) ++stats_.failed;
   const std::string key = status.view.key;
   if (verdict.kind == Verdict::Kind::kAgain && !stopping_) {
+    ++stats_.retries;
     const absl::Time due = SteadyNow() + PauseBefore(status.attempts, verdict);
     const int attempts = status.attempts + 1;
     const auto [waiting, fresh] = status_.try_emplace(key, status);  // unless there is a later one
@@ -103,49 +109,81 @@ void Actuator::WriteStatus(const Status& status) {
   background_.Signal();
 }
 
+bool Actuator::EventIsDue(absl::Time* next) const {
+  if (events_.empty()) return false;
+  if (events_due_ <= SteadyNow()) return true;
+  *next = std::min(*next, events_due_);
+  return false;
+}
+
+// What the API server does not take now is tried first when it may take some again; until then the others wait.
+void Actuator::WriteEvent(Event event) {
+  const Verdict verdict = DoTell(&event);
+  if (verdict.kind == Verdict::Kind::kDone) return;
+  MutexLock lock(&mutex_);
+  if (stopping_) return;
+  const bool again = verdict.kind == Verdict::Kind::kAgain && ++event.attempts < options_.event_tries &&
+                     events_.size() < options_.max_background;
+  if (!again) {
+    const PodRef& pod = event.tell.pod;
+    spdlog::warn("event for pod {}/{} is not told: {}", pod.name_space, pod.name, verdict.why);
+    ++stats_.dropped_events;
+    return;
+  }
+  ++stats_.retries;
+  events_due_ = SteadyNow() + PauseBefore(event.attempts - 1, verdict);
+  events_.push_front(std::move(event));
+  background_.Signal();
+}
+
 // An event per pod and reason; said again, it becomes a series (events.k8s.io/v1).
-void Actuator::DoTell(const TellPod& tell) {
+Actuator::Verdict Actuator::DoTell(Event* event) {
+  const TellPod& tell = event->tell;
   StateHasher hasher;
   hasher.Add(ReasonName(tell.reason.code));
   hasher.Add(tell.reason.text);
   hasher.Add(tell.pod.uid);
   const std::string name = absl::StrFormat("%s.%016x", tell.pod.name.substr(0, 200), hasher.value());
-  int count = 0;
-  {
+  if (event->count == 0) {
     MutexLock lock(&series_mutex_);
     if (series_.size() > kMaxSeries) series_.clear();
-    count = ++series_[name];
+    event->count = ++series_[name];
   }
   const std::string now = MicroTime(WallNow());
   const std::string path = absl::StrCat("/apis/events.k8s.io/v1/namespaces/", tell.pod.name_space, "/events");
-  const Json event = {{"apiVersion", "events.k8s.io/v1"},
-                      {"kind", "Event"},
-                      {"metadata", {{"name", name}, {"namespace", tell.pod.name_space}}},
-                      {"eventTime", now},
-                      {"reportingController", "muster.dev/musterd"},
-                      {"reportingInstance", "musterd"},
-                      {"action", "Scheduling"},
-                      {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
-                      {"type", tell.warning ? "Warning" : "Normal"},
-                      {"note", Beginning(tell.reason.text, kMaxNote)},
-                      {"regarding",
-                       {{"apiVersion", "v1"},
-                        {"kind", "Pod"},
-                        {"name", tell.pod.name},
-                        {"namespace", tell.pod.name_space},
-                        {"uid", tell.pod.uid}}}};
-  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(event), kTimeout);
-  if (response.ok() && response->status == 201) return;
-  if (response.ok() && response->status == 409) {
-    const Json series = {{"series", {{"count", std::max(count, 2)}, {"lastObservedTime", now}}}};
-    client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), Dump(series), kTimeout)
-        .status()
-        .IgnoreError();
-    return;
-  }
-  spdlog::warn("event for pod {}/{}: {}", tell.pod.name_space, tell.pod.name, Again(response).why);
-  MutexLock lock(&mutex_);
-  ++stats_.dropped_events;
+  const Json object = {{"apiVersion", "events.k8s.io/v1"},
+                       {"kind", "Event"},
+                       {"metadata", {{"name", name}, {"namespace", tell.pod.name_space}}},
+                       {"eventTime", now},
+                       {"reportingController", "muster.dev/musterd"},
+                       {"reportingInstance", "musterd"},
+                       {"action", "Scheduling"},
+                       {"reason", absl::StrCat("Gang", ReasonName(tell.reason.code))},
+                       {"type", tell.warning ? "Warning" : "Normal"},
+                       {"note", Beginning(tell.reason.text, kMaxNote)},
+                       {"regarding",
+                        {{"apiVersion", "v1"},
+                         {"kind", "Pod"},
+                         {"name", tell.pod.name},
+                         {"namespace", tell.pod.name_space},
+                         {"uid", tell.pod.uid}}}};
+  const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(object), kTimeout);
+  if (!response.ok()) return Again(response);
+  if (response->status == 201) return Done();
+  if (response->status != 409) return AfterRefusal(response);
+  if (event->count == 1 && event->attempts > 0) return Done();  // an earlier try of it had arrived
+  const Json series = {{"series", {{"count", std::max(event->count, 2)}, {"lastObservedTime", now}}}};
+  const absl::StatusOr<KubeResponse> again =
+      client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), Dump(series), kTimeout);
+  if (!again.ok() || again->status == 404) return Again(again);  // it is past its time: it is made anew
+  return again->status / 100 == 2 ? Done() : AfterRefusal(again);
+}
+
+// Of an event: a server that is overloaded or ill takes it later; what is wrong with it stays wrong.
+Actuator::Verdict Actuator::AfterRefusal(const absl::StatusOr<KubeResponse>& refused) {
+  Verdict verdict = Again(refused);
+  if (refused->status != 429 && refused->status / 100 != 5) verdict.kind = Verdict::Kind::kGiveUp;
+  return verdict;
 }
 
 std::string Actuator::StatusPath(const GangView& view) {

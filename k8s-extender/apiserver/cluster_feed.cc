@@ -173,7 +173,9 @@ absl::StatusOr<Json> ClusterFeed::Discover(const std::string& path) {
     return absl::PermissionDeniedError(absl::StrCat(path, ": ", StatusMessage(*response)));
   }
   if (response->status == 403) {
-    spdlog::warn("musterd may not look at {}: what is there is not read; grant it and start musterd again", path);
+    if (said_.insert(path).second) {
+      spdlog::warn("musterd may not look at {}: what is there is not read until that is granted", path);
+    }
     return Json();
   }
   if (response->status != 200) return absl::UnavailableError(absl::StrCat(path, ": ", StatusMessage(*response)));
@@ -205,6 +207,34 @@ absl::StatusOr<std::string> ClusterFeed::Find(const char* resource, const char* 
   return std::string();
 }
 
+std::vector<ClusterFeed::Source> ClusterFeed::OptionalSources() {
+  std::vector<Source> sources;
+  sources.push_back(
+      {"namespaces",
+       [this]() -> absl::StatusOr<std::string> {
+         const absl::StatusOr<bool> allowed = Allowed(kNamespaces);
+         if (!allowed.ok()) return allowed.status();
+         if (*allowed) return kNamespaces;
+         if (said_.insert(kNamespaces).second) {
+           spdlog::warn(
+               "musterd may not read namespaces: what pods ask of others by a namespaceSelector by labels "
+               "is left to kube-scheduler until get, list and watch are granted");
+         }
+         return "";
+       },
+       [this] { return NamespaceHandlers(); }});
+  for (const PodGroupApi& api : kPodGroupApis) {
+    sources.push_back({std::string(ToString(api.dialect)),
+                       [this, api] { return Find("podgroups", api.group, api.version); },
+                       [this, api] {
+                         return GangHandlers(
+                             api.dialect, std::string(ToString(api.dialect)),
+                             [api](const Json& object) { return ParsePodGroup(object, api.dialect); }, "");
+                       }});
+  }
+  return sources;
+}
+
 absl::Status ClusterFeed::Start() {
   std::vector<std::unique_ptr<Informer>> made;
   ExpectFacts expected{{"nodes", "pods"}};
@@ -213,25 +243,17 @@ absl::Status ClusterFeed::Start() {
   };
   add("/api/v1/nodes", NodeHandlers());
   add("/api/v1/pods", PodHandlers());
-  const absl::StatusOr<bool> namespaces = Allowed(kNamespaces);
-  if (!namespaces.ok()) return namespaces.status();
-  if (*namespaces) {
-    add(kNamespaces, NamespaceHandlers());
-    expected.sources.emplace_back("namespaces");
-  } else {
-    spdlog::warn(
-        "musterd may not read namespaces: what pods ask of others by a namespaceSelector by labels is left to "
-        "kube-scheduler; grant get, list and watch and start musterd again");
-  }
-  for (const PodGroupApi& api : kPodGroupApis) {
-    const absl::StatusOr<std::string> path = Find("podgroups", api.group, api.version);
+  missing_.clear();
+  for (Source& source : OptionalSources()) {
+    const absl::StatusOr<std::string> path = source.find();
     if (!path.ok()) return path.status();
     if (path->empty()) {
-      spdlog::info("the API server has no PodGroups of {}", api.group);
+      spdlog::info("the API server has no {} that musterd reads; it is looked for every {}", source.name,
+                   absl::FormatDuration(look_again_));
+      missing_.push_back(std::move(source));
     } else {
-      const auto parse = [dialect = api.dialect](const Json& object) { return ParsePodGroup(object, dialect); };
-      add(*path, GangHandlers(api.dialect, std::string(ToString(api.dialect)), parse, ""));
-      expected.sources.emplace_back(ToString(api.dialect));
+      add(*path, source.handlers());
+      expected.sources.push_back(source.name);
     }
   }
   if (absl::Status owners = AddOwners(add, &expected); !owners.ok()) return owners;
@@ -253,24 +275,57 @@ absl::Status ClusterFeed::Start() {
   {
     MutexLock lock(&mutex_);
     informers_ = std::move(made);
+    expected_ = informers_.size();
   }
   for (Informer* informer : start) informer->Start();
+  if (!missing_.empty()) looker_ = std::thread([this] { LookForMissing(); });
   return absl::OkStatus();
+}
+
+// A cluster's PodGroups are often installed after its scheduler, and rights granted later.
+void ClusterFeed::LookForMissing() {
+  while (!missing_.empty()) {
+    {
+      MutexLock lock(&mutex_);
+      if (!stopping_) stopped_.WaitWithTimeout(&mutex_, look_again_);
+      if (stopping_) return;
+    }
+    for (auto source = missing_.begin(); source != missing_.end();) {
+      const absl::StatusOr<std::string> path = source->find();
+      if (!path.ok() || path->empty()) {  // what cannot be asked now is asked the next time
+        ++source;
+        continue;
+      }
+      spdlog::info("the API server has {} now: they are read from {}", source->name, *path);
+      Informer::Handlers handlers = source->handlers();
+      handlers.synced = nullptr;  // nobody waits for it
+      auto informer = std::make_unique<Informer>(*path, client_, std::move(handlers));
+      source = missing_.erase(source);
+      MutexLock lock(&mutex_);
+      if (stopping_) return;
+      informer->Start();
+      informers_.push_back(std::move(informer));
+    }
+  }
 }
 
 void ClusterFeed::OnSynced(const std::string& source) {
   port_->Announce(FactsRead{source}).IgnoreError();
   MutexLock lock(&mutex_);
-  if (++listed_ < informers_.size()) return;
-  spdlog::info("the whole cluster has been read; planning begins");
+  if (++listed_ == expected_) spdlog::info("the whole cluster has been read; planning begins");
 }
 
 bool ClusterFeed::synced() const {
   MutexLock lock(&mutex_);
-  return !informers_.empty() && listed_ >= informers_.size();
+  return expected_ > 0 && listed_ >= expected_;
 }
 
 void ClusterFeed::Stop() {
+  {
+    MutexLock lock(&mutex_);
+    stopping_ = true;
+    stopped_.SignalAll();
+  }
   std::vector<Informer*> stop;
   {
     MutexLock lock(&mutex_);
@@ -278,6 +333,7 @@ void ClusterFeed::Stop() {
     for (const auto& informer : informers_) stop.push_back(informer.get());
   }
   for (Informer* informer : stop) informer->Stop();
+  if (looker_.joinable()) looker_.join();
   if (sizes_ != nullptr) sizes_->Stop();
 }
 

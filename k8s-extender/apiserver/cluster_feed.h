@@ -6,6 +6,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -28,16 +29,27 @@ class ClusterFeed {
     owner_kinds_ = std::move(owner_kinds);
     quiet_ = quiet;
   }
+  // How often it is looked for what the server does not have yet, or does not let us read. Before Start.
+  void LookAgainEvery(absl::Duration pause) { look_again_ = pause; }
   // Reads queues too. Before Start.
   void WithQueues(QueueObjects* queues) { queues_ = queues; }
   // Asks the server which PodGroup APIs it has, then starts informers for nodes, pods and those. When all have listed
-  // once, each has announced FactsRead. The error says why the server could not be asked.
+  // once, each has announced FactsRead; what comes later is read from then on. The error says why the server could not
+  // be asked.
   [[nodiscard]] absl::Status Start();
   void Stop();
   [[nodiscard]] bool synced() const;
   [[nodiscard]] std::vector<std::pair<std::string, InformerStats>> stats() const;
 
  private:
+  // What the server need not have.
+  struct Source {
+    std::string name;                                   // as ExpectFacts has it
+    std::function<absl::StatusOr<std::string>()> find;  // its path; empty: it is not there, or not to be read
+    std::function<Informer::Handlers()> handlers;
+  };
+  [[nodiscard]] std::vector<Source> OptionalSources();
+  void LookForMissing();
   [[nodiscard]] absl::StatusOr<Json> Discover(const std::string& path);
   [[nodiscard]] absl::StatusOr<std::string> Find(const char* resource, const char* group, const char* version);
   void OnSynced(const std::string& source);
@@ -61,11 +73,18 @@ class ClusterFeed {
   QueueObjects* queues_ = nullptr;
   std::vector<std::string> owner_kinds_;
   absl::Duration quiet_;
+  absl::Duration look_again_ = absl::Seconds(60);
+  std::set<std::string> said_;  // paths of which was said that they may not be looked at; of whoever looks
   // Set by Start, before there are threads.
   std::set<std::string> unread_kinds_;
   std::unique_ptr<OwnerSizes> sizes_;  // nullptr: every kind is read
+  std::vector<Source> missing_;        // of the thread that looks for them
+  std::thread looker_;
   mutable Mutex mutex_;
+  CondVar stopped_;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::vector<std::unique_ptr<Informer>> informers_ ABSL_GUARDED_BY(mutex_);
+  size_t expected_ ABSL_GUARDED_BY(mutex_) = 0;  // informers that were there from the start
   size_t listed_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -47,47 +47,36 @@ void EventLog::ContinueAt(int64_t sequence) {
 void EventLog::Carry(std::vector<Effect> effects) {
   {
     const int64_t now_ms = absl::ToUnixMillis(WallNow());
-    std::vector<std::shared_ptr<const EventRecord>> added;
-    added.reserve(effects.size());
     MutexLock lock(&mutex_);
     for (const Effect& effect : effects) {
       EventRecord event = Describe(effect);
       event.sequence = next_sequence_++;
       event.unix_ms = now_ms;
-      added.push_back(std::make_shared<const EventRecord>(std::move(event)));
-      events_.push_back(added.back());
+      events_.push_back(std::make_shared<const EventRecord>(std::move(event)));
     }
     while (events_.size() > kKept) events_.pop_front();
-    for (const auto& [id, listener] : listeners_) listener(added);
+    if (news_ != nullptr) news_();
   }
   if (next_ != nullptr) next_->Carry(std::move(effects));
 }
 
-EventLog::Page EventLog::PageAfter(int64_t after) const {
+EventLog::Page EventLog::After(int64_t after, size_t limit) const {
   Page page;
+  MutexLock lock(&mutex_);
   after = std::clamp<int64_t>(after, 0, next_sequence_);
   const int64_t first = events_.empty() ? next_sequence_ : events_.front()->sequence;
+  page.last = next_sequence_ - 1;
   page.missed = std::max<int64_t>(0, first - after - 1);
-  const int64_t skip = std::clamp<int64_t>(after + 1 - first, 0, static_cast<int64_t>(events_.size()));
-  page.events.assign(events_.begin() + skip, events_.end());
+  const size_t skip =
+      static_cast<size_t>(std::clamp<int64_t>(after + 1 - first, 0, static_cast<int64_t>(events_.size())));
+  const auto begin = events_.begin() + static_cast<std::ptrdiff_t>(skip);
+  page.events.assign(begin, begin + static_cast<std::ptrdiff_t>(std::min(limit, events_.size() - skip)));
   return page;
 }
 
-EventLog::Page EventLog::After(int64_t after) const {
+void EventLog::SetNews(std::function<void()> news) {
   MutexLock lock(&mutex_);
-  return PageAfter(after);
-}
-
-EventLog::Page EventLog::Listen(int64_t after, const Listener& listener, int* id) {
-  MutexLock lock(&mutex_);
-  *id = next_listener_++;
-  listeners_.emplace(*id, listener);
-  return PageAfter(after);
-}
-
-void EventLog::Unlisten(int id) {
-  MutexLock lock(&mutex_);
-  listeners_.erase(id);
+  news_ = std::move(news);
 }
 
 }  // namespace muster

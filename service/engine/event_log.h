@@ -10,7 +10,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
 #include "service/support/sync.h"
 #include "state/messages/port.h"
@@ -29,7 +28,6 @@ struct EventRecord {
 // Thread-safe. Passes every effect on to `next`, which may be nullptr.
 class EventLog : public EffectSink {
  public:
-  using Listener = std::function<void(const std::vector<std::shared_ptr<const EventRecord>>&)>;
   static constexpr size_t kKept = 4'096;
 
   explicit EventLog(EffectSink* next) : next_(next) {}
@@ -40,21 +38,19 @@ class EventLog : public EffectSink {
   struct Page {
     std::vector<std::shared_ptr<const EventRecord>> events;
     int64_t missed = 0;  // after `after`, and not kept any more
+    int64_t last = 0;    // the newest event's number, of the page or not
   };
-  [[nodiscard]] Page After(int64_t after) const;
-  // `listener` gets every event after those of the returned page, in order; must not block.
-  Page Listen(int64_t after, const Listener& listener, int* id);
-  void Unlisten(int id);
+  // The first `limit` events after the one with this number.
+  [[nodiscard]] Page After(int64_t after, size_t limit = kKept) const;
+  // `news` is called whenever there are more events, until another is set; it must not block. nullptr: nobody asks.
+  void SetNews(std::function<void()> news);
 
  private:
-  [[nodiscard]] Page PageAfter(int64_t after) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   EffectSink* const next_;
   mutable Mutex mutex_;
   std::deque<std::shared_ptr<const EventRecord>> events_ ABSL_GUARDED_BY(mutex_);
   int64_t next_sequence_ ABSL_GUARDED_BY(mutex_) = 1;
-  absl::flat_hash_map<int, Listener> listeners_ ABSL_GUARDED_BY(mutex_);
-  int next_listener_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::function<void()> news_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace muster

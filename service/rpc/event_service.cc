@@ -1,4 +1,5 @@
 // What Muster did about pods.
+#include <algorithm>
 #include <atomic>
 #include <utility>
 
@@ -8,11 +9,10 @@
 #include "service/rpc/mapping.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
+#include "service/rpc/wakes.h"
 
 namespace muster {
 namespace {
-
-using Events = std::vector<std::shared_ptr<const EventRecord>>;
 
 v1::Event ToMessage(const EventRecord& event) {
   v1::Event out;
@@ -27,54 +27,66 @@ v1::Event ToMessage(const EventRecord& event) {
   return out;
 }
 
+// A reader of the log at its own pace. What it was not quick enough for is counted in the next event that it gets.
 class EventReactor final : public StreamReactor<v1::Event> {
  public:
-  EventReactor(RpcDoor* door, const v1::WatchEventsRequest& request)
-      : StreamReactor(door), wanted_(request.namespace_()), after_(request.after_sequence()) {}
+  EventReactor(RpcDoor* door, Wakes* wakes, const v1::WatchEventsRequest& request)
+      : StreamReactor(door), wakes_(wakes), wanted_(request.namespace_()), after_(request.after_sequence()) {}
 
  protected:
   void OnAdmitted() override {
-    EventLog* log = door()->options().events;
-    if (log == nullptr) return Close({grpc::StatusCode::UNIMPLEMENTED, "no events are kept here"});
-    int id = 0;
-    const EventLog::Page page = log->Listen(
-        after_,
-        [handle = handle()](const Events& events) {
-          handle->With([&](StreamReactor* stream) { static_cast<EventReactor*>(stream)->Add(events); });
-        },
-        &id);
-    listener_ = id;
-    missed_ = page.missed;
-    Add(page.events);
+    if (door()->options().events == nullptr) return Close({grpc::StatusCode::UNIMPLEMENTED, "no events are kept here"});
+    reader_ = wakes_->Join([handle = handle()] {
+      handle->With([](StreamReactor* stream) { static_cast<EventReactor*>(stream)->Fill(); });
+    });
+    joined_ = true;
+    wakes_->Soon(reader_);
   }
   void OnGone() override {
-    if (const int listener = listener_.exchange(0); listener != 0) door()->options().events->Unlisten(listener);
+    if (joined_.exchange(false)) wakes_->Leave(reader_);
+  }
+  // Only after OnAdmitted: something was sent.
+  void OnWritten() override {
+    const size_t left = waiting();
+    if (left == kAhead / 2 || left == 0) wakes_->Soon(reader_);
   }
 
  private:
-  void Add(const Events& events) {
-    for (const auto& event : events) {
-      if (!wanted_.empty() && event->pod.name_space != wanted_) continue;
-      v1::Event message = ToMessage(*event);
-      message.set_missed(std::exchange(missed_, 0));
-      Send(std::move(message));
-    }
-    if (waiting() > EventLog::kKept) {
-      DropWaiting();
-      Close(
-          {grpc::StatusCode::ABORTED, "events come faster than they are read; go on after the last sequence you have"});
+  static constexpr size_t kAhead = 64;  // messages on their way to a reader
+
+  // Under the handle's lock. Sends on until enough is on its way.
+  void Fill() {
+    while (waiting() < kAhead) {
+      const EventLog::Page page = door()->options().events->After(after_, kAhead);
+      missed_ += page.missed;
+      after_ = std::min(after_, page.last);  // a number of another life, whose events were not kept
+      if (page.events.empty()) return;
+      for (const auto& event : page.events) {
+        after_ = event->sequence;
+        if (!wanted_.empty() && event->pod.name_space != wanted_) continue;
+        v1::Event message = ToMessage(*event);
+        message.set_missed(std::exchange(missed_, 0));
+        Send(std::move(message));
+      }
     }
   }
 
+  Wakes* const wakes_;
   const std::string wanted_;
-  const int64_t after_;
-  int64_t missed_ = 0;  // not told yet
-  std::atomic<int> listener_{0};
+  int64_t after_;         // the last that was sent, or was not wanted
+  int64_t missed_ = 0;    // not told yet
+  Wakes::Reader reader_;  // set once, before anything is sent
+  std::atomic<bool> joined_{false};
 };
 
 class EventServiceImpl final : public v1::EventService::CallbackService {
  public:
-  explicit EventServiceImpl(RpcDoor* door) : door_(door) {}
+  explicit EventServiceImpl(RpcDoor* door) : door_(door) {
+    if (EventLog* log = door_->options().events; log != nullptr) log->SetNews([this] { wakes_.News(); });
+  }
+  ~EventServiceImpl() override {
+    if (EventLog* log = door_->options().events; log != nullptr) log->SetNews(nullptr);
+  }
 
   grpc::ServerUnaryReactor* ListEvents(grpc::CallbackServerContext* context, const v1::ListEventsRequest* request,
                                        v1::ListEventsResponse* response) override {
@@ -94,13 +106,14 @@ class EventServiceImpl final : public v1::EventService::CallbackService {
   }
   grpc::ServerWriteReactor<v1::Event>* WatchEvents(grpc::CallbackServerContext* context,
                                                    const v1::WatchEventsRequest* request) override {
-    auto* stream = new EventReactor(door_, *request);
+    auto* stream = new EventReactor(door_, &wakes_, *request);
     stream->Begin(context, Role::kReadOnly);
     return stream;
   }
 
  private:
   RpcDoor* const door_;
+  Wakes wakes_;
 };
 
 }  // namespace

@@ -108,7 +108,7 @@ class WatchReactor final : public StreamReactor<Event> {
   Hub* const hub_;
   const Open open_;
   const Wanted wanted_;
-  std::shared_ptr<typename Hub::Wake> wake_;  // set once, before anything is sent
+  Wakes::Reader wake_;  // set once, before anything is sent
   std::atomic<bool> joined_{false};
   Walk walk_;             // through what exists, until all of it was sent
   std::string name_;      // of it: what was sent last

@@ -9,11 +9,11 @@
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "service/engine/engine.h"
+#include "service/rpc/wakes.h"
 #include "service/support/sync.h"
 
 namespace muster {
@@ -50,43 +50,26 @@ class WatchHub {
     std::once_flag once_;
     std::vector<Told> told_;
   };
-  using Wake = std::function<void()>;
 
   // `pick` is called on the engine's thread.
   WatchHub(Engine* engine, Pick pick) : engine_(engine), pick_(std::move(pick)) {
     listener_ = engine_->Listen([this](const ViewChange& change) { Add(change); });
-    thread_ = std::thread([this] { Run(); });
   }
-  ~WatchHub() {
-    engine_->Unlisten(listener_);
-    {
-      MutexLock lock(&mutex_);
-      stopping_ = true;
-      changed_.SignalAll();
-    }
-    thread_.join();
-  }
+  ~WatchHub() { engine_->Unlisten(listener_); }
   WatchHub(const WatchHub&) = delete;
   WatchHub& operator=(const WatchHub&) = delete;
 
-  // `wake` is called from the hub's thread when there are changes, until Leave; it must not block. Views taken after
-  // this are followed by every change in the log.
-  std::shared_ptr<Wake> Join(Wake wake) {
+  // `wake` is called when there are changes, until Leave; it must not block. Views taken after this are followed by
+  // every change in the log.
+  [[nodiscard]] Wakes::Reader Join(Wakes::Wake wake) {
     MutexLock lock(&mutex_);
-    readers_.push_back(std::make_shared<Wake>(std::move(wake)));
-    return readers_.back();
+    return wakes_.Join(std::move(wake));
   }
-  // Has it called soon. All that is sent is sent by the hub's thread: many who read at once use one core, and leave the
-  // others to decisions.
-  void WakeSoon(const std::shared_ptr<Wake>& wake) {
+  void WakeSoon(const Wakes::Reader& reader) { wakes_.Soon(reader); }
+  void Leave(const Wakes::Reader& reader) {
     MutexLock lock(&mutex_);
-    ready_.push_back(wake);
-    changed_.Signal();
-  }
-  void Leave(const std::shared_ptr<Wake>& wake) {
-    MutexLock lock(&mutex_);
-    readers_.erase(std::remove(readers_.begin(), readers_.end(), wake), readers_.end());
-    if (!readers_.empty()) return;
+    wakes_.Leave(reader);
+    if (!wakes_.empty()) return;
     steps_.clear();
     entries_ = 0;
   }
@@ -112,7 +95,7 @@ class WatchHub {
     Part part = pick_(change);
     if (part.entries == 0) return;
     MutexLock lock(&mutex_);
-    if (readers_.empty()) return;
+    if (wakes_.empty()) return;
     entries_ += part.entries;
     steps_.push_back(std::make_shared<Step>(change.version, std::move(part)));
     while (entries_ > kMaxEntries && steps_.size() > 1) {
@@ -120,36 +103,17 @@ class WatchHub {
       entries_ -= steps_.front()->entries();
       steps_.pop_front();
     }
-    news_ = true;
-    changed_.Signal();
-  }
-  void Run() {
-    while (true) {
-      std::vector<std::shared_ptr<Wake>> readers;
-      {
-        MutexLock lock(&mutex_);
-        while (!news_ && ready_.empty() && !stopping_) changed_.Wait(&mutex_);
-        if (stopping_) return;
-        readers.swap(ready_);
-        if (std::exchange(news_, false)) readers = readers_;
-      }
-      for (const auto& wake : readers) (*wake)();
-    }
+    wakes_.News();
   }
 
   Engine* const engine_;
   const Pick pick_;
   int listener_ = 0;
   Mutex mutex_;
-  CondVar changed_;
-  bool news_ ABSL_GUARDED_BY(mutex_) = false;
-  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::deque<std::shared_ptr<Step>> steps_ ABSL_GUARDED_BY(mutex_);
   size_t entries_ ABSL_GUARDED_BY(mutex_) = 0;    // of all steps
   uint64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;  // the newest version that is not in the log any more
-  std::vector<std::shared_ptr<Wake>> readers_ ABSL_GUARDED_BY(mutex_);
-  std::vector<std::shared_ptr<Wake>> ready_ ABSL_GUARDED_BY(mutex_);  // to be called though nothing changed
-  std::thread thread_;
+  Wakes wakes_;
 };
 
 }  // namespace muster

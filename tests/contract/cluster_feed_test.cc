@@ -6,6 +6,7 @@
 #include <httplib.h>
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -100,11 +101,11 @@ class FakeApiServer {
         R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
                "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}}]})");
     if (native) {
-      Answer(
-          "/api/v1/namespaces",
-          R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})");
+      Answer("/api/v1/namespaces", kNamespaces);
     } else {
-      Forbid("/api/v1/namespaces");
+      AnswerOnceGrown("/api/v1/namespaces", 403, kNamespaces);
+      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1", 404, R"({"resources":[{"name":"podgroups"}]})");
+      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups", 404, kLateGroup);
     }
     if (native) {
       Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
@@ -122,8 +123,15 @@ class FakeApiServer {
     thread_.join();
   }
   [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
+  // What it did not have, or not let anybody read.
+  void Grow() { grown_ = true; }
 
  private:
+  static constexpr char kLateGroup[] =
+      R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"late","namespace":"d","uid":"g2"},
+          "spec":{"minMember":2}}]})";
+  static constexpr char kNamespaces[] =
+      R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})";
   void Listen() {
     port_ = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
@@ -144,6 +152,14 @@ class FakeApiServer {
     });
   }
 
+  void AnswerOnceGrown(const std::string& path, int until, const std::string& body) {
+    server_.Get(path, [this, until, body](const httplib::Request& request, httplib::Response& response) {
+      response.status = !grown_ ? until : request.has_param("watch") ? 429 : 200;
+      response.set_content(response.status == 200 ? body : R"({"kind":"Status"})", "application/json; charset=utf-8");
+    });
+  }
+
+  std::atomic<bool> grown_{false};
   Mutex mutex_;
   std::string watches_ ABSL_GUARDED_BY(mutex_);
   httplib::Server server_;
@@ -180,6 +196,36 @@ TEST(ClusterFeed, DoesWithoutPodGroupsAndNamespaces) {
   const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
   ASSERT_EQ(said.size(), 5U);
   EXPECT_EQ(said.back(), "everything is read");
+}
+
+// PodGroups that are installed after musterd, and rights that are given later.
+TEST(ClusterFeed, ReadsWhatComesLater) {
+  FakeApiServer server(/*native=*/false);
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  feed.LookAgainEvery(absl::Milliseconds(20));
+  ASSERT_TRUE(feed.Start().ok());
+  for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  absl::SleepFor(absl::Milliseconds(100));
+  const std::vector<std::string> first = notebook.said();
+  EXPECT_EQ(first.back(), "everything is read");
+  server.Grow();
+  const auto says = [&](const std::string& line) {
+    const std::vector<std::string> said = notebook.said();
+    return std::count(said.begin(), said.end(), line);
+  };
+  const char* group = "group late min 2 by PodGroup scheduling.sigs.k8s.io/v1alpha1";
+  for (int i = 0; i < 500 && (says(group) == 0 || says("namespace d of team x") == 0); ++i) {
+    EXPECT_TRUE(feed.synced()) << "what is read anew makes nobody wait";
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  absl::SleepFor(absl::Milliseconds(100));
+  feed.Stop();
+  EXPECT_EQ(says(group), 1) << "once";
+  EXPECT_EQ(says("namespace d of team x"), 1);
+  EXPECT_EQ(says("everything is read"), 1);
+  EXPECT_EQ(feed.stats().size(), 4U);
 }
 
 // D-7: where owners may not be read, their gangs are as large as the pods that came before none did for a while.

@@ -86,24 +86,26 @@ TEST(EventLog, TheOldestAreForgottenAndCounted) {
   EXPECT_EQ(log.After(3).events.size(), EventLog::kKept - 1);
 }
 
-TEST(EventLog, AListenerGetsWhatComesAfterItsPage) {
+TEST(EventLog, PagesAreAsLongAsWasAskedFor) {
   EventLog log(nullptr);
+  log.Carry(Notes(5));
+  const EventLog::Page page = log.After(1, 2);
+  ASSERT_EQ(page.events.size(), 2U);
+  EXPECT_EQ(page.events.back()->sequence, 3);
+  EXPECT_EQ(page.last, 5);
+  EXPECT_EQ(log.After(4, 2).events.size(), 1U);
+}
+
+TEST(EventLog, WhoAsksForNewsIsCalledForEachTime) {
+  EventLog log(nullptr);
+  int heard = 0;
+  log.SetNews([&] { ++heard; });
   log.Carry(Notes(2));
-  std::vector<int64_t> heard;
-  const auto listener = [&](const std::vector<std::shared_ptr<const EventRecord>>& events) {
-    for (const auto& event : events) heard.push_back(event->sequence);
-  };
-  int first = 0;
-  int second = 0;
-  EXPECT_EQ(log.Listen(1, listener, &first).events.size(), 1U);
-  EXPECT_TRUE(log.Listen(2, listener, &second).events.empty());
-  EXPECT_NE(first, second);
-  log.Unlisten(second);
-  log.Carry(Notes(2));
-  EXPECT_EQ(heard, (std::vector<int64_t>{3, 4}));
-  log.Unlisten(first);
   log.Carry(Notes(1));
-  EXPECT_EQ(heard.size(), 2U);
+  EXPECT_EQ(heard, 2);
+  log.SetNews(nullptr);
+  log.Carry(Notes(1));
+  EXPECT_EQ(heard, 2);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <map>
 #include <memory>
 #include <string>
 #include <thread>
@@ -45,11 +46,25 @@ class PodGroupStatus : public testing::Test {
       --at_once_;
     });
     server_.Post("/apis/events.k8s.io/v1/namespaces/d/events",
-                 [this](const httplib::Request&, httplib::Response& response) {
+                 [this](const httplib::Request& request, httplib::Response& response) {
                    ++told;
-                   response.status = 201;
+                   const Json event = Json::parse(request.body);
+                   const std::string pod = event["regarding"]["name"];
+                   MutexLock lock(&mutex_);
+                   const auto own = event_answers_.find(pod);
+                   response.status = own == event_answers_.end() ? 201 : own->second;
+                   events_.push_back(absl::StrCat("POST ", pod, " ", response.status));
                    response.set_content("{}", "application/json");
                  });
+    server_.Patch("/apis/events.k8s.io/v1/namespaces/d/events/.*",
+                  [this](const httplib::Request& request, httplib::Response& response) {
+                    MutexLock lock(&mutex_);
+                    response.status = series_answer_;
+                    const int count = Json::parse(request.body)["series"]["count"];
+                    events_.push_back(absl::StrCat("PATCH ", count, " ", response.status));
+                    if (series_answer_ == 404) event_answers_.clear();  // what is past its time can be made anew
+                    response.set_content("{}", "application/json");
+                  });
     EXPECT_TRUE(WarmLibraries());
     const int port = server_.bind_to_any_port("127.0.0.1");
     thread_ = std::thread([this] { server_.listen_after_bind(); });
@@ -58,6 +73,7 @@ class PodGroupStatus : public testing::Test {
     options.first_pause = absl::Milliseconds(1);
     options.longest_pause = absl::Milliseconds(4);
     options.events_per_s = 1'000;
+    options.event_tries = 20;
     actuator_ = std::make_unique<Actuator>(client_.get(), options);
     actuator_->Start(nullptr);
   }
@@ -93,6 +109,27 @@ class PodGroupStatus : public testing::Test {
     absl::SleepFor(absl::Milliseconds(50));
     return out;
   }
+  void AnswerEvents(const std::string& pod, int status, int series = 200) {
+    MutexLock lock(&mutex_);
+    event_answers_[pod] = status;
+    series_answer_ = series;
+  }
+  void Tell(const std::string& pod) {
+    actuator_->Carry({TellPod{{"d", pod, absl::StrCat("u-", pod)}, true, {ReasonCode::kNoRoom, "no room"}}});
+  }
+  // What was asked of events, once it is so many, and answered how.
+  std::vector<std::string> Events(size_t times) {
+    for (int i = 0; i < 5'000; ++i) {
+      {
+        MutexLock lock(&mutex_);
+        if (events_.size() >= times) return events_;
+      }
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    ADD_FAILURE() << "fewer than " << times << " requests about events";
+    MutexLock lock(&mutex_);
+    return events_;
+  }
   size_t asked() {
     MutexLock lock(&mutex_);
     return patches_.size();
@@ -106,6 +143,9 @@ class PodGroupStatus : public testing::Test {
   std::unique_ptr<Actuator> actuator_;
   Mutex mutex_;
   std::vector<std::pair<int, Json>> patches_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int> event_answers_ ABSL_GUARDED_BY(mutex_);  // by pod; else 201
+  int series_answer_ ABSL_GUARDED_BY(mutex_) = 200;
+  std::vector<std::string> events_ ABSL_GUARDED_BY(mutex_);
 
  private:
   std::atomic<int> at_once_{0};
@@ -216,6 +256,64 @@ TEST_F(PodGroupStatus, WhatIsWrongIsNotTriedAgain) {
   while (actuator_->stats().failed == 0) absl::SleepFor(absl::Milliseconds(1));
   absl::SleepFor(absl::Milliseconds(50));
   EXPECT_EQ(asked(), 1U);
+}
+
+// A server that is away or overloaded gets every event when it is back, once.
+TEST_F(PodGroupStatus, EventsAreToldWhenTheServerTakesThem) {
+  AnswerEvents("p0", 503);
+  Tell("p0");
+  Tell("p1");
+  while (actuator_->stats().retries < 3) absl::SleepFor(absl::Milliseconds(1));
+  AnswerEvents("p0", 201);
+  const auto count = [&](const char* what) {
+    const std::vector<std::string> events = Events(1);
+    return std::count(events.begin(), events.end(), what);
+  };
+  for (int i = 0; i < 5'000 && count("POST p0 201") + count("POST p1 201") < 2; ++i)
+    absl::SleepFor(absl::Milliseconds(2));
+  absl::SleepFor(absl::Milliseconds(20));
+  EXPECT_GE(count("POST p0 503"), 3);
+  EXPECT_EQ(count("POST p0 201"), 1);
+  EXPECT_EQ(count("POST p1 201"), 1);
+  EXPECT_EQ(actuator_->stats().dropped_events, 0U);
+}
+
+TEST_F(PodGroupStatus, AnEventThatIsRefusedOrNeverTakenMakesRoom) {
+  AnswerEvents("p0", 403);
+  AnswerEvents("p1", 500);
+  for (const char* pod : {"p0", "p1", "p2"}) Tell(pod);
+  const std::vector<std::string> events = Events(22);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "POST p0 403"), 1);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "POST p1 500"), 20);
+  EXPECT_EQ(std::count(events.begin(), events.end(), "POST p2 201"), 1);
+  while (actuator_->stats().dropped_events < 2) absl::SleepFor(absl::Milliseconds(1));
+}
+
+TEST_F(PodGroupStatus, AnEventWhoseAnswerWasLostIsNoSeries) {
+  AnswerEvents("p0", 503);
+  Tell("p0");
+  Events(1);
+  AnswerEvents("p0", 409);
+  EXPECT_EQ(Events(2).front(), "POST p0 503");
+  absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(Events(2).back(), "POST p0 409") << "it is there, and was said once";
+}
+
+TEST_F(PodGroupStatus, AnEventThatIsThereBecomesASeries) {
+  AnswerEvents("p0", 409);
+  Tell("p0");
+  EXPECT_EQ(Events(2).back(), "PATCH 2 200");
+  Tell("p0");
+  EXPECT_EQ(Events(4).back(), "PATCH 2 200");
+  Tell("p0");
+  EXPECT_EQ(Events(6).back(), "PATCH 3 200");
+}
+
+// The API server forgets events after an hour.
+TEST_F(PodGroupStatus, AnEventThatWasForgottenMeanwhileIsMadeAnew) {
+  AnswerEvents("p0", 409, /*series=*/404);
+  Tell("p0");
+  EXPECT_EQ(Events(3), (std::vector<std::string>{"POST p0 409", "PATCH 2 404", "POST p0 201"}));
 }
 
 }  // namespace

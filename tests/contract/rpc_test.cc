@@ -452,5 +452,47 @@ TEST_F(Rpc, AWatchTellsWhatItMissed) {
   EXPECT_EQ(missed, (std::vector<int64_t>{7, 0}));
 }
 
+// A reader that stops reading costs what is kept, not what happens: it goes on, and is told how many it missed.
+TEST_F(Rpc, AReaderOfEventsThatSleepsIsToldWhatItMissed) {
+  const int64_t before = events_.After(0).last;
+  constexpr int64_t kMany = 20 * static_cast<int64_t>(EventLog::kKept);
+  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(before);
+  int64_t seen = 0;
+  int64_t missed = 0;
+  int64_t last = before;
+  const auto all = [&](const v1::Event& event) {
+    EXPECT_EQ(event.sequence(), last + 1 + event.missed());
+    last = event.sequence();
+    missed += event.missed();
+    if (++seen == 1) {
+      for (int64_t i = 1; i < kMany; ++i)
+        events_.Carry({TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}});
+    }
+    return last < before + kMany;
+  };
+  const absl::Status ended = client_->WatchEvents(watch, all);
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(seen + missed, kMany);
+  EXPECT_GT(missed, 0);
+}
+
+// Without a store, numbers begin anew with each start: whoever knows a higher one hears what happens from now on.
+TEST_F(Rpc, AWatchFromANumberOfAnotherLifeGoesOn) {
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(1'000'000);
+  std::thread later([&] {
+    for (int i = 0; i < 100; ++i) {
+      events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  int seen = 0;
+  EXPECT_TRUE(client_->WatchEvents(watch, [&](const v1::Event&) { return ++seen < 2; }).ok());
+  later.join();
+  EXPECT_EQ(seen, 2);
+}
+
 }  // namespace
 }  // namespace muster

@@ -1821,8 +1821,8 @@ type Event struct {
 	PodUid    string  `protobuf:"bytes,6,opt,name=pod_uid,json=podUid,proto3" json:"pod_uid,omitempty"`
 	Node      string  `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
 	Reason    *Reason `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`
-	// Of the first event of a watch only: so many between `after_sequence` and it are not kept any more; over a restart, at
-	// most so many.
+	// In a watch: so many between the event before (of the first: `after_sequence`) and this one are not kept any more; over a
+	// restart, at most so many.
 	Missed        int64 `protobuf:"varint,9,opt,name=missed,proto3" json:"missed,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

@@ -767,7 +767,8 @@ const (
 // For semantics around ctx use and closing/ending streaming RPCs, please refer to https://pkg.go.dev/google.golang.org/grpc/?tab=doc#ClientConn.NewStream.
 type EventServiceClient interface {
 	ListEvents(ctx context.Context, in *ListEventsRequest, opts ...grpc.CallOption) (*ListEventsResponse, error)
-	// What is kept, then what happens. A reader that is too slow is ended with ABORTED and goes on from the last sequence it has.
+	// What is kept, then what happens. A reader that is too slow goes on with what is kept, and finds in `missed` how many
+	// it did not get.
 	WatchEvents(ctx context.Context, in *WatchEventsRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[Event], error)
 }
 
@@ -813,7 +814,8 @@ type EventService_WatchEventsClient = grpc.ServerStreamingClient[Event]
 // for forward compatibility.
 type EventServiceServer interface {
 	ListEvents(context.Context, *ListEventsRequest) (*ListEventsResponse, error)
-	// What is kept, then what happens. A reader that is too slow is ended with ABORTED and goes on from the last sequence it has.
+	// What is kept, then what happens. A reader that is too slow goes on with what is kept, and finds in `missed` how many
+	// it did not get.
 	WatchEvents(*WatchEventsRequest, grpc.ServerStreamingServer[Event]) error
 	mustEmbedUnimplementedEventServiceServer()
 }

@@ -574,7 +574,8 @@ class EventServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WatchEvents(self, request, context):
-        """What is kept, then what happens. A reader that is too slow is ended with ABORTED and goes on from the last sequence it has.
+        """What is kept, then what happens. A reader that is too slow goes on with what is kept, and finds in `missed` how many
+        it did not get.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
