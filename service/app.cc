@@ -131,6 +131,7 @@ absl::Status App::StartHttp() {
   extender_ =
       std::make_unique<Extender>(engine_.get(), [this](absl::string_view verb, absl::string_view outcome,
                                                        absl::Duration took) { metrics_.Decided(verb, outcome, took); });
+  extender_->GroupBy(config_.owner_kinds);
   HttpListenerOptions decisions = ListenerOptions(config_.extender, 256);
   HttpListenerOptions bind = ListenerOptions(config_.bind, static_cast<size_t>(config_.machine.max_holds) + 1024);
   bind.one_request_per_connection = true;

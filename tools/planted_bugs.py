@@ -44,7 +44,7 @@ BUGS = {
         "    Mut(pod).facts.gang.declaration = *gang.annotations;  // one for all that say the same\n",
         ""),
     "a-groups-only-member-is-taken": (
-        "state/drivers/kube_scheduler.cc",
+        "state/drivers/preempt.cc",
         "if (pod->gang->rules.min_member <= 1 && pod->gang->rules.group.empty()) continue;",
         "if (pod->gang->rules.min_member <= 1) continue;"),
     "mild-as-it-was": (
@@ -138,8 +138,8 @@ BUGS = {
         "if (!has_slot || !usable) {"),
     "repair-without-end": (
         "state/starts/repair.cc",
-        "if (state.repair_until_ms == kNever) state.repair_until_ms",
-        "state.repair_until_ms"),
+        "  if (state.repair_until_ms == kNever) {\n    state.repair_until_ms = now_ms",
+        "  {\n    state.repair_until_ms = now_ms"),
     "back-off-outlives-quorum": ("state/starts/bindings.cc", "  r_.gangs->SetRetry(gang, 0);\n", ""),
     "marked-before-satisfied": (
         "state/gangs/eligibility.cc",
@@ -367,8 +367,8 @@ BUGS = {
     "evicted-once": ("state/starts/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
     "whole-gang-evicted": (
         "state/starts/repair.cc",
-        "gang.kept.satisfied && !gang.kept.evicting && !whole &&",
-        "gang.kept.satisfied && !gang.kept.evicting &&"),
+        "  if (gang.whole()) return gangs_->SetRequeues(gang, 0);\n",
+        ""),
     "hold-without-deadline": (
         "state/starts/barrier.cc",
         "  gangs_->SetState(pod, MemberState::kWaiting);\n"
@@ -398,19 +398,19 @@ BUGS = {
         "if (!first || (plan != nullptr && plan->committed)) continue;",
         "if (!first || plan != nullptr) continue;"),
     "preempts-gangs": (
-        "state/drivers/kube_scheduler.cc",
+        "state/drivers/preempt.cc",
         "      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;\n",
         "      return there < 0;\n"),
     "preempts-a-subgroup": (
-        "state/drivers/kube_scheduler.cc",
+        "state/drivers/preempt.cc",
         "    for (const Pod* pod : entry.second) count(*pod, -1);\n", "    for (const Pod* pod : entry.second) count(*pod, 0);\n"),
     "preempts-beside-who-is-not-there-yet": (
-        "state/drivers/kube_scheduler.cc",
+        "state/drivers/preempt.cc",
         "gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);", "gang.active();"),
     "whom-nobody-heard-of-is-not-guarded": (
         "state/drivers/kube_scheduler.cc", " || r_.ledger->unheard().contains(node);", ";"),
     "members-preempt": (
-        "state/drivers/kube_scheduler.cc",
+        "state/drivers/preempt.cc",
         "const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang)",
         "const bool alone = known ? true"),
     "confirm-any-plan": ("state/drivers/submission_driver.cc", "  if (plan->id != command.plan) {", "  if (command.plan < 0) {"),
@@ -686,9 +686,9 @@ BUGS = {
         "state/gangs/eligibility.cc",
         "if (Reason size = SizeReason(gang); !size.none()) return size;",
         ""),
-    "preempts-while-it-reads": ("state/drivers/kube_scheduler.cc", "  if (!r_.sources->complete()) return reply;\n", ""),
-    "preempts-for-who-has-a-place": ("state/drivers/kube_scheduler.cc", "  if (!alone || placed) return reply;", "  if (!alone || (placed && false)) return reply;"),
-    "preempts-for-a-stranger": ("state/drivers/kube_scheduler.cc", ": !question.names_gang;", ": true;"),
+    "preempts-while-it-reads": ("state/drivers/preempt.cc", "  if (!r_.sources->complete()) return reply;\n", ""),
+    "preempts-for-who-has-a-place": ("state/drivers/preempt.cc", "  if (!alone || placed) return reply;", "  if (!alone || (placed && false)) return reply;"),
+    "preempts-for-a-stranger": ("state/drivers/preempt.cc", ": !question.names_gang;", ": true;"),
     "unplaceable-keeps-its-room": (
         "state/machine/pod_announcements.cc",
         "return r_.claims->NoteUnplaceable(pod, step);",
@@ -804,13 +804,13 @@ BUGS = {
     "others-that-were-planned-are-told": (
         "state/whatif/what_if.cc", " && !planned_now.contains(gang.key)", ""),
     "the-first-what-if-is-the-last": (
-        "service/rpc/what_if_service.cc", "      busy_ = false;\n      finish(ToGrpc(found.status()));", "      finish(ToGrpc(found.status()));"),
+        "service/rpc/what_if_service.cc", "      busy_ = false;\n      finish(ToGrpc(found.status(), ", "      finish(ToGrpc(found.status(), "),
     "soft-taints-do-not-count": (
         "state/placement/feasibility.cc", "    return taint.effect == TaintEffect::kPreferNoSchedule &&\n", "    return taint.effect == TaintEffect::kNoExecute &&\n"),
     "cpu-pods-strand-gpus": (
         "state/placement/feasibility.cc", " - (strands ? 1000 : 0)", " - (strands ? 0 : 0)"),
     "evicts-where-it-must-not-go": (
-        "state/drivers/kube_scheduler.cc", "if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;", "if (!region.everywhere() && node == kNoNode) continue;"),
+        "state/drivers/preempt.cc", "if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;", "if (!region.everywhere() && node == kNoNode) continue;"),
     "pods-elsewhere-are-no-neighbours": (
         "state/placement/neighbours_room.cc", "    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;\n", ""),
     "others-anti-affinity-is-theirs": (
@@ -897,7 +897,13 @@ BUGS = {
     "readers-crowd-the-store": (
         "service/engine/engine.cc", " || (waits && committer_.crowded());", ";"),
     "what-changes-comes-with-the-job": (
-        "state/whatif/what_if.cc", "      if (changes) PlanUntil([] { return false; });\n", ""),
+        "state/whatif/what_if.cc", "        PlanUntil([] { return false; });\n        machine_", "        machine_"),
+    "what-if-takes-who-would-have-started": (
+        "state/whatif/what_if.cc", "        machine_.LetPlansStand();\n", ""),
+    "what-is-gone-is-there-in-what-if": (
+        "state/whatif/what_if.cc", "    if (!lost_.empty()) FindOthers(&answer);\n", ""),
+    "queues-are-as-deep-as-you-like": (
+        "state/model/queue.cc", "    if (seen.size() > kMostLevels) {\n", "    if (seen.size() > 1000 * kMostLevels) {\n"),
     "any-method-is-read": (
         "service/http/http_listener.cc", 'if (!brings && request.method != "GET"', 'if (request.method.empty() && request.method != "GET"'),
     "no-selector-means-everybody": (
@@ -1181,13 +1187,57 @@ BUGS = {
     "a-watch-hides-what-it-missed": (
         "service/rpc/event_service.cc", "      missed_ += page.missed;\n", ""),
     "plans-yield-to-nobody": (
-        "state/starts/planning.cc", "  if (reason.none() && !placed.placed) PlaceOverOthers(", "  if (reason.none() && tries < 0) PlaceOverOthers("),
+        "state/starts/planning.cc", "!placed.placed && yields_) PlaceOverOthers(", "!placed.placed && !yields_) PlaceOverOthers("),
     "whoever-is-planned-yields": (
         "state/starts/yielding.cc", "    fits_without(some) ? most = some : least = some + 1;\n", "    least = most + some;\n"),
     "shares-yield-to-priority": (
-        "state/starts/yielding.cc", "           r_.queues->Of(first) == r_.queues->Of(*mate);\n", "           r_.queues != nullptr;\n"),
+        "state/starts/yielding.cc", " && r_.queues->Of(first) == r_.queues->Of(*mate);\n", ";\n"),
     "who-is-committed-yields": (
         "state/starts/yielding.cc", "if (plan == nullptr || plan->committed) return false;", "if (plan == nullptr) return false;"),
+    "who-preempts-is-refused-afterwards": (
+        "state/drivers/preempt.cc", "    if (guarded || BreaksGang(question.uid, candidate.victim_uids)) continue;\n", "    if (BreaksGang(question.uid, candidate.victim_uids)) continue;\n"),
+    "his-own-room-keeps-him-off": (
+        "state/drivers/kube_scheduler.cc", "    yielded.AddTimes(request, 1);  // it was nominated for the node: what is reserved there is its own\n", ""),
+    "one-victim-is-counted-twice": (
+        "state/drivers/preempt.cc", "    if (pod != nullptr && pod->gang != nullptr) victims_[uid] = {preemptor, now_ms + kVictimMs};\n", ""),
+    "who-gives-way-to-nobody-does": (
+        "state/drivers/preempt.cc", "    if (!pod->gang->rules.preemptible) return true;  // D-13\n", ""),
+    "budgets-are-not-weighed": (
+        "k8s-extender/webhook/extender_json.cc", "args.pdb_violations[i]}};", "args.pdb_violations[i] * 0}};"),
+    "owners-are-no-gangs-in-preempt": (
+        "k8s-extender/webhook/extender_json.cc", "  GroupByOwner(pod, owner_kinds, &grouped);\n", "  static_cast<void>(owner_kinds);\n"),
+    "the-last-binding-makes-it-whole": (
+        "state/starts/bindings.cc", "!gang.kept.evicting && gang.whole()) NoteWhole(gang);", "!gang.kept.evicting) NoteWhole(gang);"),
+    "who-runs-for-long-was-started-with-it": (
+        "state/starts/repair.cc", "  for (const std::string& key : mates) {\n", "  for (const std::string& key : mates.empty() ? gang.rules.group : mates) {\n"),
+    "a-repair-ends-with-its-places": (
+        "state/machine/settling.cc", "    if (r_.repair->Mates(gang).empty()) r_.repair->Cancel(gang);", "    r_.repair->Cancel(gang);"),
+    "a-part-goes-alone": (
+        "state/starts/repair.cc", "(gang.active() == 0 || goes) && HalveGroup", "gang.active() == 0 && HalveGroup"),
+    "who-needs-nobody-is-half-bound": (
+        "state/gangs/types.h", " && rules.min_member != 0;", ";"),
+    "who-takes-the-place-is-not-called": (
+        "state/starts/claims.cc", "    return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // who takes its place may be parked\n", "    return;\n"),
+    "refused-members-call-each-other": (
+        "state/machine/settling.cc", "        return fits;\n", "        return fits || full;\n"),
+    "guarded-members-call-each-other": (
+        "state/starts/calls.cc", "state.refused && state.guarded == kNoClass && may(*pod)", "state.refused && may(*pod)"),
+    "who-is-nominated-passes-his-limit": (
+        "state/starts/nominations.cc", " || !queues_->Check(*pod).none()) continue;", " || queues_ == nullptr) continue;"),
+    "members-are-nominated-in-vain": (
+        "state/machine/settling.cc", "    if (is_to_be && !nominated) r_.nominations->Add(*pod);\n", ""),
+    "who-comes-to-a-permitted-gang-waits": (
+        "state/starts/permits.cc", "if (plan == nullptr || (plan->committed && each == &gang)) together", "if (plan == nullptr) together"),
+    "bound-pods-hold-calls": (
+        "state/starts/plans.cc", "  if (Mut(*pod.gang).uses_holds) --promised_holds_;\n", "  if (Mut(*pod.gang).uses_holds) promised_holds_ -= 0;\n"),
+    "another-minimum-strands-those-alike": (
+        "state/machine/announcements.cc", "r_.planning->LeaveAlike(gang);\n  r_.backlog->ForgetReason", "r_.backlog->Remove(gang.id);\n  r_.backlog->ForgetReason"),
+    "pods-of-a-former-owner-are-members": (
+        "state/machine/pod_announcements.cc", "  if (object->second.uid == membership.owner_uid) return false;\n", "  if (object->second.uid.size() > 0) return false;\n"),
+    "a-former-owner-says-how-many": (
+        "state/machine/announcements.cc", "        of_former.push_back(pod);\n", ""),
+    "it-runs-frees-what-it-has": (
+        "state/machine/pod_announcements.cc", "facts.shape = known.shape;\n  return", "static_cast<void>(says_nothing);\n  return"),
     "who-comes-late-is-not-read": (
         "k8s-extender/apiserver/cluster_feed.cc", "if (!path.ok() || path->empty()) {  // what", "if (true) {  // what"),
     "late-kinds-make-all-wait": (
@@ -1226,4 +1276,94 @@ BUGS = {
         "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && due;", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
     "logs-are-waited-for": (
         "service/telemetry/logging.cc", "    return poll(&out, 1, within_ms) != 0;", "    return poll(&out, 1, -within_ms) != 7;"),
+    # --- what objects say is read, or refused (S-6) ---
+    "a-wrong-type-asks-for-nothing": (
+        "k8s-extender/dialects/metadata.cc",
+        "  if (!right) Note(absl::StrCat(path, \".\", key, \": \", verb, \" a \", TypeName(value), \"; expected \", expected));\n", ""),
+    "a-node-is-whatever-it-says": (
+        "k8s-extender/dialects/objects.cc", "  if (!fields.problem().empty()) return absl::InvalidArgumentError(fields.problem());\n", ""),
+    "any-effect-is-every-effect": (
+        "k8s-extender/dialects/objects.cc", "if (!effect.empty() && !toleration.effect.has_value()) {", "if (effect.size() > 1'000) {"),
+    "what-is-offered-is-rounded-up": (
+        "k8s-extender/dialects/objects.cc", "reading == Reading::kOffered ? Rounding::kDown : Rounding::kUp", "Rounding::kUp"),
+    "limits-count-beside-requests": (
+        "k8s-extender/dialects/objects.cc", "      if (Child(resources, \"requests\").contains(name)) continue;\n", ""),
+    "more-than-can-be-counted-is-not-charged": (
+        "k8s-extender/dialects/objects.cc", "? ParseQuantityCapped(text, unit)", "? ParseQuantity(text, unit)"),
+    "who-opted-in-by-half-is-not-charged": (
+        "k8s-extender/dialects/objects.cc", "if (decides != binds && !on_node) {", "if (decides != binds) {"),
+    "who-has-a-node-is-not-charged": (
+        "k8s-extender/dialects/objects.cc", "if (out.invalid.empty() && out.node_name.empty()) out.invalid", "if (out.invalid.empty()) out.invalid"),
+    "a-resize-is-not-seen": (
+        "k8s-extender/dialects/objects.cc", "      TakeLarger(kept, &asked);\n", ""),
+    "a-resize-that-cannot-be-counts": (
+        "k8s-extender/dialects/objects.cc", "    if (!infeasible_) {\n", "    if (!infeasible_ || asked.size() < 1'000) {\n"),
+    "sidecars-are-not-resized": (
+        "k8s-extender/dialects/objects.cc", "      if (sidecar) requests = OnNode(", "      if (!sidecar) requests = OnNode("),
+    "sidecars-have-no-ports": (
+        "k8s-extender/dialects/objects.cc", "  ParseHostPorts(spec, \"initContainers\", fields, out);\n", ""),
+    "what-is-no-neighbour-rule-is-none": (
+        "k8s-extender/dialects/neighbours.cc",
+        "    if (own.problem().empty()) out.spread.push_back(std::move(read));\n    fields->Note(own.problem());\n",
+        "    if (own.problem().empty()) out.spread.push_back(std::move(read));\n"),
+    "the-last-wave-is-a-whole-one": (
+        "k8s-extender/dialects/owners.cc", "    count.first = std::min(count.all, std::max<int64_t>(1, left));\n", "    static_cast<void>(left);\n"),
+    "jobs-in-order-come-at-once": (
+        "k8s-extender/dialects/owners.cc", "(in_order && count.first > 0) ||", "(in_order && count.first > count.all) ||"),
+    "dependents-come-at-once": (
+        "k8s-extender/dialects/owners.cc", "|| (depends_on.is_array() && !depends_on.empty());", "|| depends_on.is_string();"),
+    "a-late-launcher-is-waited-for": (
+        "k8s-extender/dialects/owners.cc", "return {all, all - later, \"\"};", "return {all, all, \"\"};"),
+    "owners-of-one-name-are-one": (
+        "k8s-extender/dialects/owners.cc", "  out->gang.owner_uid = owner->uid;\n", ""),
+    "a-kind-that-is-removed-stays": (
+        "k8s-extender/apiserver/informer.cc", "response->status == 404 && CanGo(path_) && stats().synced", "response->status == 404 && path_.empty()"),
+    "anybodys-404-takes-pods-away": (
+        "k8s-extender/apiserver/informer.cc", "response->status == 404 && CanGo(path_) && stats().synced", "response->status == 404 && stats().synced"),
+    "a-token-file-is-where-we-are": (
+        "k8s-extender/apiserver/kube_config.cc", "    config.token_file = InFolder(file.as<std::string>(), folder);\n", "    config.token_file = file.as<std::string>();\n"),
+    "a-token-that-is-not-there-is-nobody": (
+        "k8s-extender/apiserver/kube_config.cc",
+        "    if (!token.ok())\n      return absl::InvalidArgumentError(absl::StrCat(\"users.\", user_name, \".tokenFile: \"",
+        "    if (!token.ok() && user_name.empty())\n      return absl::InvalidArgumentError(absl::StrCat(\"users.\", user_name, \".tokenFile: \""),
+    "an-affinity-without-values-waits": (
+        "service/rpc/shape_reading.cc", "      if (count == 0) wrong(\"at least one\");\n", ""),
+    "tolerations-say-what-nobody-reads": (
+        "service/rpc/shape_reading.cc", "if (exists && !from.value().empty()) {", "if (exists && from.value().size() > 1'000'000) {"),
+    "addresses-are-any-text": (
+        "service/rpc/shape_reading.cc", "if (!IsAddress(port.ip)) {", "if (port.ip.empty() && !IsAddress(port.ip)) {"),
+    "a-port-is-taken-twice": (
+        "service/rpc/shape_reading.cc", "if (!seen.emplace(port.protocol, port.port, port.ip).second) {", "if (seen.size() > 100'000) {"),
+    "fields-are-any-fields": (
+        "service/rpc/shape_reading.cc", "if (by_name ? from[i].key() != \"metadata.name\" : !IsLabelKey(from[i].key())) {", "if (!by_name && !IsLabelKey(from[i].key())) {"),
+    "resources-have-blank-names": (
+        "service/rpc/reading.cc", " && absl::c_all_of(name, seen);", ";"),
+    "half-a-device-is-offered": (
+        "service/rpc/reading.cc", "ReadAmounts(node.allocatable(), At(path, \"allocatable\"), violations, Rounding::kDown);", "ReadAmounts(node.allocatable(), At(path, \"allocatable\"), violations);"),
+    "labels-of-nodes-are-any-text": (
+        "service/rpc/reading.cc", "  CheckLabels(node.labels(), At(path, \"labels\"), violations);\n", ""),
+    "a-group-is-the-others": (
+        "service/rpc/reading.cc", "gang.groups.empty() || absl::c_linear_search(gang.groups, id)", "gang.groups.empty() || !id.empty()"),
+    "members-share-a-name": (
+        "service/rpc/reading.cc", "  if (violations->none()) CompareMembers(", "  if (!violations->none()) CompareMembers("),
+    "a-subgroup-of-none": (
+        "service/rpc/reading.cc", "    if (!named.empty()) violations->Add(path, absl::StrCat(Quoted(named), \"; its gang declares no subgroups\"));\n", ""),
+    "there-and-gone-in-one-step": (
+        "service/rpc/facts_service.cc", "      CheckRemoved(*request, update, &violations);\n", ""),
+    "something-comes-behind-the-last-part": (
+        "service/rpc/facts_service.cc", "    if (ended_) {\n", "    if (ended_ && parts_ < 0) {\n"),
+    "nobody-warns-of-an-empty-node": (
+        "service/rpc/facts_service.cc", "    if (!OffersNothing(facts.nodes[i])) continue;\n", "    if (!OffersNothing(facts.nodes[i]) || i < 1'000'000) continue;\n"),
+    "what-the-core-says-has-no-field": (
+        "service/rpc/errors.cc", "  if (field_of != nullptr) {\n", "  if (field_of != nullptr && line.empty()) {\n"),
+    "a-group-waits-for-one-plan": (
+        "state/starts/wait_reasons.cc", "  if (plan.mates.empty()) return \"until the plan is confirmed\";\n", "  return \"until the plan is confirmed\";\n"),
+    "callers-need-a-scheduler": (
+        "state/machine/view.cc", "asked != pending.end() && (*asked)->facts.scheduler_name.empty();", "asked == pending.end();"),
+    "nobody-is-missing-at-the-barrier": (
+        "state/machine/view.cc", "      return BarrierHint(gang, eligibility.Unplaced(gang));\n", "      return \"\";\n"),
+    "planned-room-waits-for-members": (
+        "service/rpc/gang_service.cc", "      if (plan != nullptr && plan->to_come == 0) unconfirmed_.insert(holder.gang);\n", "      static_cast<void>(plan);\n"),
+    "a-wait-ends-with-its-connection": (
+        "clients/cpp/muster_client.cc", "if (enough || !away || !lost(ended)) return ended;", "if (enough || !away || lost(ended)) return ended;"),
 }

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <random>
 #include <sstream>
@@ -53,10 +54,11 @@ absl::Status CheckPort(const std::string& server) {
   return absl::InvalidArgumentError(absl::StrCat("server: ", server, ": port ", port, "; expected 1 to 65535"));
 }
 
-absl::Status ToStatus(const grpc::Status& status, const std::string& server) {
+// `reached`: the server answered before, so how it is spoken to is right.
+absl::Status ToStatus(const grpc::Status& status, const std::string& server, bool reached) {
   if (status.ok()) return absl::OkStatus();
   std::string text = status.error_message();
-  if (text == "Socket closed" || text.find("andshake") != std::string::npos) {
+  if (!reached && (text == "Socket closed" || text.find("andshake") != std::string::npos)) {
     text += "; does it ask for TLS, or for a client certificate (--ca, --cert, --key)?";
   }
   if (status.error_code() == grpc::StatusCode::UNAVAILABLE)
@@ -124,10 +126,13 @@ struct MusterClient::Impl {
       Prepare(&context);
       Response response;
       const grpc::Status status = attempt(&context, &response);
-      if (status.ok()) return response;
+      if (status.ok()) {
+        reached = true;
+        return response;
+      }
       const bool away = status.error_code() == grpc::StatusCode::UNAVAILABLE && options.wait_for_server;
       if ((!away && !SaysWhenToComeBack(status)) || std::chrono::system_clock::now() + pause >= deadline)
-        return ToStatus(status, options.server);
+        return ToStatus(status, options.server, reached);
       std::this_thread::sleep_for(pause);
     }
   }
@@ -142,13 +147,17 @@ struct MusterClient::Impl {
   absl::Status ReadAll(grpc::ClientContext* context, Reader reader, const std::function<bool(const Response&)>& event) {
     Response received;
     bool enough = false;
-    while (!enough && reader->Read(&received)) enough = !event(received);
+    while (!enough && reader->Read(&received)) {
+      reached = true;
+      enough = !event(received);
+    }
     if (enough) context->TryCancel();
     const grpc::Status status = reader->Finish();
-    return enough ? absl::OkStatus() : ToStatus(status, options.server);
+    return enough ? absl::OkStatus() : ToStatus(status, options.server, reached);
   }
 
   const ClientOptions options;
+  std::atomic<bool> reached{false};
   std::shared_ptr<grpc::Channel> channel;
   std::unique_ptr<v1::GangService::Stub> gangs;
   std::unique_ptr<v1::NodeService::Stub> nodes;
@@ -324,6 +333,21 @@ absl::Status MusterClient::WatchSubmission(const std::string& id,
   v1::GetSubmissionRequest request;
   request.set_id(id);
   return impl_->ReadAll<v1::Submission>(&context, impl_->placements->WatchSubmission(&context, request), event);
+}
+
+absl::Status MusterClient::AwaitSubmission(const std::string& id,
+                                           const std::function<bool(const v1::Submission&)>& event,
+                                           const std::function<bool(const absl::Status&)>& lost) {
+  for (;; std::this_thread::sleep_for(kLongestPause)) {
+    bool enough = false;
+    const absl::Status ended = WatchSubmission(id, [&](const v1::Submission& now) {
+      enough = !event(now);
+      return !enough;
+    });
+    // A server that stops cancels its streams.
+    const bool away = absl::IsUnavailable(ended) || absl::IsCancelled(ended);
+    if (enough || !away || !lost(ended)) return ended;
+  }
 }
 
 absl::StatusOr<v1::PreFilterResponse> MusterClient::PreFilter(v1::PreFilterRequest request) {

@@ -79,6 +79,11 @@ class MusterClient {
   [[nodiscard]] absl::StatusOr<v1::Submission> GetSubmission(const std::string& id);
   [[nodiscard]] absl::Status WatchSubmission(const std::string& id,
                                              const std::function<bool(const v1::Submission&)>& event);
+  // The same for as long as it takes: a connection that is lost is made again, a second later. `lost` is told why each
+  // time, and returns whether to go on.
+  [[nodiscard]] absl::Status AwaitSubmission(const std::string& id,
+                                             const std::function<bool(const v1::Submission&)>& event,
+                                             const std::function<bool(const absl::Status&)>& lost);
 
   // --- pod by pod ---
   [[nodiscard]] absl::StatusOr<v1::PreFilterResponse> PreFilter(v1::PreFilterRequest request);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
@@ -108,7 +109,7 @@ int Events(muster::MusterClient* client, const Options& options, const std::stri
   request.set_namespace_(name_space);
   request.set_after_sequence(options.after);
   return Show(client->ListEvents(request), options, [](const muster::v1::ListEventsResponse& list) {
-    if (list.missed() > 0) std::cout << list.missed() << " earlier events are not kept any more\n";
+    if (list.missed() > 0) std::cout << muster::Missed(list.missed()) << "\n";
     for (const auto& event : list.events()) muster::PrintEvent(event);
     if (list.events().empty()) std::cout << "no events\n";
   });
@@ -176,8 +177,11 @@ Commands Define(CLI::App* cli, Options* options) {
   commands.watch_nodes = output(watch->add_subcommand("nodes", "nodes: what there is, then every change"));
   commands.events = scoped(cli->add_subcommand("events", "what Muster decided about pods"));
   commands.events->add_flag("-f,--follow", options->follow, "and what it decides from now on, until interrupted");
-  commands.events->add_option("--after", options->after, "only events after this sequence number")
-      ->check(CLI::NonNegativeNumber);
+  const auto sequence = [](const std::string& text) -> std::string {
+    int64_t number = 0;
+    return absl::SimpleAtoi(text, &number) && number >= 0 ? "" : text + "; expected a whole number, 0 or more";
+  };
+  commands.events->add_option("--after", options->after, "only events after this sequence number")->check(sequence);
   commands.apply = cli->add_subcommand("apply", "announce nodes, pods and PodGroups (Kubernetes' own YAML)");
   commands.remove = cli->add_subcommand("delete", "announce that they are gone");
   commands.submit =
@@ -270,6 +274,17 @@ int Run(const Commands& commands, muster::MusterClient* client, Options* options
   return Show(client->AbandonGang(options->name), *options, &muster::PrintSubmission);
 }
 
+// The first of the words that is neither a flag nor the value of one; empty: there is none.
+std::string FirstWord(const CLI::App& cli, std::vector<std::string>::const_iterator word,
+                      std::vector<std::string>::const_iterator end) {
+  for (; word != end; ++word) {
+    if (word->empty() || word->front() != '-') return *word;
+    const CLI::Option* option = cli.get_option_no_throw(*word);  // "--flag=value" is none
+    if (option != nullptr && option->get_items_expected_max() > 0 && word + 1 != end) ++word;
+  }
+  return "";
+}
+
 // What a command line that cannot be read is answered; also --help and --version.
 int Refused(const CLI::App& cli, const CLI::ParseError& error, const std::vector<std::string>& words) {
   if (error.get_exit_code() == 0) return cli.exit(error);
@@ -282,10 +297,10 @@ int Refused(const CLI::App& cli, const CLI::ParseError& error, const std::vector
   } else {
     const auto known = std::find(words.begin(), words.end(), command->get_name());
     const auto after = command == &cli || known == words.end() ? words.begin() : known + 1;
-    const auto word = std::find_if(after, words.end(), [](const std::string& each) { return each[0] != '-'; });
-    std::cerr << "musterctl: " << (word == words.end() ? "a command is missing" : "no such command: " + *word)
-              << "; expected " << (command == &cli ? "" : command->get_name() + " and ") << "one of "
-              << absl::StrJoin(choices, ", ") << "\n";
+    const std::string word = FirstWord(cli, after, words.end());
+    std::cerr << "musterctl: " << (word.empty() ? "a command is missing" : "no such command: " + word) << "; expected "
+              << (command == &cli ? "" : command->get_name() + " and ") << "one of " << absl::StrJoin(choices, ", ")
+              << "\n";
   }
   std::cerr << "Run with --help for more.\n";
   return 2;

@@ -1,6 +1,8 @@
 #include "clients/musterctl/manifest_commands.h"
 
+#include <chrono>
 #include <iostream>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -152,6 +154,64 @@ int Apply(MusterClient* client, const Options& options, bool remove) {
   return 0;
 }
 
+namespace {
+
+bool IsOver(const v1::Submission& submission) {
+  return submission.state() != v1::Submission::WAITING && submission.state() != v1::Submission::PLANNED;
+}
+
+// Waits until the submission has a plan that is not `taken`, or is over. A restart of musterd ends no submission.
+absl::Status AwaitPlan(MusterClient* client, int64_t taken, v1::Submission* submission) {
+  std::string told;
+  bool away = false;
+  return client->AwaitSubmission(
+      submission->id(),
+      [&](const v1::Submission& now) {
+        *submission = now;
+        away = false;
+        if (IsOver(now) || (now.state() == v1::Submission::PLANNED && now.plan() != taken)) return false;
+        if (now.reason().text() != told) std::cerr << "waits: " << Printable(told = now.reason().text()) << "\n";
+        return true;
+      },
+      [&](const absl::Status& why) {
+        if (!std::exchange(away, true)) std::cerr << "tries again: " << Printable(std::string(why.message())) << "\n";
+        return true;
+      });
+}
+
+// Waits for a plan and, with --confirm, takes it. Of a group, a plan that is taken stands until those of the others
+// are, or is followed by another one (SPEC D-10).
+absl::Status Await(MusterClient* client, const Options& options, v1::Submission* submission) {
+  int64_t taken = 0;
+  bool named = false;
+  while (!IsOver(*submission)) {
+    const bool planned = submission->state() == v1::Submission::PLANNED && submission->plan() != taken;
+    if (planned && !options.confirm) return absl::OkStatus();
+    if (planned) {
+      taken = submission->plan();
+      const absl::StatusOr<v1::Submission> confirmed = client->ConfirmGang(submission->id(), taken);
+      if (confirmed.ok()) {
+        *submission = *confirmed;
+        continue;
+      }
+      // It may have another plan by now, or the answer was lost: how it stands tells.
+      if (!absl::IsUnavailable(confirmed.status()) && !absl::IsFailedPrecondition(confirmed.status())) {
+        return confirmed.status();
+      }
+      if (absl::IsUnavailable(confirmed.status())) {
+        taken = 0;
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+      }
+    }
+    // Whoever stops waiting can ask for it.
+    if (!std::exchange(named, true)) std::cerr << "submission " << Printable(submission->id()) << "\n";
+    if (const absl::Status waited = AwaitPlan(client, taken, submission); !waited.ok()) return waited;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 int Submit(MusterClient* client, const Options& options) {
   const absl::StatusOr<std::vector<Manifest>> manifests = ReadAll(options);
   if (!manifests.ok()) return Fail(manifests.status());
@@ -161,18 +221,8 @@ int Submit(MusterClient* client, const Options& options) {
   for (const Manifest& manifest : *manifests) request.add_manifests(manifest.json);
   absl::StatusOr<v1::Submission> submission = client->SubmitGang(request);
   if (!submission.ok()) return Fail(NameManifests(submission.status(), *manifests));
-  if ((options.wait || options.confirm) && submission->state() == v1::Submission::WAITING) {
-    std::string told;
-    const absl::Status watched = client->WatchSubmission(submission->id(), [&](const v1::Submission& now) {
-      submission = now;
-      if (now.state() != v1::Submission::WAITING) return false;
-      if (now.reason().text() != told) std::cerr << "waits: " << (told = now.reason().text()) << "\n";
-      return true;
-    });
-    if (!watched.ok()) return Fail(watched);
-  }
-  if (options.confirm && submission->state() == v1::Submission::PLANNED) {
-    submission = client->ConfirmGang(submission->id(), submission->plan());
+  if (options.wait || options.confirm) {
+    if (const absl::Status waited = Await(client, options, &*submission); !waited.ok()) return Fail(waited);
   }
   const int shown = Show(submission, options, [](const v1::Submission& shown) {
     PrintSubmission(shown);

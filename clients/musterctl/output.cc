@@ -277,8 +277,12 @@ void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan) {
   PrintTable(rows);
 }
 
+std::string Missed(int64_t events) {
+  return absl::StrCat("at most ", events, events == 1 ? " earlier event is" : " earlier events are", " missing here");
+}
+
 void PrintEvent(const v1::Event& event) {
-  if (event.missed() > 0) std::cout << event.missed() << " earlier events are not kept any more\n";
+  if (event.missed() > 0) std::cout << Missed(event.missed()) << "\n";
   const std::string at = absl::FormatTime("%H:%M:%S", absl::FromUnixMillis(event.unix_ms()), absl::LocalTimeZone());
   std::cout << at << "  " << event.type() << "  " << event.namespace_() << "/" << event.pod_name()
             << (event.node().empty() ? "" : " on " + event.node()) << "  " << event.reason().code() << ": "

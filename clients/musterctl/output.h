@@ -36,6 +36,8 @@ void TellZeros(v1::ListNodesResponse* list);
 void PrintSubmission(const v1::Submission& submission);
 // Where the gang of that name would go, or what stops it.
 void PrintPlan(const std::string& gang, const v1::PlanGangResponse& plan);
+// That events are not kept any more. Over a restart nobody knows how many there were.
+[[nodiscard]] std::string Missed(int64_t events);
 void PrintEvent(const v1::Event& event);
 // What happened when, a line each, with bars.
 void PrintTrace(const v1::GetTraceResponse& trace);

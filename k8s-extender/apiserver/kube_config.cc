@@ -25,6 +25,10 @@ YAML::Node Named(const YAML::Node& root, const char* section, const std::string&
   return YAML::Node(YAML::NodeType::Undefined);
 }
 
+std::string InFolder(const std::string& path, const std::string& folder) {
+  return absl::StartsWith(path, "/") ? path : folder + path;
+}
+
 // "<field>-data" (base64) or the file that "<field>" names, relative to the kubeconfig.
 absl::StatusOr<std::string> DataOrFile(const YAML::Node& node, const std::string& field, const std::string& folder) {
   if (const YAML::Node data = node[field + "-data"]; data) {
@@ -35,8 +39,7 @@ absl::StatusOr<std::string> DataOrFile(const YAML::Node& node, const std::string
     return out;
   }
   if (const YAML::Node file = node[field]; file) {
-    const std::string path = file.as<std::string>();
-    return ReadFile(absl::StartsWith(path, "/") ? path : folder + path);
+    return ReadFile(InFolder(file.as<std::string>(), folder));
   }
   return std::string();
 }
@@ -60,7 +63,12 @@ absl::StatusOr<KubeConfig> Read(const YAML::Node& root, std::string context, con
   if (absl::Status url = ParseServerUrl(cluster["server"].as<std::string>(), &config); !url.ok()) return url;
   config.skip_verify = cluster["insecure-skip-tls-verify"] && cluster["insecure-skip-tls-verify"].as<bool>();
   if (user["token"]) config.token = user["token"].as<std::string>();
-  if (user["tokenFile"]) config.token_file = user["tokenFile"].as<std::string>();
+  if (const YAML::Node file = user["tokenFile"]; file && !file.as<std::string>().empty()) {
+    config.token_file = InFolder(file.as<std::string>(), folder);
+    const absl::StatusOr<std::string> token = ReadFile(config.token_file);
+    if (!token.ok())
+      return absl::InvalidArgumentError(absl::StrCat("users.", user_name, ".tokenFile: ", token.status().message()));
+  }
   if (user["exec"] || user["auth-provider"]) {
     return absl::InvalidArgumentError(
         absl::StrCat("users.", user_name,
@@ -136,6 +144,8 @@ absl::StatusOr<KubeConfig> InClusterConfig() {
   if (!ca.ok()) return ca.status();
   config.ca_pem = *std::move(ca);
   config.token_file = absl::StrCat(kServiceAccount, "token");
+  const absl::StatusOr<std::string> token = ReadFile(config.token_file);
+  if (!token.ok()) return token.status();
   return config;
 }
 

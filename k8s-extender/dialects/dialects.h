@@ -18,10 +18,11 @@
 namespace muster {
 
 // A v1.Pod. InvalidArgument only when the object cannot be identified (no uid, no name, wrong types there); everything
-// else that is unreadable is reported in the description (`invalid`, `gang.problem`, warnings).
+// else that is unreadable is reported in the description (`invalid`, `gang.problem`, warnings). Of a pod that has a
+// node only requests that cannot be read are `invalid`: kube-scheduler has placed it already, and it is to be charged.
 [[nodiscard]] absl::StatusOr<PodDescription> ParsePod(const Json& pod);
 
-// A v1.Node. InvalidArgument names the field.
+// A v1.Node. What it offers is rounded down. InvalidArgument names the field.
 [[nodiscard]] absl::StatusOr<NodeDescription> ParseNode(const Json& node);
 
 // A PodGroup of the given dialect (D-3, D-6).
@@ -43,10 +44,15 @@ void ReadOwnKeys(const Labels& annotations, const Labels& labels, GangMembership
 
 // The effective requests of a pod spec, as kube-scheduler computes them: containers and restartable init containers
 // together, or the largest init step, whichever is more; pod-level resources instead, where given; plus overhead.
-// InvalidArgument when a quantity is unreadable or the sum overflows; names the container and the resource.
+// InvalidArgument when a quantity is unreadable or the sum overflows, or what holds them is of a wrong type; names the
+// container and the resource.
 [[nodiscard]] absl::StatusOr<ResourceList> EffectiveRequests(const Json& spec);
 
-// A map of quantities. InvalidArgument "<path>.<resource>: ...".
+// The same of a v1.Pod that has a node, as kube-scheduler charges it: with what the node keeps for containers that are
+// being resized (KEP-1287). What is more than Muster can count is kMaxAmount.
+[[nodiscard]] absl::StatusOr<ResourceList> RequestsOnNode(const Json& pod);
+
+// A map of quantities, rounded up. InvalidArgument "<path>.<resource>: ...".
 [[nodiscard]] absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view path);
 
 // An object as people write it in a file - a Node, a Pod, a PodGroup of any dialect, or a List of them - added to

@@ -384,7 +384,12 @@ void ReadVolcano(const Json& spec, GangDeclaration* said) {
 void ReadKai(const Json& spec, GangDeclaration* said) {
   const TopologyRule rule = ReadTopologyConstraint(Child(spec, "topologyConstraint"), "spec.topologyConstraint", said);
   if (!rule.none()) said->topology = rule;
-  if (const Json& list = Child(spec, "subGroups"); list.is_array()) ReadSubgroupList(list, "spec.subGroups", said);
+  if (const Json& list = Child(spec, "subGroups"); list.is_array()) {
+    ReadSubgroupList(list, "spec.subGroups", said);
+  } else if (!list.is_null()) {
+    said->min_member.reset();
+    said->unreadable_minimum = absl::StrCat("spec.subGroups: is a ", TypeName(list), "; expected a list");
+  }
   if (const std::string queue = StringOrEmpty(spec, "queue"); !queue.empty() && !said->queue.has_value()) {
     said->queue = queue;
   }
@@ -439,7 +444,7 @@ absl::StatusOr<GangObject> ParsePodGroup(const Json& object, GangDialect dialect
              "the configured default is taken");
     }
   }
-  if (const Json& resources = Child(spec, "minResources"); resources.is_object()) {
+  if (const Json& resources = Child(spec, "minResources"); !resources.is_null()) {
     absl::StatusOr<ResourceList> amounts = ParseResourceMap(resources, "spec.minResources");
     if (amounts.ok()) {
       said.min_resources = *std::move(amounts);

@@ -5,36 +5,47 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/metadata.h"
 
 namespace muster {
 namespace {
 
 constexpr absl::string_view kNameLabel = "kubernetes.io/metadata.name";
+constexpr absl::string_view kOfNodes = "In, NotIn, Exists, DoesNotExist, Gt, Lt";
+constexpr absl::string_view kOfPods = "In, NotIn, Exists, DoesNotExist";
 
-std::vector<std::string> StringsAt(const Json& object, const char* key) {
-  std::vector<std::string> out;
-  const Json& list = Child(object, key);
-  if (!list.is_array()) return out;
-  for (const Json& entry : list) {
-    if (const auto* text = entry.get_ptr<const std::string*>(); text != nullptr) out.push_back(*text);
+// Requirements of nodes may count (Gt, Lt), those of pods may not.
+std::vector<SelectorRequirement> RequirementsAt(const Json& holder, const char* key, absl::string_view path,
+                                                bool of_nodes, Fields* fields) {
+  std::vector<SelectorRequirement> out;
+  for (const Json& entry : fields->MapsAt(holder, key, path)) {
+    SelectorRequirement& requirement = out.emplace_back();
+    requirement.key = fields->TextAt(entry, "key", path);
+    requirement.values = fields->TextsAt(entry, "values", path);
+    const std::optional<SelectorOperator> op = ParseSelectorOperator(fields->TextAt(entry, "operator", path));
+    const bool counts = op == SelectorOperator::kGt || op == SelectorOperator::kLt;
+    if (!op.has_value() || (counts && !of_nodes)) {
+      fields->Note(absl::StrCat(path, ": an operator is not one of ", of_nodes ? kOfNodes : kOfPods));
+    }
+    requirement.op = op.value_or(SelectorOperator::kIn);
   }
   return out;
 }
 
-// metav1.LabelSelector, without those that only nodes know (Gt, Lt).
-bool ParseSelector(const Json& selector, std::vector<SelectorRequirement>* out) {
-  for (const auto& [key, value] : StringMapAt(selector, "matchLabels")) {
-    out->push_back({key, SelectorOperator::kIn, {value}});
+// The metav1.LabelSelector at holder[key].
+std::vector<SelectorRequirement> SelectorAt(const Json& holder, const char* key, absl::string_view path,
+                                            Fields* fields) {
+  const Json& selector = fields->MapAt(holder, key, path);
+  if (selector.is_null()) return {};
+  const std::string here = absl::StrCat(path, ".", key);
+  std::vector<SelectorRequirement> out;
+  for (const auto& [label, value] : fields->LabelsAt(selector, "matchLabels", here)) {
+    out.push_back({label, SelectorOperator::kIn, {value}});
   }
-  std::vector<SelectorRequirement> expressions;
-  if (!ParseRequirements(Child(selector, "matchExpressions"), &expressions)) return false;
-  for (SelectorRequirement& each : expressions) {
-    if (each.op == SelectorOperator::kGt || each.op == SelectorOperator::kLt) return false;
-    out->push_back(std::move(each));
+  for (SelectorRequirement& each : RequirementsAt(selector, "matchExpressions", here, /*of_nodes=*/false, fields)) {
+    out.push_back(std::move(each));
   }
-  return true;
+  return out;
 }
 
 // The API server does so with newer pods itself.
@@ -45,15 +56,14 @@ void AddLabelKeys(const std::vector<std::string>& keys, const Labels& labels, Se
   }
 }
 
-// The namespaces that a term of a pod means. False: an operator is unknown.
-bool ParseNamespaces(const Json& term, absl::string_view own, PodSelector* out) {
-  out->namespaces = StringsAt(term, "namespaces");
-  const Json& selector = Child(term, "namespaceSelector");
-  if (!selector.is_object()) {
+// The namespaces that a term of a pod means.
+void ParseNamespaces(const Json& term, absl::string_view path, absl::string_view own, Fields* fields,
+                     PodSelector* out) {
+  out->namespaces = fields->TextsAt(term, "namespaces", path);
+  std::vector<SelectorRequirement> requirements = SelectorAt(term, "namespaceSelector", path, fields);
+  if (!Child(term, "namespaceSelector").is_object()) {
     if (out->namespaces.empty()) out->namespaces.emplace_back(own);
   } else {
-    std::vector<SelectorRequirement> requirements;
-    if (!ParseSelector(selector, &requirements)) return false;
     out->all_namespaces = requirements.empty();
     const bool names =
         requirements.size() == 1 && requirements[0].key == kNameLabel && requirements[0].op == SelectorOperator::kIn;
@@ -67,34 +77,33 @@ bool ParseNamespaces(const Json& term, absl::string_view own, PodSelector* out) 
     }
   }
   std::sort(out->namespaces.begin(), out->namespaces.end());
-  return true;
 }
 
-NeighbourTerm ParseTerm(const Json& term, const std::string& path, absl::string_view name_space, const Labels& labels,
-                        std::string* invalid) {
-  constexpr absl::string_view kUnknown = ": an operator is not one of In, NotIn, Exists, DoesNotExist";
+NeighbourTerm ParseTerm(const Json& term, absl::string_view path, absl::string_view name_space, const Labels& labels,
+                        Fields* fields) {
   NeighbourTerm read;
-  read.topology_key = StringOrEmpty(term, "topologyKey");
-  if (!ParseNamespaces(term, name_space, &read.selector)) {
-    *invalid = absl::StrCat(path, ".namespaceSelector", kUnknown);
-  }
+  read.topology_key = fields->TextAt(term, "topologyKey", path);
+  ParseNamespaces(term, path, name_space, fields, &read.selector);
   const Json& selector = Child(term, "labelSelector");
-  if (!ParseSelector(selector, &read.selector.requirements)) {
-    *invalid = absl::StrCat(path, ".labelSelector", kUnknown);
-  }
-  AddLabelKeys(StringsAt(term, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
-  AddLabelKeys(StringsAt(term, "mismatchLabelKeys"), labels, SelectorOperator::kNotIn, &read.selector);
+  read.selector.requirements = SelectorAt(term, "labelSelector", path, fields);
+  AddLabelKeys(fields->TextsAt(term, "matchLabelKeys", path), labels, SelectorOperator::kIn, &read.selector);
+  AddLabelKeys(fields->TextsAt(term, "mismatchLabelKeys", path), labels, SelectorOperator::kNotIn, &read.selector);
   if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody
   return read;
 }
 
-std::vector<NeighbourTerm> ParseTerms(const Json& affinity, const std::string& path, absl::string_view name_space,
-                                      const Labels& labels, std::string* invalid) {
+// Of spec.affinity.<kind>.
+std::vector<NeighbourTerm> ParseTerms(const Json& affinity, const char* kind, absl::string_view name_space,
+                                      const Labels& labels, Fields* fields) {
   std::vector<NeighbourTerm> out;
-  const Json& terms = Child(affinity, "requiredDuringSchedulingIgnoredDuringExecution");
-  if (!terms.is_array()) return out;
-  for (const Json& term : terms) {
-    out.push_back(ParseTerm(term, path, name_space, labels, invalid));
+  const Json& rules = fields->MapAt(affinity, kind, "spec.affinity");
+  if (rules.is_null()) return out;
+  const std::string path = absl::StrCat("spec.affinity.", kind);
+  for (const Json& term : fields->MapsAt(rules, "requiredDuringSchedulingIgnoredDuringExecution", path)) {
+    Fields own;
+    NeighbourTerm read = ParseTerm(term, path, name_space, labels, &own);
+    if (own.problem().empty()) out.push_back(std::move(read));
+    fields->Note(own.problem());
   }
   return out;
 }
@@ -109,70 +118,55 @@ void ParsePreferredTerms(const Json& affinity, int32_t sign, absl::string_view n
   const Json& terms = Child(affinity, "preferredDuringSchedulingIgnoredDuringExecution");
   if (!terms.is_array()) return;
   for (const Json& each : terms) {
-    std::string unreadable;
-    NeighbourTerm read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &unreadable);
-    if (unreadable.empty()) out->push_back({std::move(read), sign * WeightOf(each)});
+    Fields own;
+    NeighbourTerm read = ParseTerm(Child(each, "podAffinityTerm"), "", name_space, labels, &own);
+    if (own.problem().empty()) out->push_back({std::move(read), sign * WeightOf(each)});
   }
 }
 
-// nullopt: an operator is unknown.
-std::optional<SpreadConstraint> ParseSpread(const Json& constraint, absl::string_view name_space,
-                                            const Labels& labels) {
+SpreadConstraint ParseSpread(const Json& constraint, absl::string_view name_space, const Labels& labels,
+                             Fields* fields) {
+  constexpr absl::string_view kPath = "spec.topologySpreadConstraints";
   SpreadConstraint read;
-  read.topology_key = StringOrEmpty(constraint, "topologyKey");
-  read.max_skew = static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "maxSkew").value_or(1), 1, INT32_MAX));
-  read.min_domains =
-      static_cast<int32_t>(std::clamp<int64_t>(IntAt(constraint, "minDomains").value_or(1), 1, INT32_MAX));
-  const Json& selector = Child(constraint, "labelSelector");
-  const bool readable = ParseSelector(selector, &read.selector.requirements);
-  AddLabelKeys(StringsAt(constraint, "matchLabelKeys"), labels, SelectorOperator::kIn, &read.selector);
+  const auto count = [&](const char* key) {
+    return static_cast<int32_t>(
+        std::clamp<int64_t>(fields->NumberAt(constraint, key, kPath).value_or(1), 1, INT32_MAX));
+  };
+  read.topology_key = fields->TextAt(constraint, "topologyKey", kPath);
+  read.max_skew = count("maxSkew");
+  read.min_domains = count("minDomains");
+  read.selector.requirements = SelectorAt(constraint, "labelSelector", kPath, fields);
+  AddLabelKeys(fields->TextsAt(constraint, "matchLabelKeys", kPath), labels, SelectorOperator::kIn, &read.selector);
   if (read.selector.requirements.empty()) {
     read.selector = PodSelector();  // none, or one that asks for nothing: kube-scheduler counts nobody
   } else {
     read.selector.namespaces = {std::string(name_space)};
   }
-  read.honor_affinity = StringOrEmpty(constraint, "nodeAffinityPolicy") != "Ignore";
-  read.honor_taints = StringOrEmpty(constraint, "nodeTaintsPolicy") == "Honor";
-  return readable ? std::optional(std::move(read)) : std::nullopt;
+  read.honor_affinity = fields->TextAt(constraint, "nodeAffinityPolicy", kPath) != "Ignore";
+  read.honor_taints = fields->TextAt(constraint, "nodeTaintsPolicy", kPath) == "Honor";
+  return read;
 }
 
 bool Soft(const Json& constraint) { return StringOrEmpty(constraint, "whenUnsatisfiable") == "ScheduleAnyway"; }
 
 }  // namespace
 
-bool ParseRequirements(const Json& expressions, std::vector<SelectorRequirement>* out) {
-  bool readable = true;
-  if (!expressions.is_array()) return readable;
-  for (const Json& entry : expressions) {
-    SelectorRequirement requirement;
-    requirement.key = StringOrEmpty(entry, "key");
-    const std::optional<SelectorOperator> op = ParseSelectorOperator(StringOrEmpty(entry, "operator"));
-    readable = readable && op.has_value();
-    requirement.op = op.value_or(SelectorOperator::kIn);
-    requirement.values = StringsAt(entry, "values");
-    out->push_back(std::move(requirement));
-  }
-  return readable;
+NodeSelectorTerm ParseNodeTerm(const Json& term, absl::string_view path, Fields* fields) {
+  return {RequirementsAt(term, "matchExpressions", path, /*of_nodes=*/true, fields),
+          RequirementsAt(term, "matchFields", path, /*of_nodes=*/true, fields)};
 }
 
-NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
-                               std::string* invalid) {
+NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels, Fields* fields) {
   NeighbourRules out;
-  const Json& affinity = Child(spec, "affinity");
-  out.affinity = ParseTerms(Child(affinity, "podAffinity"), "spec.affinity.podAffinity", name_space, labels, invalid);
-  out.anti_affinity =
-      ParseTerms(Child(affinity, "podAntiAffinity"), "spec.affinity.podAntiAffinity", name_space, labels, invalid);
-  const Json& constraints = Child(spec, "topologySpreadConstraints");
-  if (!constraints.is_array()) return out;
-  for (const Json& constraint : constraints) {
+  const Json& affinity = fields->MapAt(spec, "affinity", "spec");
+  out.affinity = ParseTerms(affinity, "podAffinity", name_space, labels, fields);
+  out.anti_affinity = ParseTerms(affinity, "podAntiAffinity", name_space, labels, fields);
+  for (const Json& constraint : fields->MapsAt(spec, "topologySpreadConstraints", "spec")) {
     if (Soft(constraint)) continue;
-    std::optional<SpreadConstraint> read = ParseSpread(constraint, name_space, labels);
-    if (read.has_value()) {
-      out.spread.push_back(*std::move(read));
-    } else {
-      *invalid =
-          "spec.topologySpreadConstraints.labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist";
-    }
+    Fields own;
+    SpreadConstraint read = ParseSpread(constraint, name_space, labels, &own);
+    if (own.problem().empty()) out.spread.push_back(std::move(read));
+    fields->Note(own.problem());
   }
   return out;
 }
@@ -185,13 +179,11 @@ Preferences ParsePreferences(const Json& spec, absl::string_view name_space, con
   const Json& nodes = Child(Child(affinity, "nodeAffinity"), "preferredDuringSchedulingIgnoredDuringExecution");
   if (nodes.is_array()) {
     for (const Json& each : nodes) {
-      const Json& term = Child(each, "preference");
+      Fields own;
       PreferredNode read;
       read.weight = WeightOf(each);
-      if (ParseRequirements(Child(term, "matchExpressions"), &read.term.expressions) &&
-          ParseRequirements(Child(term, "matchFields"), &read.term.fields)) {
-        out.nodes.push_back(std::move(read));
-      }
+      read.term = ParseNodeTerm(Child(each, "preference"), "", &own);
+      if (own.problem().empty()) out.nodes.push_back(std::move(read));
     }
   }
   ParsePreferredTerms(Child(affinity, "podAffinity"), 1, name_space, labels, &out.neighbours);
@@ -200,8 +192,9 @@ Preferences ParsePreferences(const Json& spec, absl::string_view name_space, con
   if (!constraints.is_array()) return out;
   for (const Json& constraint : constraints) {
     if (!Soft(constraint)) continue;
-    std::optional<SpreadConstraint> read = ParseSpread(constraint, name_space, labels);
-    if (read.has_value()) out.neighbours.push_back({{read->topology_key, read->selector}, kSpreadWeight});
+    Fields own;
+    const SpreadConstraint read = ParseSpread(constraint, name_space, labels, &own);
+    if (own.problem().empty()) out.neighbours.push_back({{read.topology_key, read.selector}, kSpreadWeight});
   }
   return out;
 }

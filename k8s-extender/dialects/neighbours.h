@@ -7,17 +7,19 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "k8s-extender/dialects/metadata.h"
 #include "service/support/json.h"
 #include "state/model/preferences.h"
 
 namespace muster {
 
-// `expressions` with the API's operators; false: one of them is none.
-[[nodiscard]] bool ParseRequirements(const Json& expressions, std::vector<SelectorRequirement>* out);
+// The matchExpressions and matchFields of a term of node affinity, which stands at `path`.
+[[nodiscard]] NodeSelectorTerm ParseNodeTerm(const Json& term, absl::string_view path, Fields* fields);
 
-// Of a pod's spec. `labels`: the pod's own, for matchLabelKeys. What cannot be read: the field, in `invalid`.
+// Of a pod's spec. `labels`: the pod's own, for matchLabelKeys. What cannot be read is a problem of `fields`, and left
+// out.
 [[nodiscard]] NeighbourRules ParseNeighbours(const Json& spec, absl::string_view name_space, const Labels& labels,
-                                             std::string* invalid);
+                                             Fields* fields);
 
 // What is preferred only. Terms that cannot be read are left out.
 [[nodiscard]] Preferences ParsePreferences(const Json& spec, absl::string_view name_space, const Labels& labels);

@@ -1,28 +1,63 @@
 // v1.Pod and v1.Node -> the core's descriptions.
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/metadata.h"
 #include "k8s-extender/dialects/neighbours.h"
-#include "state/base/checked.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
 
 namespace muster {
 namespace {
 
-absl::Status AddAll(const ResourceList& from, absl::string_view what, ResourceList* to) {
-  for (const auto& [name, amount] : from) {
-    int64_t& sum = (*to)[name];
-    const std::optional<int64_t> added = CheckedAdd(sum, amount);
-    if (!added.has_value() || *added > kMaxAmount) {
-      return absl::InvalidArgumentError(absl::StrCat(what, ": the sum of requests for ", name, " is too large"));
-    }
-    sum = *added;
+constexpr char kSidecar[] = "Always";  // restartPolicy of an init container that runs beside the containers
+
+// How an amount is read.
+enum class Reading {
+  kAsked,    // rounded up; what Muster cannot count is a problem
+  kOffered,  // the same, rounded down
+  kTaken,    // by a pod that has a node: rounded up, and at most what Muster can count
+};
+
+absl::StatusOr<int64_t> ParseAmount(const std::string& name, const Json& value, absl::string_view path,
+                                    Reading reading) {
+  const auto wrong = [&](absl::string_view why) {
+    return absl::InvalidArgumentError(absl::StrCat(path, ".", name, ": ", why));
+  };
+  std::string text;
+  if (const auto* string = value.get_ptr<const std::string*>(); string != nullptr) {
+    text = *string;
+  } else if (value.is_number()) {
+    text = value.dump();
+  } else {
+    return wrong(absl::StrCat("is a ", TypeName(value), "; expected a quantity"));
   }
-  return absl::OkStatus();
+  const QuantityUnit unit = name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole;
+  const absl::StatusOr<int64_t> amount =
+      reading == Reading::kTaken
+          ? ParseQuantityCapped(text, unit)
+          : ParseQuantity(text, unit, reading == Reading::kOffered ? Rounding::kDown : Rounding::kUp);
+  if (!amount.ok()) return wrong(amount.status().message());
+  if (reading == Reading::kTaken) return std::min(*amount, kMaxAmount);
+  if (*amount > kMaxAmount) return wrong(absl::StrCat(text, " is more than Muster can count (2^53)"));
+  return *amount;
+}
+
+absl::StatusOr<ResourceList> ParseAmounts(const Json& map, absl::string_view path, Reading reading) {
+  ResourceList out;
+  if (map.is_null()) return out;
+  if (!map.is_object())
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is a ", TypeName(map), "; expected a map of quantities"));
+  for (const auto& [name, value] : map.items()) {
+    const absl::StatusOr<int64_t> amount = ParseAmount(name, value, path, reading);
+    if (!amount.ok()) return amount.status();
+    out[name] = *amount;
+  }
+  return out;
 }
 
 void TakeLarger(const ResourceList& from, ResourceList* to) {
@@ -32,64 +67,201 @@ void TakeLarger(const ResourceList& from, ResourceList* to) {
   }
 }
 
-// requests, and limits for what has no request (as the API server defaults them).
-absl::StatusOr<ResourceList> ContainerRequests(const Json& container, absl::string_view path) {
-  const Json& resources = Child(container, "resources");
-  absl::StatusOr<ResourceList> requests =
-      ParseResourceMap(Child(resources, "requests"), absl::StrCat(path, ".requests"));
-  if (!requests.ok()) return requests;
-  absl::StatusOr<ResourceList> limits = ParseResourceMap(Child(resources, "limits"), absl::StrCat(path, ".limits"));
-  if (!limits.ok()) return limits;
-  for (const auto& [name, amount] : *limits) requests->try_emplace(name, amount);
-  return requests;
+// KEP-1287: the node has not taken the new requests, and will not.
+bool ResizeInfeasible(const Json& status) {
+  if (StringOrEmpty(status, "resize") == "Infeasible") return true;
+  const Json& conditions = Child(status, "conditions");
+  return conditions.is_array() && std::any_of(conditions.begin(), conditions.end(), [](const Json& condition) {
+           return StringOrEmpty(condition, "type") == "PodResizePending" &&
+                  StringOrEmpty(condition, "reason") == "Infeasible";
+         });
 }
 
-void ParseAffinity(const Json& spec, PodDescription* out) {
-  const Json& required =
-      Child(Child(Child(spec, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution");
+// Adds up what a pod asks for.
+class RequestReader {
+ public:
+  // `status`: null for a pod that has no node yet.
+  RequestReader(const Json& spec, const Json& status, Reading reading)
+      : spec_(spec), status_(status), reading_(reading), infeasible_(ResizeInfeasible(status)) {}
+
+  absl::StatusOr<ResourceList> Read() {
+    ResourceList sum;
+    for (const Json& container : fields_.MapsAt(spec_, "containers", "spec")) {
+      const std::string name = StringOrEmpty(container, "name");
+      const std::string path = absl::StrCat("container ", name);
+      ResourceList requests = RequestsOf(fields_.MapAt(container, "resources", path), path);
+      Add(OnNode("containerStatuses", name, path, std::move(requests)), path, &sum);
+    }
+    TakeLarger(ReadInitContainers(&sum), &sum);
+    const ResourceList of_pod = RequestsOf(fields_.MapAt(spec_, "resources", "spec"), "spec.resources");
+    for (const auto& [name, amount] : of_pod) sum[name] = amount;
+    Add(AmountsAt(spec_, "overhead", "spec"), "spec.overhead", &sum);
+    if (!fields_.problem().empty()) return absl::InvalidArgumentError(fields_.problem());
+    return sum;
+  }
+
+ private:
+  // The largest step; sidecars run beside the containers, whose `sum` they are added to.
+  ResourceList ReadInitContainers(ResourceList* sum) {
+    ResourceList sidecars;
+    ResourceList largest;
+    for (const Json& container : fields_.MapsAt(spec_, "initContainers", "spec")) {
+      const std::string name = StringOrEmpty(container, "name");
+      const std::string path = absl::StrCat("init container ", name);
+      ResourceList requests = RequestsOf(fields_.MapAt(container, "resources", path), path);
+      const bool sidecar = fields_.TextAt(container, "restartPolicy", path) == kSidecar;
+      if (sidecar) requests = OnNode("initContainerStatuses", name, path, std::move(requests));
+      ResourceList step = sidecars;
+      Add(requests, path, &step);
+      if (sidecar) {
+        Add(requests, path, sum);
+        sidecars = step;
+      }
+      TakeLarger(step, &largest);
+    }
+    return largest;
+  }
+
+  // requests, and limits for what has no request (as the API server defaults them).
+  ResourceList RequestsOf(const Json& resources, const std::string& path) {
+    ResourceList out = AmountsAt(resources, "requests", path);
+    const std::string of_limits = path + ".limits";
+    for (const auto& [name, value] : fields_.MapAt(resources, "limits", path).items()) {
+      if (Child(resources, "requests").contains(name)) continue;
+      const absl::StatusOr<int64_t> amount = ParseAmount(name, value, of_limits, reading_);
+      if (amount.ok()) {
+        out[name] = *amount;
+      } else {
+        fields_.Note(amount.status().message());
+      }
+    }
+    return out;
+  }
+
+  ResourceList AmountsAt(const Json& holder, const char* key, const std::string& path) {
+    const Json& map = Child(holder, key);
+    if (map.is_null()) return {};
+    absl::StatusOr<ResourceList> amounts = ParseAmounts(map, absl::StrCat(path, ".", key), reading_);
+    if (amounts.ok()) return *std::move(amounts);
+    fields_.Note(amounts.status().message());
+    return {};
+  }
+
+  // KEP-1287, as kube-scheduler counts: what the container asks for, or what its node keeps for it while it is being
+  // resized, whichever is more; only the latter where the resize is not possible.
+  ResourceList OnNode(const char* statuses, const std::string& name, const std::string& path, ResourceList asked) {
+    const Json& list = Child(status_, statuses);
+    if (!list.is_array()) return asked;
+    ResourceList kept;
+    for (const Json& each : list) {
+      if (StringOrEmpty(each, "name") != name) continue;
+      TakeLarger(AmountsAt(Child(each, "resources"), "requests", path), &kept);
+      TakeLarger(AmountsAt(each, "allocatedResources", path), &kept);
+    }
+    if (!infeasible_) {
+      TakeLarger(kept, &asked);
+      return asked;
+    }
+    for (const auto& [resource, amount] : kept) asked[resource] = amount;
+    return asked;
+  }
+
+  void Add(const ResourceList& from, absl::string_view what, ResourceList* to) {
+    for (const auto& [name, amount] : from) {
+      int64_t& sum = (*to)[name];
+      sum += amount;  // neither is more than kMaxAmount
+      if (sum > kMaxAmount && reading_ == Reading::kAsked) {
+        fields_.Note(absl::StrCat(what, ": the sum of requests for ", name, " is too large"));
+      }
+      sum = std::min(sum, kMaxAmount);
+    }
+  }
+
+  const Json& spec_;
+  const Json& status_;
+  const Reading reading_;
+  const bool infeasible_;
+  Fields fields_;
+};
+
+void ParseAffinity(const Json& spec, Fields* fields, PodDescription* out) {
+  constexpr absl::string_view kPath = "spec.affinity.nodeAffinity";
+  const Json& of_nodes = fields->MapAt(fields->MapAt(spec, "affinity", "spec"), "nodeAffinity", "spec.affinity");
+  const Json& required = fields->MapAt(of_nodes, "requiredDuringSchedulingIgnoredDuringExecution", kPath);
   if (!required.is_object()) return;
   out->shape.Own().has_affinity = true;
-  const Json& terms = Child(required, "nodeSelectorTerms");
-  if (!terms.is_array()) return;
-  bool readable = true;
-  for (const Json& term : terms) {
-    NodeSelectorTerm& read = out->shape.Own().affinity.emplace_back();
-    readable = ParseRequirements(Child(term, "matchExpressions"), &read.expressions) && readable;
-    readable = ParseRequirements(Child(term, "matchFields"), &read.fields) && readable;
+  for (const Json& term : fields->MapsAt(required, "nodeSelectorTerms", kPath)) {
+    out->shape.Own().affinity.push_back(ParseNodeTerm(term, kPath, fields));
   }
-  if (!readable)
-    out->invalid = "spec.affinity.nodeAffinity: an operator is not one of In, NotIn, Exists, DoesNotExist, Gt, Lt";
 }
 
-void ParseTolerations(const Json& spec, PodDescription* out) {
-  const Json& list = Child(spec, "tolerations");
-  if (!list.is_array()) return;
-  for (const Json& entry : list) {
+void ParseTolerations(const Json& spec, Fields* fields, PodDescription* out) {
+  constexpr absl::string_view kPath = "spec.tolerations";
+  for (const Json& entry : fields->MapsAt(spec, "tolerations", "spec")) {
     Toleration toleration;
-    toleration.key = StringOrEmpty(entry, "key");
-    toleration.exists = StringOrEmpty(entry, "operator") == "Exists";
-    toleration.value = StringOrEmpty(entry, "value");
-    toleration.effect = ParseTaintEffect(StringOrEmpty(entry, "effect"));
+    toleration.key = fields->TextAt(entry, "key", kPath);
+    toleration.exists = fields->TextAt(entry, "operator", kPath) == "Exists";
+    toleration.value = fields->TextAt(entry, "value", kPath);
+    const std::string effect = fields->TextAt(entry, "effect", kPath);
+    toleration.effect = ParseTaintEffect(effect);
+    if (!effect.empty() && !toleration.effect.has_value()) {
+      fields->Note(absl::StrCat(kPath, ".effect: ", Quoted(effect),
+                                "; expected NoSchedule, PreferNoSchedule, NoExecute, or none for all of them"));
+    }
     out->shape.Own().tolerations.push_back(std::move(toleration));
   }
 }
 
-void ParseHostPorts(const Json& containers, PodDescription* out) {
-  if (!containers.is_array()) return;
-  for (const Json& container : containers) {
-    const Json& ports = Child(container, "ports");
-    if (!ports.is_array()) continue;
-    for (const Json& entry : ports) {
-      const int64_t number = IntAt(entry, "hostPort").value_or(0);
+// `list` is "containers" or "initContainers"; of the latter those of sidecars.
+void ParseHostPorts(const Json& spec, const char* list, Fields* fields, PodDescription* out) {
+  const std::string path = absl::StrCat("spec.", list);
+  const std::string of_port = path + ".ports";
+  const bool all = absl::string_view(list) == "containers";
+  for (const Json& container : fields->MapsAt(spec, list, "spec")) {
+    if (!all && StringOrEmpty(container, "restartPolicy") != kSidecar) continue;
+    for (const Json& entry : fields->MapsAt(container, "ports", path)) {
+      const int64_t number = fields->NumberAt(entry, "hostPort", of_port).value_or(0);
+      if (number < 0 || number > 65535) {
+        fields->Note(absl::StrCat(of_port, ".hostPort: ", number, "; expected a port from 1 to 65535"));
+      }
       if (number <= 0 || number > 65535) continue;
       HostPort port;
       port.port = static_cast<int32_t>(number);
-      const std::string protocol = StringOrEmpty(entry, "protocol");
+      const std::string protocol = fields->TextAt(entry, "protocol", of_port);
       port.protocol = protocol == "UDP" ? Protocol::kUdp : protocol == "SCTP" ? Protocol::kSctp : Protocol::kTcp;
-      port.ip = StringOrEmpty(entry, "hostIP");
+      port.ip = fields->TextAt(entry, "hostIP", of_port);
       if (port.ip.empty()) port.ip = "0.0.0.0";
       out->shape.Own().host_ports.push_back(std::move(port));
     }
+  }
+}
+
+// Where the pod may go, and beside whom.
+void ParseTemplate(const Json& spec, const Labels& labels, Fields* fields, PodDescription* out) {
+  out->shape.Own().node_selector = fields->LabelsAt(spec, "nodeSelector", "spec");
+  ParseAffinity(spec, fields, out);
+  out->shape.Own().neighbours = ParseNeighbours(spec, out->name_space, labels, fields);
+  out->shape.Own().preferences = ParsePreferences(spec, out->name_space, labels);
+  ParseTolerations(spec, fields, out);
+  ParseHostPorts(spec, "containers", fields, out);
+  ParseHostPorts(spec, "initContainers", fields, out);
+}
+
+void ParseRequests(const Json& pod, PodDescription* out) {
+  const bool on_node = !out->node_name.empty();
+  absl::StatusOr<ResourceList> requests = on_node ? RequestsOnNode(pod) : EffectiveRequests(Child(pod, "spec"));
+  if (!requests.ok()) {
+    out->invalid = std::string(requests.status().message());
+    return;
+  }
+  // The opt-in markers are nothing a node offers. With only one of them the pod would pass by the barrier.
+  const bool decides = requests->erase(keys::kOptInDecide) > 0;
+  const bool binds = requests->erase(keys::kOptInBind) > 0;
+  out->shape.Own().requests = *std::move(requests);
+  if (decides != binds && !on_node) {
+    out->invalid =
+        absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
+                     decides ? keys::kOptInBind : keys::kOptInDecide, "; expected both or neither");
   }
 }
 
@@ -121,68 +293,15 @@ bool StaysWithItsNode(const Json& metadata, const Labels& annotations) {
 }  // namespace
 
 absl::StatusOr<ResourceList> ParseResourceMap(const Json& map, absl::string_view path) {
-  ResourceList out;
-  if (map.is_null()) return out;
-  if (!map.is_object())
-    return absl::InvalidArgumentError(absl::StrCat(path, ": is a ", TypeName(map), "; expected a map of quantities"));
-  for (const auto& [name, value] : map.items()) {
-    std::string text;
-    if (const auto* string = value.get_ptr<const std::string*>(); string != nullptr) {
-      text = *string;
-    } else if (value.is_number()) {
-      text = value.dump();
-    } else {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ".", name, ": is a ", TypeName(value), "; expected a quantity"));
-    }
-    const absl::StatusOr<int64_t> amount =
-        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
-    if (!amount.ok()) return absl::InvalidArgumentError(absl::StrCat(path, ".", name, ": ", amount.status().message()));
-    if (*amount > kMaxAmount) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(path, ".", name, ": ", text, " is more than Muster can count (2^53)"));
-    }
-    out[name] = *amount;
-  }
-  return out;
+  return ParseAmounts(map, path, Reading::kAsked);
 }
 
 absl::StatusOr<ResourceList> EffectiveRequests(const Json& spec) {
-  ResourceList sum;
-  const Json& containers = Child(spec, "containers");
-  if (containers.is_array()) {
-    for (const Json& container : containers) {
-      const std::string path = absl::StrCat("container ", StringOrEmpty(container, "name"));
-      const absl::StatusOr<ResourceList> requests = ContainerRequests(container, path);
-      if (!requests.ok()) return requests.status();
-      if (absl::Status added = AddAll(*requests, path, &sum); !added.ok()) return added;
-    }
-  }
-  ResourceList sidecars;
-  ResourceList largest_init;
-  const Json& init_containers = Child(spec, "initContainers");
-  if (init_containers.is_array()) {
-    for (const Json& container : init_containers) {
-      const std::string path = absl::StrCat("init container ", StringOrEmpty(container, "name"));
-      const absl::StatusOr<ResourceList> requests = ContainerRequests(container, path);
-      if (!requests.ok()) return requests.status();
-      ResourceList step = sidecars;
-      if (absl::Status added = AddAll(*requests, path, &step); !added.ok()) return added;
-      if (StringOrEmpty(container, "restartPolicy") == "Always") {
-        if (absl::Status added = AddAll(*requests, path, &sum); !added.ok()) return added;
-        sidecars = step;
-      }
-      TakeLarger(step, &largest_init);
-    }
-  }
-  TakeLarger(largest_init, &sum);
-  const absl::StatusOr<ResourceList> of_pod = ContainerRequests(spec, "spec.resources");
-  if (!of_pod.ok()) return of_pod.status();
-  for (const auto& [name, amount] : *of_pod) sum[name] = amount;
-  const absl::StatusOr<ResourceList> overhead = ParseResourceMap(Child(spec, "overhead"), "spec.overhead");
-  if (!overhead.ok()) return overhead.status();
-  if (absl::Status added = AddAll(*overhead, "spec.overhead", &sum); !added.ok()) return added;
-  return sum;
+  return RequestReader(spec, Json(), Reading::kAsked).Read();
+}
+
+absl::StatusOr<ResourceList> RequestsOnNode(const Json& pod) {
+  return RequestReader(Child(pod, "spec"), Child(pod, "status"), Reading::kTaken).Read();
 }
 
 GangMembership MembershipOf(const Json& pod) {
@@ -210,44 +329,30 @@ absl::StatusOr<PodDescription> ParsePod(const Json& pod) {
   if (out.name_space.empty()) out.name_space = "default";
   out.created_ms = TimeAt(metadata, "creationTimestamp");
   out.deleting = !Child(metadata, "deletionTimestamp").is_null();
-  const Labels annotations = StringMapAt(metadata, "annotations");
-  const Json& spec = Child(pod, "spec");
-  out.gang = MembershipOf(pod);
+  Fields fields;
+  const Labels annotations = fields.LabelsAt(metadata, "annotations", "Pod.metadata");
+  const Labels labels = fields.LabelsAt(metadata, "labels", "Pod.metadata");
+  out.labels = PackLabels(labels);
   const auto mark = annotations.find(keys::kKoordTimeout);
   out.timed_out_mark = mark != annotations.end() && mark->second == "true";
   if (const auto called = annotations.find(keys::kCalled); called != annotations.end()) out.called = called->second;
   out.permanent = StaysWithItsNode(metadata, annotations);
 
-  const int64_t priority = IntAt(spec, "priority").value_or(0);
+  const Json& spec = fields.MapAt(pod, "spec", "Pod");
+  const Json& group = fields.MapAt(spec, "schedulingGroup", "spec");
+  out.gang = ParseMembership(annotations, labels, fields.TextAt(group, "podGroupName", "spec.schedulingGroup"));
+  const int64_t priority = fields.NumberAt(spec, "priority", "spec").value_or(0);
   out.priority = static_cast<int32_t>(std::clamp<int64_t>(priority, INT32_MIN, INT32_MAX));
-  out.scheduler_name = StringOrEmpty(spec, "schedulerName");
+  out.scheduler_name = fields.TextAt(spec, "schedulerName", "spec");
   if (out.scheduler_name.empty()) out.scheduler_name = "default-scheduler";
-  out.node_name = StringOrEmpty(spec, "nodeName");
-  if (const Json& gates = Child(spec, "schedulingGates"); gates.is_array()) {
-    for (const Json& gate : gates) (StringOrEmpty(gate, "name") == keys::kGate ? out.our_gate : out.other_gates) = true;
+  out.node_name = fields.TextAt(spec, "nodeName", "spec");
+  for (const Json& gate : fields.MapsAt(spec, "schedulingGates", "spec")) {
+    (fields.TextAt(gate, "name", "spec.schedulingGates") == keys::kGate ? out.our_gate : out.other_gates) = true;
   }
-  absl::StatusOr<ResourceList> requests = EffectiveRequests(spec);
-  if (requests.ok()) {
-    out.shape.Own().requests = *std::move(requests);
-    // The opt-in markers are nothing a node offers. With only one of them the pod would pass by the barrier.
-    const bool decides = out.shape.Own().requests.erase(keys::kOptInDecide) > 0;
-    const bool binds = out.shape.Own().requests.erase(keys::kOptInBind) > 0;
-    if (decides != binds) {
-      out.invalid =
-          absl::StrCat("resources: asks for ", decides ? keys::kOptInDecide : keys::kOptInBind, " and not for ",
-                       decides ? keys::kOptInBind : keys::kOptInDecide, "; expected both or neither");
-    }
-  } else {
-    out.invalid = std::string(requests.status().message());
-  }
-  out.shape.Own().node_selector = StringMapAt(spec, "nodeSelector");
-  ParseAffinity(spec, &out);
-  const Labels labels = StringMapAt(metadata, "labels");
-  out.labels = PackLabels(labels);
-  out.shape.Own().neighbours = ParseNeighbours(spec, out.name_space, labels, &out.invalid);
-  out.shape.Own().preferences = ParsePreferences(spec, out.name_space, labels);
-  ParseTolerations(spec, &out);
-  ParseHostPorts(Child(spec, "containers"), &out);
+  ParseTemplate(spec, labels, &fields, &out);
+  ParseRequests(pod, &out);
+  // What a pod that has a node asked for to get there keeps nobody from charging it.
+  if (out.invalid.empty() && out.node_name.empty()) out.invalid = fields.problem();
   ParseStatus(Child(pod, "status"), &out);
   return out;
 }
@@ -263,18 +368,21 @@ absl::StatusOr<NodeDescription> ParseNode(const Json& node) {
         absl::StrCat("Node.metadata.name: \"", Beginning(*name, 64), "\" is not an RFC 1123 subdomain"));
   }
   out.name = *std::move(name);
-  out.labels = StringMapAt(metadata, "labels");
-  const Json& spec = Child(node, "spec");
-  out.unschedulable = BoolOrFalse(spec, "unschedulable");
-  if (const Json& taints = Child(spec, "taints"); taints.is_array()) {
-    for (const Json& entry : taints) {
-      const std::optional<TaintEffect> effect = ParseTaintEffect(StringOrEmpty(entry, "effect"));
-      if (effect.has_value())
-        out.taints.push_back({StringOrEmpty(entry, "key"), StringOrEmpty(entry, "value"), *effect});
-    }
+  Fields fields;
+  out.labels = fields.LabelsAt(metadata, "labels", "Node.metadata");
+  const Json& spec = fields.MapAt(node, "spec", "Node");
+  out.unschedulable = fields.FlagAt(spec, "unschedulable", "Node.spec");
+  for (const Json& entry : fields.MapsAt(spec, "taints", "Node.spec")) {
+    constexpr absl::string_view kPath = "Node.spec.taints";
+    const std::string key = fields.TextAt(entry, "key", kPath);
+    const std::string value = fields.TextAt(entry, "value", kPath);
+    const std::optional<TaintEffect> effect = ParseTaintEffect(fields.TextAt(entry, "effect", kPath));
+    if (effect.has_value()) out.taints.push_back({key, value, *effect});
   }
+  const Json& status = fields.MapAt(node, "status", "Node");
+  if (!fields.problem().empty()) return absl::InvalidArgumentError(fields.problem());
   absl::StatusOr<ResourceList> allocatable =
-      ParseResourceMap(Child(Child(node, "status"), "allocatable"), "Node.status.allocatable");
+      ParseAmounts(Child(status, "allocatable"), "Node.status.allocatable", Reading::kOffered);
   if (!allocatable.ok()) return allocatable.status();
   out.allocatable = *std::move(allocatable);
   return out;

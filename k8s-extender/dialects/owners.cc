@@ -25,11 +25,19 @@ constexpr std::array<OwnerKind, 6> kOwnerKinds = {{{"Job", "batch", "v1", "jobs"
                                                    {"RayCluster", "ray.io", "v1", "rayclusters"}}};
 // By these labels a pod tells of whom the Job is that owns it.
 constexpr char kJobSetName[] = "jobset.sigs.k8s.io/jobset-name";
+constexpr char kJobSetUid[] = "jobset.sigs.k8s.io/jobset-uid";
 constexpr char kKubeflowName[] = "training.kubeflow.org/job-name";
 
 std::string GangOf(absl::string_view kind, absl::string_view name) {
   return absl::StrCat(absl::AsciiStrToLower(kind), "-", name);
 }
+
+// Pods of an owner that run at once.
+struct Count {
+  int64_t all = 0;
+  int64_t first = 0;  // those without which none of the others comes, or is needed
+  std::string warning;
+};
 
 // Counts pods of an owner; what cannot be a count is remembered.
 class Counter {
@@ -42,21 +50,59 @@ class Counter {
     problem_ = absl::StrCat(path, ".", field, ": ", value.dump(), "; expected a whole number from 0 to ", kMostMembers);
     return 0;
   }
+  Count Of(absl::string_view kind, const Json& object) {
+    const Json& spec = Child(object, "spec");
+    if (kind == "Job") return OfOneJob(spec, Child(object, "status"));
+    if (kind == "JobSet") return OfJobSet(spec);
+    if (kind == "MPIJob") return OfMpiJob(spec);
+    const int64_t all = kind == "RayCluster" ? OfRayCluster(spec) : OfReplicaSpecs(spec);
+    return {all, all, ""};
+  }
+  [[nodiscard]] const std::string& problem() const { return problem_; }
+
+ private:
   // Pods of a Job's spec that run at once.
   int64_t OfJob(const Json& spec, const std::string& path) {
     const int64_t parallelism = Number(spec, "parallelism", path, 1);
     return std::min(parallelism, Number(spec, "completions", path, parallelism));
   }
-  int64_t OfJobSet(const Json& spec) {
-    int64_t sum = 0;
+  // Whoever has succeeded does not come again: the last pods of a Job are fewer.
+  Count OfOneJob(const Json& spec, const Json& status) {
+    Count count;
+    count.all = count.first = OfJob(spec, "spec");
+    if (Child(spec, "completions").is_null()) return count;
+    const int64_t left = Number(spec, "completions", "spec", 0) - Number(status, "succeeded", "status", 0);
+    count.first = std::min(count.all, std::max<int64_t>(1, left));
+    return count;
+  }
+  // Where its jobs are created one after the other, only the first come before anything runs.
+  Count OfJobSet(const Json& spec) {
+    Count count;
+    const bool in_order = StringOrEmpty(Child(spec, "startupPolicy"), "startupPolicyOrder") == "InOrder";
     const Json& jobs = Child(spec, "replicatedJobs");
-    if (!jobs.is_array()) return 0;
+    if (!jobs.is_array()) return count;
     for (size_t i = 0; i < jobs.size(); ++i) {
       const std::string path = absl::StrCat("spec.replicatedJobs[", i, "]");
-      sum += Number(jobs[i], "replicas", path, 1) *
-             OfJob(Child(Child(jobs[i], "template"), "spec"), path + ".template.spec");
+      const int64_t pods = Number(jobs[i], "replicas", path, 1) *
+                           OfJob(Child(Child(jobs[i], "template"), "spec"), path + ".template.spec");
+      count.all += pods;
+      const Json& depends_on = Child(jobs[i], "dependsOn");
+      const bool later = (in_order && count.first > 0) || (depends_on.is_array() && !depends_on.empty());
+      if (!later) count.first += pods;
     }
-    return sum;
+    if (count.first < count.all) {
+      count.warning = absl::StrCat(in_order ? "spec.startupPolicy" : "spec.replicatedJobs.dependsOn",
+                                   ": the minimum is the ", count.first, " of ", count.all,
+                                   " pods that are created first; the others start one by one when they come");
+    }
+    return count;
+  }
+  Count OfMpiJob(const Json& spec) {
+    const int64_t all = OfReplicaSpecs(spec);
+    if (StringOrEmpty(spec, "launcherCreationPolicy") != "WaitForWorkersReady") return {all, all, ""};
+    const Json& launcher = Child(Child(spec, "mpiReplicaSpecs"), "Launcher");
+    const int64_t later = launcher.is_null() ? 0 : Number(launcher, "replicas", "spec.mpiReplicaSpecs.Launcher", 1);
+    return {all, all - later, ""};
   }
   // spec.pytorchReplicaSpecs.Worker.replicas and the like.
   int64_t OfReplicaSpecs(const Json& spec) {
@@ -82,24 +128,23 @@ class Counter {
     }
     return sum;
   }
-  int64_t Of(absl::string_view kind, const Json& spec) {
-    if (kind == "Job") return OfJob(spec, "spec");
-    if (kind == "JobSet") return OfJobSet(spec);
-    return kind == "RayCluster" ? OfRayCluster(spec) : OfReplicaSpecs(spec);
-  }
-  [[nodiscard]] const std::string& problem() const { return problem_; }
 
- private:
   std::string problem_;
 };
 
-// The owner of one of `kinds`, as kind and name; nullopt: there is none.
-std::optional<std::pair<std::string, std::string>> OwnerOf(const Json& metadata,
-                                                           const std::vector<std::string>& kinds) {
+struct Owner {
+  std::string kind;
+  std::string name;
+  std::string uid;  // empty: not known
+};
+
+// The owner of one of `kinds`; nullopt: there is none.
+std::optional<Owner> OwnerOf(const Json& metadata, const std::vector<std::string>& kinds) {
   const Labels labels = StringMapAt(metadata, "labels");
   const auto groups_by = [&](const char* kind) { return absl::c_linear_search(kinds, kind); };
   if (const auto set = labels.find(kJobSetName); set != labels.end() && groups_by("JobSet")) {
-    return std::pair{std::string("JobSet"), set->second};
+    const auto uid = labels.find(kJobSetUid);
+    return Owner{"JobSet", set->second, uid == labels.end() ? "" : uid->second};
   }
   const Json& owners = Child(metadata, "ownerReferences");
   if (!owners.is_array()) return std::nullopt;
@@ -108,12 +153,11 @@ std::optional<std::pair<std::string, std::string>> OwnerOf(const Json& metadata,
     const std::string kind = StringOrEmpty(owner, "kind");
     // An MPIJob's launcher is owned by a Job of the MPIJob.
     const auto job = labels.find(kKubeflowName);
-    if (kind == "Job" && job != labels.end() && groups_by("MPIJob"))
-      return std::pair{std::string("MPIJob"), job->second};
+    if (kind == "Job" && job != labels.end() && groups_by("MPIJob")) return Owner{"MPIJob", job->second, ""};
     const OwnerKind* known = FindOwnerKind(kind);
     const std::string version = StringOrEmpty(owner, "apiVersion");
     const bool same = known != nullptr && version.substr(0, version.find('/')) == known->group;
-    if (same && groups_by(known->kind)) return std::pair{kind, StringOrEmpty(owner, "name")};
+    if (same && groups_by(known->kind)) return Owner{kind, StringOrEmpty(owner, "name"), StringOrEmpty(owner, "uid")};
   }
   return std::nullopt;
 }
@@ -130,12 +174,13 @@ const OwnerKind* FindOwnerKind(absl::string_view kind) {
 const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out) {
   if (kinds.empty() || out->gang.in_gang() || !out->gang.problem.none()) return nullptr;
   const Json& metadata = Child(pod, "metadata");
-  const std::optional<std::pair<std::string, std::string>> owner = OwnerOf(metadata, kinds);
-  if (!owner.has_value() || !IsSubdomain(GangOf(owner->first, owner->second))) return nullptr;
-  out->gang.name = GangOf(owner->first, owner->second);
+  const std::optional<Owner> owner = OwnerOf(metadata, kinds);
+  if (!owner.has_value() || !IsSubdomain(GangOf(owner->kind, owner->name))) return nullptr;
+  out->gang.name = GangOf(owner->kind, owner->name);
   out->gang.dialect = GangDialect::kOwner;
+  out->gang.owner_uid = owner->uid;
   ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &out->gang);
-  return FindOwnerKind(owner->first);
+  return FindOwnerKind(owner->kind);
 }
 
 absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind) {
@@ -155,20 +200,20 @@ absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind)
   GangMembership said;
   ReadOwnKeys(StringMapAt(metadata, "annotations"), StringMapAt(metadata, "labels"), &said);
   out.declaration = std::move(said.declaration);
-  const Json& spec = Child(object, "spec");
   Counter counter;
-  const int64_t all = counter.Of(kind.kind, spec);
-  const Json& policy = Child(Child(spec, "runPolicy"), "schedulingPolicy");
-  const int64_t least = counter.Number(policy, "minAvailable", "spec.runPolicy.schedulingPolicy", all);
-  if (!counter.problem().empty() || all > kMostMembers) {
+  const Count count = counter.Of(kind.kind, object);
+  const Json& policy = Child(Child(Child(object, "spec"), "runPolicy"), "schedulingPolicy");
+  const int64_t least = counter.Number(policy, "minAvailable", "spec.runPolicy.schedulingPolicy", count.first);
+  if (!counter.problem().empty() || count.all > kMostMembers) {
     out.declaration.Own().unreadable_minimum =
         counter.problem().empty()
-            ? absl::StrCat(kind.kind, " ", name, " has ", all, " pods; expected at most ", kMostMembers)
+            ? absl::StrCat(kind.kind, " ", name, " has ", count.all, " pods; expected at most ", kMostMembers)
             : counter.problem();
     return out;
   }
-  out.declaration.Own().min_member = static_cast<int32_t>(std::min(least, all));
-  out.declaration.Own().total_number = static_cast<int32_t>(all);
+  out.declaration.Own().min_member = static_cast<int32_t>(std::min(least, count.first));
+  out.declaration.Own().total_number = static_cast<int32_t>(count.all);
+  if (!count.warning.empty()) out.declaration.Own().warnings.push_back(count.warning);
   return out;
 }
 

@@ -30,7 +30,7 @@ struct OwnerKind {
 const OwnerKind* GroupByOwner(const Json& pod, const std::vector<std::string>& kinds, PodDescription* out);
 
 // What the owner says of its gang: the minimum is its schedulingPolicy's minAvailable, else all its pods that run at
-// once. InvalidArgument names the field.
+// once; never more than those that are created first, or that are not done yet. InvalidArgument names the field.
 [[nodiscard]] absl::StatusOr<GangObject> ParseOwner(const Json& object, const OwnerKind& kind);
 
 }  // namespace muster

@@ -48,8 +48,11 @@ bool ReadCount(const Json& holder, const char* field, std::optional<int32_t>* ou
 absl::StatusOr<PodTemplate> ReadMemberTemplate(const Json& entry) {
   if (absl::StatusOr<ResourceList> asked = ParseResourceMap(Child(entry, "minResource"), "minResource"); !asked.ok())
     return asked.status();
+  const Json& affinity = Child(entry, "affinity");
+  if (!affinity.is_null() && !affinity.is_object())
+    return absl::InvalidArgumentError(absl::StrCat("affinity: is a ", TypeName(affinity), "; expected a map"));
   Json spec = {{"containers", {{{"name", "member"}, {"resources", {{"requests", Child(entry, "minResource")}}}}}},
-               {"affinity", {{"nodeAffinity", Child(Child(entry, "affinity"), "nodeAffinity")}}}};
+               {"affinity", {{"nodeAffinity", Child(affinity, "nodeAffinity")}}}};
   for (const char* field : {"nodeSelector", "tolerations"}) spec[field] = Child(entry, field);
   absl::StatusOr<PodDescription> pod =
       ParsePod({{"metadata", {{"name", "member"}, {"uid", "member"}}}, {"spec", std::move(spec)}});

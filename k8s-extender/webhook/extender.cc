@@ -113,7 +113,7 @@ std::string Extender::Prioritize(const std::string& body, int* http_status) {
 
 std::string Extender::Preempt(const std::string& body, int* http_status) {
   const absl::Time start = SteadyNow();
-  absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(body);
+  absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(body, owner_kinds_);
   PreemptReply reply;
   if (!args.ok()) {
     *http_status = 400;
@@ -126,7 +126,7 @@ std::string Extender::Preempt(const std::string& body, int* http_status) {
       port_->Ask(muster::Preempt{args->pod_uid, args->candidates, args->names_gang}, kPreemptPatience);
   if (asked.ok()) reply = std::get<PreemptReply>(*asked);
   observer_("preempt", !asked.ok() ? "error" : reply.nodes.empty() ? "none" : "candidates", SteadyNow() - start);
-  return PreemptionResultJson(reply, args->candidates);
+  return PreemptionResultJson(reply, *args);
 }
 
 void Extender::Bind(const httplib::Request& request, httplib::Response& response) {

@@ -8,6 +8,8 @@
 #include <atomic>
 #include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
@@ -28,6 +30,8 @@ using DecisionObserver = std::function<void(absl::string_view verb, absl::string
 class Extender {
  public:
   Extender(DecisionPort* port, DecisionObserver observer);
+  // Pods of such owners are gangs (D-7). Before it serves.
+  void GroupBy(std::vector<std::string> owner_kinds) { owner_kinds_ = std::move(owner_kinds); }
 
   // POST /filter, /prioritize, /preempt.
   void RegisterDecisions(httplib::Server* server);
@@ -44,6 +48,7 @@ class Extender {
 
   DecisionPort* const port_;
   const DecisionObserver observer_;
+  std::vector<std::string> owner_kinds_;
   std::atomic<int> held_{0};  // calls at the barrier
 };
 

@@ -206,7 +206,8 @@ absl::StatusOr<BindingArgs> ParseBindingArgs(absl::string_view body) {
   return args;
 }
 
-absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
+absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body,
+                                                   const std::vector<std::string>& owner_kinds) {
   const absl::StatusOr<Json> parsed = ParseJson(body, "ExtenderPreemptionArgs");
   if (!parsed.ok()) return parsed.status();
   PreemptionArgs args;
@@ -214,7 +215,10 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
   absl::StatusOr<std::string> uid = TextAt(Child(pod, "metadata"), "uid", "ExtenderPreemptionArgs.Pod.metadata");
   if (!uid.ok()) return uid.status();
   args.pod_uid = *std::move(uid);
-  args.names_gang = MembershipOf(pod).in_gang();
+  PodDescription grouped;
+  grouped.gang = MembershipOf(pod);
+  GroupByOwner(pod, owner_kinds, &grouped);
+  args.names_gang = grouped.gang.in_gang();
   const Json* map = &AnyCase(*parsed, "NodeNameToMetaVictims");
   if (!map->is_object()) map = &AnyCase(*parsed, "NodeNameToVictims");
   if (!map->is_object()) return args;
@@ -237,6 +241,8 @@ absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body) {
       }
     }
     args.candidates.push_back(std::move(candidate));
+    const Json& violations = AnyCase(victims, "NumPDBViolations");
+    args.pdb_violations.push_back(violations.is_number_integer() ? violations.get<int64_t>() : 0);
   }
   return args;
 }
@@ -311,14 +317,16 @@ std::string BindingResultJson(absl::string_view error) {
   return out;
 }
 
-std::string PreemptionResultJson(const PreemptReply& reply, const std::vector<PreemptCandidate>& candidates) {
+// Candidates are left out or are as they were: kube-scheduler chooses among them, the fewest violations first (K-9).
+std::string PreemptionResultJson(const PreemptReply& reply, const PreemptionArgs& args) {
   Json map = Json::object();
   const absl::flat_hash_set<absl::string_view> remain(reply.nodes.begin(), reply.nodes.end());
-  for (const PreemptCandidate& candidate : candidates) {
+  for (size_t i = 0; i < args.candidates.size(); ++i) {
+    const PreemptCandidate& candidate = args.candidates[i];
     if (!remain.contains(candidate.node)) continue;
     Json pods = Json::array();
     for (const std::string& uid : candidate.victim_uids) pods.push_back({{"UID", uid}});
-    map[candidate.node] = {{"Pods", pods}, {"NumPDBViolations", 0}};
+    map[candidate.node] = {{"Pods", pods}, {"NumPDBViolations", args.pdb_violations[i]}};
   }
   return Json{{"NodeNameToMetaVictims", map}}.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

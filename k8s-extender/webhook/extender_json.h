@@ -35,10 +35,13 @@ struct BindingArgs {
 
 struct PreemptionArgs {
   std::string pod_uid;
-  bool names_gang = false;  // by its own keys
+  bool names_gang = false;  // by its own keys, or by its owner
   std::vector<PreemptCandidate> candidates;
+  std::vector<int64_t> pdb_violations;  // by candidate: victims that a PodDisruptionBudget would rather keep
 };
-[[nodiscard]] absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body);
+// `owner_kinds`: pods of such owners are gangs (D-7).
+[[nodiscard]] absl::StatusOr<PreemptionArgs> ParsePreemptionArgs(absl::string_view body,
+                                                                 const std::vector<std::string>& owner_kinds = {});
 
 // The text with which every refusal begins: users see who speaks, and we know our own refusals when we read them back.
 inline constexpr char kRefusalPrefix[] = "muster: ";
@@ -53,8 +56,7 @@ inline constexpr char kRefusalPrefix[] = "muster: ";
 // ExtenderBindingResult; an empty message is success.
 [[nodiscard]] std::string BindingResultJson(absl::string_view error);
 // ExtenderPreemptionResult of those candidates.
-[[nodiscard]] std::string PreemptionResultJson(const PreemptReply& reply,
-                                               const std::vector<PreemptCandidate>& candidates);
+[[nodiscard]] std::string PreemptionResultJson(const PreemptReply& reply, const PreemptionArgs& args);
 
 }  // namespace muster
 

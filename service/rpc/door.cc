@@ -116,9 +116,9 @@ void OnceCall::Finish(const grpc::Status& status) const {
   finish_(status);
 }
 
-void OnceCall::Ask(Command command, Fill fill, absl::string_view reason) const {
-  const auto to_status = [reason](const absl::Status& status) {
-    return ToGrpc(status, absl::IsFailedPrecondition(status) ? reason : "");
+void OnceCall::Ask(Command command, Fill fill, absl::string_view reason, const FieldOfText& field_of) const {
+  const auto to_status = [reason, field_of](const absl::Status& status) {
+    return ToGrpc(status, absl::IsFailedPrecondition(status) ? reason : "", field_of);
   };
   door_->engine().AskAsync(
       std::move(command), deadline_,

@@ -93,9 +93,10 @@ class OnceCall {
   void Finish(const grpc::Status& status) const;
   // Has the engine do it, and finishes with its answer, which is kept together with what was done. `fill`, on the
   // engine's thread, puts into the response what the reply says; `reason`: what a FailedPrecondition asks the caller
-  // for.
+  // for; `field_of`: of what an InvalidArgument says, as ToGrpc has it.
   using Fill = std::function<void(const Machine&, const Reply&)>;
-  void Ask(Command command, Fill fill = nullptr, absl::string_view reason = "") const;
+  void Ask(Command command, Fill fill = nullptr, absl::string_view reason = "",
+           const FieldOfText& field_of = nullptr) const;
 
  private:
   RpcDoor* door_;

@@ -1,6 +1,7 @@
 #include "service/rpc/errors.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "proto/google/rpc/error_details.pb.h"
 #include "state/base/text.h"
 
@@ -54,14 +55,26 @@ grpc::Status Violations::ToStatus() const {
   return Build(grpc::StatusCode::INVALID_ARGUMENT, all, {&bad});
 }
 
-grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason) {
+namespace {
+
+void AddLine(absl::string_view line, const FieldOfText& field_of, Violations* violations) {
+  if (field_of != nullptr) {
+    if (const std::string field = field_of(line); !field.empty()) return violations->Add(field, line);
+  }
+  const size_t colon = line.find(": ");
+  const bool begins_with_field = colon != absl::string_view::npos && line.find(' ') > colon;
+  if (begins_with_field) return violations->Add(line.substr(0, colon), line.substr(colon + 2));
+  violations->Add("", line);
+}
+
+}  // namespace
+
+grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason, const FieldOfText& field_of) {
   if (status.ok()) return grpc::Status::OK;
   const std::string text(status.message());
   if (absl::IsInvalidArgument(status)) {
     Violations violations;
-    const size_t colon = text.find(": ");
-    const bool names_field = colon != std::string::npos && text.find(' ') > colon;
-    violations.Add(names_field ? text.substr(0, colon) : "", names_field ? text.substr(colon + 2) : text);
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) AddLine(line, field_of, &violations);
     return violations.ToStatus();
   }
   std::vector<const google::protobuf::Message*> details;

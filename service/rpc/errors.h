@@ -4,6 +4,7 @@
 
 #include <grpcpp/support/status.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -32,9 +33,14 @@ class Violations {
 // The name of a field within `path`, "" for the request itself.
 [[nodiscard]] std::string At(const std::string& path, absl::string_view field);
 
-// With ErrorInfo when `reason` (UPPER_SNAKE_CASE) is given, RetryInfo when the call may be tried again soon, and
-// BadRequest when an InvalidArgument begins with a field ("gang.name: ...").
-[[nodiscard]] grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason = "");
+// The field of a request that a sentence of the core is about ("queue team: ..."); empty: that is not known.
+using FieldOfText = std::function<std::string(absl::string_view text)>;
+
+// With ErrorInfo when `reason` (UPPER_SNAKE_CASE) is given, RetryInfo when the call may be tried again soon, and, of an
+// InvalidArgument, BadRequest with each line: its field is the one that `field_of` names, else what the line begins
+// with ("gang.name: ...").
+[[nodiscard]] grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason = "",
+                                  const FieldOfText& field_of = nullptr);
 
 }  // namespace muster
 

@@ -4,6 +4,10 @@
 #include <map>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/facts.grpc.pb.h"
 #include "service/rpc/door.h"
@@ -11,6 +15,7 @@
 #include "service/rpc/services.h"
 #include "service/support/clock.h"
 #include "service/support/sync.h"
+#include "state/base/text.h"
 
 namespace muster {
 namespace {
@@ -46,6 +51,19 @@ void ReadManifests(const RpcDoor& door, const google::protobuf::RepeatedPtrField
   }
 }
 
+// A UID belongs to one pod.
+void CompareUids(const Facts& facts, Violations* violations) {
+  absl::flat_hash_map<absl::string_view, const PodDescription*> seen;
+  for (size_t i = 0; i < facts.pods.size() && !violations->full(); ++i) {
+    const PodDescription& pod = facts.pods[i];
+    const PodDescription& first = *seen.emplace(pod.uid, &pod).first->second;
+    if (first.name == pod.name && first.name_space == pod.name_space) continue;
+    violations->Add(absl::StrCat("pods[", i, "].uid"),
+                    absl::StrCat(Quoted(pod.uid), "; it is the UID of pod ", first.name_space, "/", first.name,
+                                 " of the same step, expected one of its own"));
+  }
+}
+
 template <typename Message>
 void ReadFacts(const RpcDoor& door, const Message& message, Violations* violations, Facts* facts) {
   const int64_t now_ms = ProcessClock().NowMs();
@@ -61,11 +79,46 @@ void ReadFacts(const RpcDoor& door, const Message& message, Violations* violatio
   for (int i = 0; i < message.pods_size() && !violations->full(); ++i) {
     ReadPod(message.pods(i), absl::StrCat("pods[", i, "]"), now_ms, violations, &facts->pods.emplace_back());
   }
+  if (violations->none()) CompareUids(*facts, violations);
   ReadManifests(door, message.manifests(), "manifests", now_ms, violations, facts);
 }
 
-// What its pods say that nobody acts on, or not as it stands there.
-std::vector<std::string> WarningsOf(const Facts& facts) {
+// The core speaks of "node NAME: ..." and "pod uid UID: ...".
+template <typename Message>
+std::string FieldOf(const Message& message, absl::string_view text) {
+  for (int i = 0; i < message.pods_size(); ++i) {
+    if (absl::StartsWith(text, absl::StrCat("pod uid ", message.pods(i).uid(), ": "))) {
+      return absl::StrCat("pods[", i, "].uid");
+    }
+  }
+  for (int i = 0; i < message.nodes_size(); ++i) {
+    if (absl::StartsWith(text, absl::StrCat("node ", message.nodes(i).name(), ": "))) {
+      return absl::StrCat("nodes[", i, "]");
+    }
+  }
+  const bool of_manifests = absl::StartsWith(text, "pod ") || absl::StartsWith(text, "node ");
+  return of_manifests && message.manifests_size() > 0 ? "manifests" : "";
+}
+
+// What is there and gone in one step is neither.
+void CheckRemoved(const v1::UpdateFactsRequest& request, const muster::UpdateFacts& update, Violations* violations) {
+  absl::flat_hash_set<absl::string_view> there;
+  for (const NodeDescription& node : update.nodes) there.insert(node.name);
+  for (size_t i = 0; i < update.removed_nodes.size() && !violations->full(); ++i) {
+    const std::string& name = update.removed_nodes[i];
+    if (!there.contains(name)) continue;
+    const bool listed = i < static_cast<size_t>(request.removed_nodes_size());
+    violations->Add(listed ? absl::StrCat("removed_nodes[", i, "]") : "removed_manifests",
+                    absl::StrCat("node ", Quoted(name), " is announced in the same step; expected one or the other"));
+  }
+}
+
+bool OffersNothing(const NodeDescription& node) {
+  return absl::c_all_of(node.allocatable, [](const auto& each) { return each.first == "pods" || each.second == 0; });
+}
+
+// What is said and nobody acts on, or not as it stands there. Nodes behind the first `nodes` are of manifests.
+std::vector<std::string> WarningsOf(const Facts& facts, size_t nodes) {
   constexpr size_t kMost = 100;
   std::vector<std::string> out;
   const auto add = [&](const std::string& what, const std::vector<std::string>& said) {
@@ -73,6 +126,11 @@ std::vector<std::string> WarningsOf(const Facts& facts) {
       if (out.size() < kMost) out.push_back(absl::StrCat(what, ": ", text));
     }
   };
+  for (size_t i = nodes; i < facts.nodes.size(); ++i) {
+    if (!OffersNothing(facts.nodes[i])) continue;
+    add(absl::StrCat("node ", facts.nodes[i].name),
+        {"offers nothing to pods; expected amounts in status.allocatable (status.capacity is not looked at)"});
+  }
   for (const PodDescription& pod : facts.pods) {
     const std::string what = absl::StrCat("pod ", pod.name_space, "/", pod.name);
     add(what, pod.gang.ignored);
@@ -142,6 +200,10 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
   }
   void OnReadDone(bool ok) override {
     if (!ok) return context_->IsCancelled() ? Finish(grpc::Status::CANCELLED) : Apply();
+    if (ended_) {
+      violations_.Add("last", "a part came after the one that says so; expected it to be the last; nothing is applied");
+      return Finish(violations_.ToStatus());
+    }
     ended_ = part_.last();
     if (!places_->Gather(context_)) {
       return Finish(ToGrpc(absl::ResourceExhaustedError("other snapshots are being received; try again in a moment")));
@@ -185,12 +247,16 @@ class SnapshotReactor final : public grpc::ServerReadReactor<v1::SnapshotPart> {
     }
     places_->Leave(context_);
     const std::string source = facts_.step.source;
-    door_->engine().AskAsync(std::move(facts_), DeadlineOf(*context_),
-                             [this, source](const absl::StatusOr<Reply>& reply) {
-                               if (!reply.ok()) return Finish(ToGrpc(reply.status()));
-                               FillStatus(&door_->engine(), source, std::get<FactsReply>(*reply).version, response_);
-                               Finish(grpc::Status::OK);
-                             });
+    door_->engine().AskAsync(
+        std::move(facts_), DeadlineOf(*context_), [this, source](const absl::StatusOr<Reply>& reply) {
+          // Which part said it is not known any more.
+          const auto field_of = [](absl::string_view text) {
+            return absl::StartsWith(text, "pod ") ? "pods" : absl::StartsWith(text, "node ") ? "nodes" : "";
+          };
+          if (!reply.ok()) return Finish(ToGrpc(reply.status(), "", field_of));
+          FillStatus(&door_->engine(), source, std::get<FactsReply>(*reply).version, response_);
+          Finish(grpc::Status::OK);
+        });
   }
 
   RpcDoor* const door_;
@@ -237,7 +303,7 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       Facts removed;
       ReadManifests(*door_, request->removed_manifests(), "removed_manifests", 0, &violations, &removed);
       if (!violations.none()) return call.Finish(violations.ToStatus());
-      for (std::string& warning : WarningsOf(facts)) response->add_warnings(std::move(warning));
+      const std::vector<std::string> warnings = WarningsOf(facts, static_cast<size_t>(request->nodes_size()));
       update.nodes = std::move(facts.nodes);
       update.pods = std::move(facts.pods);
       update.gangs = std::move(facts.gangs);
@@ -248,13 +314,16 @@ class FactsServiceImpl final : public v1::FactsService::CallbackService {
       for (const GangObject& gang : removed.gangs) {
         update.removed_gangs.push_back({gang.dialect, gang.name_space, gang.name, false});
       }
+      CheckRemoved(*request, update, &violations);
+      if (!violations.none()) return call.Finish(violations.ToStatus());
+      for (const std::string& warning : warnings) response->add_warnings(warning);
       call.Ask(
           std::move(update),
           [request, response](const Machine& machine, const Reply& reply) {
             FillStatus(machine.cluster().present_nodes(), static_cast<int64_t>(machine.pod_count()), request->source(),
                        std::get<FactsReply>(reply).version, response);
           },
-          /*reason=*/kSendSnapshot);
+          /*reason=*/kSendSnapshot, [request](absl::string_view text) { return FieldOf(*request, text); });
     };
     return ServeOnce(door_, context, "UpdateFacts", request, response, update_facts, spoke);
   }

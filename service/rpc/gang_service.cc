@@ -50,6 +50,7 @@ class WhyReading {
   bool Step(const Machine& machine, const Gang& gang) {
     if (!holders_seen_) {
       holders_seen_ = machine.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
+      if (holders_seen_) FindUnconfirmed(machine);
       return false;
     }
     return machine.ViewLine(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
@@ -58,9 +59,19 @@ class WhyReading {
     view->holders = std::move(holders_);
     view->line = std::move(line_);
   }
+  [[nodiscard]] const Unconfirmed& unconfirmed() const { return unconfirmed_; }
 
  private:
+  void FindUnconfirmed(const Machine& machine) {
+    for (const HolderView& holder : holders_.holders) {
+      const Gang* gang = holder.promised > 0 ? machine.FindGang(holder.gang) : nullptr;
+      const Plan* plan = gang != nullptr && gang->submitted ? machine.plans().Of(*gang) : nullptr;
+      if (plan != nullptr && plan->to_come == 0) unconfirmed_.insert(holder.gang);
+    }
+  }
+
   bool holders_seen_ = false;
+  Unconfirmed unconfirmed_;
   HoldersRead holders_read_;
   HoldersView holders_;
   LineRead line_read_;
@@ -71,7 +82,7 @@ class WhyReading {
 // keeps no decision waiting.
 class GangReading : public std::enable_shared_from_this<GangReading> {
  public:
-  using Done = std::function<void(const GangView&)>;
+  using Done = std::function<void(const GangView&, const Unconfirmed&)>;
 
   // `done`, then `finish`, on one of gRPC's threads. `why`: it is to be explained.
   GangReading(Engine* engine, std::string key, bool why, FinishCall finish, Done done)
@@ -121,7 +132,7 @@ class GangReading : public std::enable_shared_from_this<GangReading> {
     if (members_.size() != all_ && ++tries_ < kTries) return Begin();
     view_.members = std::move(members_);
     why_.Give(&view_);
-    done_(view_);
+    done_(view_, why_.unconfirmed());
     finish_(grpc::Status::OK);
   }
   // Of a member that was read twice, what was read later.
@@ -192,7 +203,7 @@ class PodReading : public std::enable_shared_from_this<PodReading> {
       const std::string what = uid_.empty() ? absl::StrCat(name_space_, "/", name_) : absl::StrCat("with uid ", uid_);
       return finish_(ToGrpc(absl::NotFoundError(absl::StrCat("there is no pod ", what))));
     }
-    response_->set_text(ExplainText(*view_, ProcessClock().NowMs()));
+    response_->set_text(ExplainText(*view_, ProcessClock().NowMs(), why_.unconfirmed()));
     response_->set_namespace_(view_->name_space);
     *response_->mutable_pod() = ToMessage(view_->pod);
     if (view_->in_gang) *response_->mutable_gang() = ToMessage(view_->gang);
@@ -270,7 +281,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                               v1::Gang* response) override {
     return Serve(door_, context, "GetGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
       ReadGang(&door_->engine(), request->namespace_(), request->name(), /*why=*/false, finish,
-               [response](const GangView& view) { *response = ToMessage(view); });
+               [response](const GangView& view, const Unconfirmed&) { *response = ToMessage(view); });
     });
   }
   ServerUnaryReactor* ListGangs(CallbackServerContext* context, const v1::ListGangsRequest* request,
@@ -287,8 +298,8 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     return Serve(door_, context, "ExplainGang", Role::kReadOnly,
                  [=, this](const std::string&, const FinishCall& finish) {
                    ReadGang(&door_->engine(), request->namespace_(), request->name(), /*why=*/true, finish,
-                            [response](const GangView& view) {
-                              response->set_text(ExplainText(view, ProcessClock().NowMs()));
+                            [response](const GangView& view, const Unconfirmed& unconfirmed) {
+                              response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
                               *response->mutable_gang() = ToMessage(view);
                               response->set_place(view.line.place);
                               response->set_places(view.line.places);
@@ -335,8 +346,9 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
     upsert.object.created_ms = ProcessClock().NowMs();
     ReadGangName(gang, "gang", &violations, &upsert.object.name_space, &upsert.object.name);
     ReadDeclaration(gang, "gang", &violations, &upsert.object.declaration.Own());
-    if (!violations.none()) return call.Finish(violations.ToStatus());
     const std::string key = absl::StrCat(upsert.object.name_space, "/", upsert.object.name);
+    CheckGroup(*upsert.object.declaration, key, "gang", &violations);
+    if (!violations.none()) return call.Finish(violations.ToStatus());
     call.Ask(std::move(upsert), [key, response](const Machine& machine, const Reply&) {
       const Gang* declared = machine.FindGang(key);
       if (declared != nullptr) *response = ToMessage(machine.ViewGang(*declared, /*with_members=*/false));

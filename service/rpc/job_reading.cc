@@ -33,7 +33,10 @@ void TakeManifests(const Facts& facts, bool gang_is_given, const std::string& fi
     }
   }
   for (const PodDescription& pod : facts.pods) {
-    if (!pod.gang.problem.none()) {
+    if (!pod.node_name.empty()) {
+      violations->Add(field,
+                      absl::StrCat("Pod ", pod.name, ": has spec.nodeName; expected a pod that has no node yet"));
+    } else if (!pod.gang.problem.none()) {
       violations->Add(field, absl::StrCat("Pod ", pod.name, ": ", pod.gang.problem.text));
     } else if (pod.gang.in_gang() && (pod.gang.name != out->name || pod.name_space != out->name_space)) {
       violations->Add(field, absl::StrCat("Pod ", pod.name_space, "/", pod.name, " belongs to gang ", pod.gang.name,
@@ -51,18 +54,44 @@ void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, cons
   if (gang_is_given || request.manifests().empty()) {
     ReadGangName(request.gang(), path + "gang", violations, &out->name_space, &out->name);
     ReadDeclaration(request.gang(), path + "gang", violations, &out->declaration.Own());
+    CheckGroup(*out->declaration, absl::StrCat(out->name_space, "/", out->name), path + "gang", violations);
   }
   if (!request.manifests().empty()) {
     const std::string field = path + "manifests";
     Facts facts;
     for (int i = 0; i < request.manifests_size() && manifests != nullptr; ++i) {
+      const std::string of_it = absl::StrCat(field, "[", i, "]");
+      const size_t before = facts.pods.size();
       const absl::Status read = manifests(request.manifests(i), now_ms, &facts);
-      if (!read.ok()) violations->Add(absl::StrCat(field, "[", i, "]"), std::string(read.message()));
+      if (!read.ok()) violations->Add(of_it, std::string(read.message()));
+      for (size_t pod = before; pod < facts.pods.size() && read.ok(); ++pod) {
+        const std::string& invalid = facts.pods[pod].invalid;
+        if (!invalid.empty()) violations->Add(of_it, absl::StrCat("pod ", facts.pods[pod].name, ": ", invalid));
+      }
     }
     if (!violations->none()) return;
     TakeManifests(facts, gang_is_given, field, violations, out);
   }
   ReadMembers(request, path, out->id, now_ms, violations, out);
+}
+
+void CheckMinimum(const v1::SubmitGangRequest& request, const std::string& path, const SubmitGang& job,
+                  Violations* violations) {
+  if (!violations->none()) return;
+  const SubgroupReading subgroups = ReadSubgroups(job.declaration->subgroups, job.declaration->min_member);
+  const auto add = [&](absl::string_view field, absl::string_view text) {
+    if (request.has_gang()) return violations->Add(absl::StrCat(path, "gang.", field), text);
+    violations->Add(path + "manifests", absl::StrCat(field, ": ", text));
+  };
+  if (!subgroups.problem.empty()) return add("subgroups", subgroups.problem);
+  for (const PodDescription& pod : job.pods) {
+    if (subgroups.tree.empty() || subgroups.tree.LeafNamed(pod.gang.subgroup) >= 0) continue;
+    return violations->Add(path + "manifests", absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup,
+                                                            "\" is none of the gang's, or has children"));
+  }
+  const int64_t least = subgroups.tree.empty() ? job.declaration->min_member.value_or(0) : subgroups.tree.Least();
+  if (least >= 1 && static_cast<size_t>(least) <= job.pods.size()) return;
+  add("min_member", absl::StrCat(least, " of ", job.pods.size(), " pods; expected 1 to ", job.pods.size()));
 }
 
 void AddMembersToCome(SubmitGang* job) {

@@ -17,6 +17,11 @@ namespace muster {
 void ReadJob(const v1::SubmitGangRequest& request, const std::string& path, const ManifestReader& manifests,
              int64_t now_ms, Violations* violations, SubmitGang* out);
 
+// Whether so many pods can meet the minimum, and each is in one of the gang's subgroups. Looked at only where nothing
+// else is wrong.
+void CheckMinimum(const v1::SubmitGangRequest& request, const std::string& path, const SubmitGang& job,
+                  Violations* violations);
+
 // For a question only: adds a pod for each member that does not exist yet and of which it is declared what it asks for
 // (P-7), "GANG-SUBGROUP-0" and so on. What a submitted gang starts with are its pods.
 void AddMembersToCome(SubmitGang* job);

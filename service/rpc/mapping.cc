@@ -24,7 +24,8 @@ std::string Ago(int64_t then_ms, int64_t now_ms) {
 }
 
 // "gang default/a nvidia.com/gpu: 16 (2 pods, created 40m ago)"
-std::string Describe(const HolderView& holder, const std::string& resource, int64_t now_ms) {
+std::string Describe(const HolderView& holder, const std::string& resource, const Unconfirmed& unconfirmed,
+                     int64_t now_ms) {
   std::string out = holder.gang.empty() ? "pods of no gang" : absl::StrCat("gang ", holder.gang);
   if (holder.amount > 0) absl::StrAppend(&out, " ", FormatResources({{resource, Nearest(holder.amount)}}));
   absl::StrAppend(&out, " (");
@@ -37,6 +38,8 @@ std::string Describe(const HolderView& holder, const std::string& resource, int6
     absl::StrAppend(&out, holder.pods > 0 ? ", " : "", holder.promised);
     if (holder.promised_ms == kNever) {
       absl::StrAppend(&out, " kept until pods that are being deleted are gone");
+    } else if (unconfirmed.contains(holder.gang)) {
+      absl::StrAppend(&out, " planned ", Ago(holder.promised_ms, now_ms), " ago and not confirmed yet");
     } else {
       absl::StrAppend(&out, " reserved ", Ago(holder.promised_ms, now_ms), " ago for members still to come");
     }
@@ -45,11 +48,11 @@ std::string Describe(const HolderView& holder, const std::string& resource, int6
   return out + ")";
 }
 
-std::string Describe(const HoldersView& view, int64_t now_ms) {
+std::string Describe(const HoldersView& view, const Unconfirmed& unconfirmed, int64_t now_ms) {
   constexpr size_t kMost = 3;
   std::string out;
   for (size_t i = 0; i < std::min(view.holders.size(), kMost); ++i) {
-    absl::StrAppend(&out, i == 0 ? "" : "; ", Describe(view.holders[i], view.resource, now_ms));
+    absl::StrAppend(&out, i == 0 ? "" : "; ", Describe(view.holders[i], view.resource, unconfirmed, now_ms));
   }
   if (view.holders.size() > kMost) {
     WideSum rest = 0;
@@ -200,7 +203,7 @@ std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all
   return out;
 }
 
-std::string ExplainText(const GangView& view, int64_t now_ms) {
+std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed& unconfirmed) {
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");
@@ -213,26 +216,26 @@ std::string ExplainText(const GangView& view, int64_t now_ms) {
                     ReasonName(view.reason.code), "].");
   }
   if (!view.would_help.empty()) absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
-  if (view.planned > 0) {
-    if (view.asked == 0 && now_ms - view.planned_ms >= kLongUnasked) {
-      absl::StrAppend(
-          &out, " Its pods were called ", Ago(view.planned_ms, now_ms),
-          " ago, and no scheduler has asked for one of them since: see that the one they name runs and asks "
-          "Muster.");
-    }
-    if (view.wait_left_ms > 0)
-      absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
-                      WriteDuration(view.wait_left_ms), " are left.");
+  if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kLongUnasked) {
+    absl::StrAppend(&out, " Its pods were called ", Ago(view.planned_ms, now_ms),
+                    " ago, and no scheduler has asked for one of them since: see that the one they name runs and asks "
+                    "Muster.");
+  }
+  // It runs while something is held for the gang: its plan, or places of members at the barrier.
+  if ((view.planned > 0 || view.waiting > 0) && view.wait_left_ms > 0) {
+    absl::StrAppend(&out, " Of its wait time of ", WriteDuration(view.rules.wait_time_ms), ", ",
+                    WriteDuration(view.wait_left_ms), " are left.");
   }
   if (!view.holders.holders.empty()) {
-    absl::StrAppend(&out, "\nThe room on nodes that it may use is held by ", Describe(view.holders, now_ms), ".");
+    const std::string holders = Describe(view.holders, unconfirmed, now_ms);
+    absl::StrAppend(&out, "\nThe room on nodes that it may use is held by ", holders, ".");
   }
   if (view.line.place > 0) absl::StrAppend(&out, "\n", Describe(view.line));
   for (const std::string& warning : view.warnings) absl::StrAppend(&out, "\nWarning: ", warning, ".");
   return out;
 }
 
-std::string ExplainText(const PodView& view, int64_t now_ms) {
+std::string ExplainText(const PodView& view, int64_t now_ms, const Unconfirmed& unconfirmed) {
   std::string out = absl::StrCat("Pod ", view.name_space, "/", view.pod.name, " (", ToString(view.pod.state), "): ");
   if (!view.pod.reason.none()) {
     absl::StrAppend(&out, view.pod.reason.text, " [", ReasonName(view.pod.reason.code), "].");
@@ -242,7 +245,7 @@ std::string ExplainText(const PodView& view, int64_t now_ms) {
     absl::StrAppend(&out, "nothing holds it back.");
   }
   for (const std::string& ignored : view.ignored) absl::StrAppend(&out, "\nWarning: ", ignored, ".");
-  if (view.in_gang) absl::StrAppend(&out, "\n", ExplainText(view.gang, now_ms));
+  if (view.in_gang) absl::StrAppend(&out, "\n", ExplainText(view.gang, now_ms, unconfirmed));
   return out;
 }
 

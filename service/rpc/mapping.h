@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "proto/muster/v1/muster.pb.h"
 #include "state/machine/view.h"
 
@@ -17,9 +18,12 @@ void FillReason(const Reason& from, v1::Reason* to);
 [[nodiscard]] v1::GangInLine ToMessage(const InLineView& view);
 // "default/a, default/b and 7 more", of those from `from` on; `all`: how many there are from there on.
 [[nodiscard]] std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all);
+// Of gangs that hold room, "namespace/name": those that were submitted, have all members and a plan, and wait for their
+// caller to confirm it.
+using Unconfirmed = absl::flat_hash_set<std::string>;
 // Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).
-[[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms);
-[[nodiscard]] std::string ExplainText(const PodView& view, int64_t now_ms);
+[[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed& unconfirmed = {});
+[[nodiscard]] std::string ExplainText(const PodView& view, int64_t now_ms, const Unconfirmed& unconfirmed = {});
 
 }  // namespace muster
 

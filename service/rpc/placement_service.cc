@@ -161,6 +161,7 @@ class PlacementServiceImpl final : public v1::PlacementService::CallbackService 
                      violations.Add("ttl_ms", absl::StrCat(submit.ttl_ms, "; expected 0 (the default) to ", kMaxTtlMs));
                    }
                    ReadJob(*request, "", door_->options().manifests, ProcessClock().NowMs(), &violations, &submit);
+                   CheckMinimum(*request, "", submit, &violations);
                    for (int i = 0; i < request->gang().subgroups_size(); ++i) {
                      if (!request->gang().subgroups(i).has_members()) continue;
                      violations.Add(absl::StrCat("gang.subgroups[", i, "].members"),

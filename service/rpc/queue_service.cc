@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "service/rpc/door.h"
@@ -89,6 +90,16 @@ std::string ExplainText(const v1::Queue& queue, const LineView& line) {
   return out;
 }
 
+// The core speaks of "queue NAME: ..."; of a name that is there twice the second one is too much.
+std::string FieldOf(const v1::ApplyQueuesRequest& request, absl::string_view text) {
+  for (int i = request.queues_size() - 1; i >= 0; --i) {
+    if (absl::StartsWith(text, absl::StrCat("queue ", request.queues(i).name(), ": "))) {
+      return absl::StrCat("queues[", i, "]");
+    }
+  }
+  return "";
+}
+
 class QueueServiceImpl final : public v1::QueueService::CallbackService {
  public:
   explicit QueueServiceImpl(RpcDoor* door) : door_(door) {}
@@ -128,7 +139,7 @@ class QueueServiceImpl final : public v1::QueueService::CallbackService {
       }
       if (!violations.none()) return call.Finish(violations.ToStatus());
       command.only = request->prune();
-      call.Ask(std::move(command));
+      call.Ask(std::move(command), nullptr, "", [request](absl::string_view text) { return FieldOf(*request, text); });
     });
   }
   ServerUnaryReactor* DeleteQueue(CallbackServerContext* context, const v1::DeleteQueueRequest* request,

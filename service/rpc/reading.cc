@@ -3,6 +3,8 @@
 #include <limits>
 #include <utility>
 
+#include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/names.h"
 #include "state/base/quantity.h"
@@ -49,29 +51,42 @@ void ReadNamespace(const std::string& from, const std::string& field, Violations
   ReadName(*out, field, violations);
 }
 
-std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
-                       Violations* violations) {
+void CheckLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
+                 Violations* violations) {
   for (const auto& [key, value] : labels) {
     if (!IsLabelKey(key)) violations->Add(path, absl::StrCat(Quoted(key), "; expected the key of a label"));
     if (value.size() > kLongestText || value.find('\0') != std::string::npos) {
       violations->Add(path, absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
     }
   }
+}
+
+std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& labels, const std::string& path,
+                       Violations* violations) {
+  CheckLabels(labels, path, violations);
   return PackLabels(Labels(labels.begin(), labels.end()));
+}
+
+// Wider than Kubernetes' names of resources: whatever has no blanks and no control characters.
+bool IsResourceName(const std::string& name) {
+  const auto seen = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; };
+  return !name.empty() && name.size() <= kLongestText && absl::c_all_of(name, seen);
 }
 
 }  // namespace
 
 ResourceList ReadAmounts(const google::protobuf::Map<std::string, std::string>& amounts, const std::string& path,
-                         Violations* violations) {
+                         Violations* violations, Rounding rounding) {
   ResourceList out;
   for (const auto& [name, text] : amounts) {
-    if (name.empty() || name.size() > kLongestText) {
-      violations->Add(path, "has an empty or overlong resource name; expected one like cpu or nvidia.com/gpu");
+    if (!IsResourceName(name)) {
+      violations->Add(path, absl::StrCat(Quoted(name),
+                                         "; expected the name of a resource, like cpu or nvidia.com/gpu, "
+                                         "without blanks and at most 253 bytes long"));
       continue;
     }
     const absl::StatusOr<int64_t> amount =
-        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole);
+        ParseQuantity(text, name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole, rounding);
     if (!amount.ok()) {
       violations->Add(At(path, name), std::string(amount.status().message()));
     } else if (*amount > kMaxAmount) {
@@ -204,6 +219,13 @@ void ReadDeclaration(const v1::GangSpec& gang, const std::string& path, Violatio
   }
 }
 
+void CheckGroup(const GangDeclaration& gang, const std::string& id, const std::string& path, Violations* violations) {
+  if (gang.groups.empty() || absl::c_linear_search(gang.groups, id) || !violations->none()) return;
+  violations->Add(At(path, "group"), absl::StrCat("does not name ", id,
+                                                  "; expected all gangs of the group, itself "
+                                                  "included"));
+}
+
 void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, Violations* violations,
              PodDescription* out, absl::string_view name_space) {
   if (pod.uid().empty() || pod.uid().size() > kLongestText) {
@@ -232,6 +254,11 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
       violations->Add(At(path, "gang"), "is empty; expected the gang that `declaration` declares");
     out->gang.declares = true;
     ReadDeclaration(pod.declaration(), At(path, "declaration"), violations, &out->gang.declaration.Own());
+    CheckGroup(*out->gang.declaration, absl::StrCat(out->name_space, "/", out->gang.name), At(path, "declaration"),
+               violations);
+    if (out->gang.declaration->subgroups.empty() && !pod.subgroup().empty()) {
+      violations->Add(At(path, "subgroup"), absl::StrCat(Quoted(pod.subgroup()), "; its gang declares no subgroups"));
+    }
   }
   if (!pod.node_name().empty()) ReadName(pod.node_name(), At(path, "node_name"), violations);
   out->node_name = pod.node_name();
@@ -251,6 +278,7 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out) {
   ReadName(node.name(), At(path, "name"), violations);
   out->name = node.name();
+  CheckLabels(node.labels(), At(path, "labels"), violations);
   out->labels = Labels(node.labels().begin(), node.labels().end());
   for (int i = 0; i < node.taints_size(); ++i) {
     const std::optional<TaintEffect> effect = ParseTaintEffect(node.taints(i).effect());
@@ -260,15 +288,58 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
           absl::StrCat(Quoted(node.taints(i).effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
       continue;
     }
+    if (!IsLabelKey(node.taints(i).key())) {
+      violations->Add(absl::StrCat(At(path, "taints"), "[", i, "].key"),
+                      absl::StrCat(Quoted(node.taints(i).key()), "; expected a name, like that of a label"));
+    }
     out->taints.push_back({node.taints(i).key(), node.taints(i).value(), *effect});
   }
   out->unschedulable = node.unschedulable();
-  out->allocatable = ReadAmounts(node.allocatable(), At(path, "allocatable"), violations);
+  out->allocatable = ReadAmounts(node.allocatable(), At(path, "allocatable"), violations, Rounding::kDown);
   if (out->allocatable.find("pods") == out->allocatable.end()) out->allocatable["pods"] = 110;
 }
 
+namespace {
+
+// The subgroup that a member names, of those that its gang declares.
+void CheckSubgroup(const SubgroupReading& declared, const std::string& named, const std::string& path,
+                   Violations* violations) {
+  if (!declared.problem.empty()) return;  // it is said of the gang
+  if (declared.tree.empty()) {
+    if (!named.empty()) violations->Add(path, absl::StrCat(Quoted(named), "; its gang declares no subgroups"));
+  } else if (declared.tree.LeafNamed(named) < 0) {
+    violations->Add(path, absl::StrCat("subgroup ", Quoted(named), " is none of the gang's, or has children"));
+  }
+}
+
+// The pods of a submission stand in the order of the fields that name them; `of_manifests`: so many are of manifests.
+void CompareMembers(const v1::SubmitGangRequest& request, const std::string& before, size_t of_manifests,
+                    const SubmitGang& submission, Violations* violations) {
+  const size_t listed = submission.pods.size() - static_cast<size_t>(request.pods_size());
+  const auto field_of = [&](size_t pod, const char* field) -> std::string {
+    if (pod >= listed) return absl::StrCat(before, "pods[", pod - listed, "].", field);
+    return before + (pod < of_manifests ? "manifests" : "members");
+  };
+  absl::flat_hash_set<absl::string_view> names;
+  absl::flat_hash_set<absl::string_view> uids;
+  for (size_t i = 0; i < submission.pods.size() && !violations->full(); ++i) {
+    const PodDescription& pod = submission.pods[i];
+    if (!names.insert(pod.name).second) {
+      violations->Add(field_of(i, "name"), absl::StrCat("pod ", pod.name,
+                                                        " is given twice; expected a name of its own "
+                                                        "for each"));
+    } else if (!uids.insert(pod.uid).second) {
+      violations->Add(field_of(i, "uid"), absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));
+    }
+  }
+}
+
+}  // namespace
+
 void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before, const std::string& id, int64_t now_ms,
                  Violations* violations, SubmitGang* out) {
+  const size_t of_manifests = out->pods.size();
+  const SubgroupReading declared = muster::ReadSubgroups(out->declaration->subgroups, out->declaration->min_member);
   size_t bytes = 0;
   for (int i = 0; i < request.members_size(); ++i) {
     const v1::MemberSet& set = request.members(i);
@@ -293,6 +364,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
     }
     PodDescription pod;
     ReadName(name, absl::StrCat(path, ".name"), violations);
+    CheckSubgroup(declared, set.subgroup(), absl::StrCat(path, ".subgroup"), violations);
     pod.priority = set.priority();
     pod.gang.subgroup = set.subgroup();
     ReadShape(set.shape(), absl::StrCat(path, ".shape"), out->name_space, violations, &pod.shape.Own());
@@ -308,6 +380,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
     const v1::PodFacts& pod = request.pods(i);
     const std::string path = absl::StrCat(before, "pods[", i, "]");
     ReadPod(pod, path, now_ms, violations, &out->pods.emplace_back(), out->name_space);
+    CheckSubgroup(declared, pod.subgroup(), path + ".subgroup", violations);
     if (!pod.gang().empty() && pod.gang() != out->name) {
       violations->Add(path + ".gang", absl::StrCat(Quoted(pod.gang()), "; expected ", out->name, ", or nothing"));
     }
@@ -329,6 +402,7 @@ void ReadMembers(const v1::SubmitGangRequest& request, const std::string& before
   if (out->pods.empty() && violations->none()) {
     violations->Add(before + "members", "is empty; expected members, pods or manifests");
   }
+  if (violations->none()) CompareMembers(request, before, of_manifests, *out, violations);
 }
 
 QueueSpec ReadQueue(const v1::QueueSpec& queue, const std::string& path, Violations* violations) {

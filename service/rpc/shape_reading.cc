@@ -1,6 +1,11 @@
+#include <arpa/inet.h>
+
 #include <algorithm>
+#include <set>
+#include <tuple>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "service/rpc/reading.h"
 #include "state/base/names.h"
@@ -11,34 +16,95 @@ namespace {
 
 constexpr int32_t kMostWeight = 100;  // of a preference, as in Kubernetes
 
+// What requirements are about, and by that which keys and operators they may have.
+enum class Selects : uint8_t { kNodes, kNodeNames, kPods };
+
+absl::string_view OperatorsOf(Selects what) {
+  if (what == Selects::kNodeNames) return "In or NotIn";
+  return what == Selects::kPods ? "In, NotIn, Exists or DoesNotExist" : "In, NotIn, Exists, DoesNotExist, Gt or Lt";
+}
+
+bool MayBe(SelectorOperator op, Selects what) {
+  if (op == SelectorOperator::kIn || op == SelectorOperator::kNotIn) return true;
+  if (what == Selects::kNodeNames) return false;
+  return what == Selects::kNodes || op == SelectorOperator::kExists || op == SelectorOperator::kDoesNotExist;
+}
+
+// As Kubernetes has it: what could match nothing, or says what nobody looks at, is refused.
+void CheckValues(SelectorOperator op, const v1::SelectorRequirement& from, const std::string& path,
+                 Violations* violations) {
+  const int count = from.values_size();
+  const auto wrong = [&](absl::string_view expected) {
+    violations->Add(At(path, "values"), absl::StrCat(count, count == 1 ? " value" : " values", "; with ",
+                                                     from.operator_(), ", expected ", expected));
+  };
+  switch (op) {
+    case SelectorOperator::kIn:
+    case SelectorOperator::kNotIn:
+      if (count == 0) wrong("at least one");
+      return;
+    case SelectorOperator::kExists:
+    case SelectorOperator::kDoesNotExist:
+      if (count > 0) wrong("none");
+      return;
+    case SelectorOperator::kGt:
+    case SelectorOperator::kLt: {
+      int64_t number = 0;
+      if (count != 1) return wrong("one whole number");
+      if (absl::SimpleAtoi(from.values(0), &number)) return;
+      violations->Add(At(path, "values"),
+                      absl::StrCat(Quoted(from.values(0)), "; with ", from.operator_(), ", expected one whole number"));
+    }
+  }
+}
+
 void ReadRequirements(const google::protobuf::RepeatedPtrField<v1::SelectorRequirement>& from, const std::string& path,
-                      Violations* violations, std::vector<SelectorRequirement>* out) {
-  for (int i = 0; i < from.size(); ++i) {
+                      Selects what, Violations* violations, std::vector<SelectorRequirement>* out) {
+  for (int i = 0; i < from.size() && !violations->full(); ++i) {
+    const std::string at = absl::StrCat(path, "[", i, "]");
     const std::optional<SelectorOperator> op = ParseSelectorOperator(from[i].operator_());
-    if (!op.has_value()) {
-      violations->Add(
-          absl::StrCat(path, "[", i, "].operator"),
-          absl::StrCat(Quoted(from[i].operator_()), "; expected In, NotIn, Exists, DoesNotExist, Gt or Lt"));
+    if (!op.has_value() || !MayBe(*op, what)) {
+      violations->Add(At(at, "operator"), absl::StrCat(Quoted(from[i].operator_()), "; expected ", OperatorsOf(what)));
       continue;
     }
+    const bool by_name = what == Selects::kNodeNames;
+    if (by_name ? from[i].key() != "metadata.name" : !IsLabelKey(from[i].key())) {
+      violations->Add(At(at, "key"), absl::StrCat(Quoted(from[i].key()), "; expected ",
+                                                  by_name ? "metadata.name" : "the key of a label"));
+    }
+    CheckValues(*op, from[i], at, violations);
     out->push_back({from[i].key(), *op, {from[i].values().begin(), from[i].values().end()}});
   }
 }
 
 void ReadNodeTerm(const v1::NodeSelectorTerm& from, const std::string& path, Violations* violations,
                   NodeSelectorTerm* out) {
-  ReadRequirements(from.expressions(), At(path, "expressions"), violations, &out->expressions);
-  ReadRequirements(from.fields(), At(path, "fields"), violations, &out->fields);
+  ReadRequirements(from.expressions(), At(path, "expressions"), Selects::kNodes, violations, &out->expressions);
+  ReadRequirements(from.fields(), At(path, "fields"), Selects::kNodeNames, violations, &out->fields);
+}
+
+// Of one that tolerates everything the key is empty.
+void CheckToleration(const v1::Toleration& from, const std::string& path, Violations* violations) {
+  const bool exists = from.operator_() == "Exists";
+  if (!from.operator_().empty() && !exists && from.operator_() != "Equal") {
+    violations->Add(At(path, "operator"), absl::StrCat(Quoted(from.operator_()), "; expected Exists or Equal"));
+    return;
+  }
+  if (from.key().empty() ? !exists : !IsLabelKey(from.key())) {
+    violations->Add(At(path, "key"), from.key().empty()
+                                         ? "is empty; expected the key of a taint, or operator Exists for every taint"
+                                         : absl::StrCat(Quoted(from.key()), "; expected the key of a taint"));
+  }
+  if (exists && !from.value().empty()) {
+    violations->Add(At(path, "value"), absl::StrCat(Quoted(from.value()), "; with Exists, expected none"));
+  }
 }
 
 void ReadTolerations(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
   for (int i = 0; i < shape.tolerations_size(); ++i) {
     const v1::Toleration& from = shape.tolerations(i);
     Toleration toleration{from.key(), from.operator_() == "Exists", from.value(), {}};
-    if (!from.operator_().empty() && from.operator_() != "Exists" && from.operator_() != "Equal") {
-      violations->Add(absl::StrCat(path, "[", i, "].operator"),
-                      absl::StrCat(Quoted(from.operator_()), "; expected Exists or Equal"));
-    }
+    CheckToleration(from, absl::StrCat(path, "[", i, "]"), violations);
     if (!from.effect().empty()) {
       toleration.effect = ParseTaintEffect(from.effect());
       if (!toleration.effect.has_value()) {
@@ -50,7 +116,14 @@ void ReadTolerations(const v1::PodShape& shape, const std::string& path, Violati
   }
 }
 
+bool IsAddress(const std::string& text) {
+  in6_addr address{};  // as large as either
+  if (text.find('\0') != std::string::npos) return false;
+  return inet_pton(AF_INET, text.c_str(), &address) == 1 || inet_pton(AF_INET6, text.c_str(), &address) == 1;
+}
+
 void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* violations, PodTemplate* out) {
+  std::set<std::tuple<Protocol, int32_t, std::string>> seen;
   for (int i = 0; i < shape.host_ports_size(); ++i) {
     const v1::HostPort& from = shape.host_ports(i);
     if (from.port() < 1 || from.port() > 65535) {
@@ -66,6 +139,14 @@ void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* v
                     : from.protocol() == "SCTP" ? Protocol::kSctp
                                                 : Protocol::kTcp;
     port.ip = from.host_ip().empty() ? "0.0.0.0" : from.host_ip();
+    if (!IsAddress(port.ip)) {
+      violations->Add(absl::StrCat(path, "[", i, "].host_ip"),
+                      absl::StrCat(Quoted(port.ip), "; expected an IP address, or nothing for all"));
+    }
+    if (!seen.emplace(port.protocol, port.port, port.ip).second) {
+      violations->Add(absl::StrCat(path, "[", i, "].port"),
+                      absl::StrCat(port.port, " is there twice; expected each port of an address once"));
+    }
     out->host_ports.push_back(std::move(port));
   }
 }
@@ -73,14 +154,7 @@ void ReadPorts(const v1::PodShape& shape, const std::string& path, Violations* v
 PodSelector ReadPodSelector(const v1::PodSelector& from, const std::string& path, const std::string& own,
                             Violations* violations) {
   PodSelector out;
-  ReadRequirements(from.expressions(), At(path, "expressions"), violations, &out.requirements);
-  for (size_t i = 0; i < out.requirements.size(); ++i) {
-    const SelectorOperator op = out.requirements[i].op;
-    if (op == SelectorOperator::kGt || op == SelectorOperator::kLt) {
-      violations->Add(absl::StrCat(At(path, "expressions"), "[", i, "].operator"),
-                      "compares numbers; of pods, expected In, NotIn, Exists or DoesNotExist");
-    }
-  }
+  ReadRequirements(from.expressions(), At(path, "expressions"), Selects::kPods, violations, &out.requirements);
   out.all_namespaces = from.all_namespaces();
   out.namespaces.assign(from.namespaces().begin(), from.namespaces().end());
   if (out.namespaces.empty() && !out.all_namespaces) out.namespaces.push_back(own);
@@ -166,6 +240,10 @@ Preferences ReadPreferences(const v1::PodShape& shape, const std::string& path, 
 void ReadShape(const v1::PodShape& shape, const std::string& path, const std::string& name_space,
                Violations* violations, PodTemplate* out) {
   out->requests = ReadAmounts(shape.requests(), At(path, "requests"), violations);
+  for (const auto& [key, value] : shape.node_selector()) {
+    if (IsLabelKey(key)) continue;
+    violations->Add(At(path, "node_selector"), absl::StrCat(Quoted(key), "; expected the key of a label"));
+  }
   out->node_selector = Labels(shape.node_selector().begin(), shape.node_selector().end());
   out->has_affinity = shape.affinity_size() > 0;
   for (int i = 0; i < shape.affinity_size(); ++i) {

@@ -1,9 +1,11 @@
 // Where a gang would go, now or if the cluster were another: a copy of the machine is asked, and dropped.
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "service/rpc/door.h"
@@ -12,6 +14,7 @@
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "service/support/clock.h"
+#include "state/base/text.h"
 #include "state/recording/snapshot.h"
 #include "state/whatif/what_if.h"
 
@@ -23,8 +26,28 @@ using grpc::ServerUnaryReactor;
 
 constexpr int kMaxNodeNames = 10'000;
 
+// Names of nodes that are there, or would be added.
+class NodeNames {
+ public:
+  explicit NodeNames(const ReadView& view) : view_(view) {}
+
+  // One more; it is refused where some node has the name already.
+  void Add(const std::string& name, const std::string& path, Violations* violations) {
+    const auto known = view_.nodes.Find(name);
+    const bool there = known != nullptr && known->present;
+    if (added_.insert(name).second && !there) return;
+    violations->Add(path, absl::StrCat("node ", name, there ? " is there already" : " is added twice",
+                                       "; expected a name that no node has"));
+  }
+
+ private:
+  const ReadView& view_;
+  std::set<std::string> added_;
+};
+
 void ReadAdded(const v1::PlanGangRequest& request, const ManifestReader& manifests, int64_t now_ms,
-               Violations* violations, WhatIf* out) {
+               const ReadView& view, Violations* violations, WhatIf* out) {
+  NodeNames names(view);
   int64_t count = 0;
   for (int i = 0; i < request.added_nodes_size() && !violations->full(); ++i) {
     const v1::AddedNodes& from = request.added_nodes(i);
@@ -43,11 +66,18 @@ void ReadAdded(const v1::PlanGangRequest& request, const ManifestReader& manifes
                                                     " nodes in the whole request"));
       return;
     }
+    for (int32_t copy = 1; copy <= added.count && from.has_node() && !violations->full(); ++copy) {
+      const std::string& name = from.node().name();
+      names.Add(added.count == 1 ? name : absl::StrCat(name, "-", copy), path + ".node.name", violations);
+    }
   }
   Facts facts;
   for (int i = 0; i < request.added_manifests_size() && manifests != nullptr; ++i) {
+    const std::string path = absl::StrCat("added_manifests[", i, "]");
+    const size_t before = facts.nodes.size();
     const absl::Status read = manifests(request.added_manifests(i), now_ms, &facts);
-    if (!read.ok()) violations->Add(absl::StrCat("added_manifests[", i, "]"), std::string(read.message()));
+    if (!read.ok()) violations->Add(path, std::string(read.message()));
+    for (size_t node = before; node < facts.nodes.size(); ++node) names.Add(facts.nodes[node].name, path, violations);
     if (violations->full()) return;
   }
   if (!facts.pods.empty() || !facts.gangs.empty()) {
@@ -58,8 +88,23 @@ void ReadAdded(const v1::PlanGangRequest& request, const ManifestReader& manifes
   }
 }
 
+void ReadGone(const v1::PlanGangRequest& request, Violations* violations, WhatIf* out) {
+  if (request.without_nodes_size() > kMaxNodeNames) {
+    violations->Add("without_nodes",
+                    absl::StrCat("has ", request.without_nodes_size(), " names; expected at most ", kMaxNodeNames));
+    return;
+  }
+  std::set<std::string> names;
+  for (int i = 0; i < request.without_nodes_size(); ++i) {
+    const std::string& name = request.without_nodes(i);
+    if (names.insert(name).second) continue;
+    violations->Add(absl::StrCat("without_nodes[", i, "]"), absl::StrCat(Quoted(name), " is named twice"));
+  }
+  out->gone.assign(request.without_nodes().begin(), request.without_nodes().end());
+}
+
 WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& manifests, int64_t now_ms,
-                    Violations* violations) {
+                    const ReadView& view, Violations* violations) {
   static std::atomic<uint64_t> asked{0};
   WhatIf out;
   const bool named = !request.name().empty();
@@ -75,14 +120,10 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
     out.job->id = absl::StrCat("what-if/", now_ms, "/", ++asked);
     ReadJob(request.job(), "job.", manifests, now_ms, violations, &*out.job);
     if (violations->none()) AddMembersToCome(&*out.job);
+    CheckMinimum(request.job(), "job.", *out.job, violations);
   }
-  if (request.without_nodes_size() > kMaxNodeNames) {
-    violations->Add("without_nodes",
-                    absl::StrCat("has ", request.without_nodes_size(), " names; expected at most ", kMaxNodeNames));
-    return out;
-  }
-  out.gone.assign(request.without_nodes().begin(), request.without_nodes().end());
-  ReadAdded(request, manifests, now_ms, violations, &out);
+  ReadGone(request, violations, &out);
+  ReadAdded(request, manifests, now_ms, view, violations, &out);
   for (int i = 0; i < request.more_for_queues_size() && !violations->full(); ++i) {
     const v1::MoreForQueue& more = request.more_for_queues(i);
     const std::string path = absl::StrCat("more_for_queues[", i, "]");
@@ -91,6 +132,15 @@ WhatIf ReadQuestion(const v1::PlanGangRequest& request, const ManifestReader& ma
     out.more.push_back({more.queue(), ReadAmounts(more.amounts(), path + ".amounts", violations)});
   }
   return out;
+}
+
+// What the core says of queues is about more that they might use: "queue team has neither a limit nor ...".
+std::string FieldOf(const v1::PlanGangRequest& request, absl::string_view text) {
+  for (int i = 0; i < request.more_for_queues_size(); ++i) {
+    if (!absl::StartsWith(text, absl::StrCat("queue ", request.more_for_queues(i).queue(), " "))) continue;
+    return absl::StrCat("more_for_queues[", i, "].amounts");
+  }
+  return absl::StartsWith(text, "queues with more ") ? "more_for_queues" : "";
 }
 
 void Fill(const WhatIfAnswer& answer, v1::PlanGangResponse* response) {
@@ -115,28 +165,30 @@ class WhatIfServiceImpl final : public v1::WhatIfService::CallbackService {
     return Serve(door_, context, "PlanGang", Role::kReadOnly, [=, this](const std::string&, const FinishCall& finish) {
       const int64_t now_ms = ProcessClock().NowMs();
       Violations violations;
-      WhatIf question = ReadQuestion(*request, door_->options().manifests, now_ms, &violations);
+      WhatIf question =
+          ReadQuestion(*request, door_->options().manifests, now_ms, *door_->engine().view(), &violations);
       if (!violations.none()) return finish(violations.ToStatus());
       if (busy_.exchange(true)) {
         return finish(ToGrpc(absl::ResourceExhaustedError("another what-if is being answered; try again in a moment")));
       }
-      Ask(std::move(question), now_ms, response, finish);
+      Ask(*request, std::move(question), now_ms, response, finish);
     });
   }
 
  private:
   // The state is read in the engine's order of things, and the answer found where nobody waits for the thread.
-  void Ask(WhatIf question, int64_t now_ms, v1::PlanGangResponse* response, const FinishCall& finish) {
+  void Ask(const v1::PlanGangRequest& request, WhatIf question, int64_t now_ms, v1::PlanGangResponse* response,
+           const FinishCall& finish) {
     auto state = std::make_shared<std::string>();
     const auto read = [state](const Machine& machine) {
       *state = recording::SaveState(machine);
       return true;
     };
-    const auto answer = [=, this, question = std::move(question)] {
+    const auto answer = [=, this, &request, question = std::move(question)] {
       const absl::StatusOr<WhatIfAnswer> found = AnswerWhatIf(*state, door_->engine().settings(), question, now_ms);
       if (found.ok()) Fill(*found, response);
       busy_ = false;
-      finish(ToGrpc(found.status()));
+      finish(ToGrpc(found.status(), "", [&request](absl::string_view text) { return FieldOf(request, text); }));
     };
     door_->engine().Look(read, [this, answer, finish](const absl::Status& status) {
       if (status.ok()) return OnGrpcThread(answer);

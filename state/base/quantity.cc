@@ -94,8 +94,8 @@ std::optional<Decimal> ReadDecimal(absl::string_view text, size_t* used) {
   return out;
 }
 
-// number * 2^binary, rounded up; nullopt when it does not fit an int64. Exact, however many digits there are.
-std::optional<int64_t> RoundedUp(const Decimal& number, int binary) {
+// number * 2^binary, rounded; nullopt when it does not fit an int64. Exact, however many digits there are.
+std::optional<int64_t> Rounded(const Decimal& number, int binary, Rounding rounding) {
   constexpr auto kMost = static_cast<unsigned __int128>(std::numeric_limits<int64_t>::max());
   if (number.digits.empty()) return 0;
   if (number.point > std::numeric_limits<int64_t>::digits10 + 1) return std::nullopt;
@@ -119,14 +119,13 @@ std::optional<int64_t> RoundedUp(const Decimal& number, int binary) {
     remainder = remainder || carry % 10 != 0;
     carry /= 10;
   }
-  value += carry + (remainder ? 1 : 0);
+  value += carry + (remainder && rounding == Rounding::kUp ? 1 : 0);
   if (value > kMost) return std::nullopt;
   return static_cast<int64_t>(value);
 }
 
-}  // namespace
-
-absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit) {
+// nullopt: it does not fit an int64.
+absl::StatusOr<std::optional<int64_t>> Read(absl::string_view text, QuantityUnit unit, Rounding rounding) {
   if (text.empty()) return NotAQuantity(text, "empty");
   if (text.size() > kMaxQuantityLength) return NotAQuantity(text, "too long");
   absl::string_view rest = text;
@@ -139,9 +138,22 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit)
   if (!scale.has_value()) return NotAQuantity(text, "unknown suffix");
   if (negative && !number->digits.empty()) return NotAQuantity(text, "negative");
   number->point += (scale->base == 10 ? scale->exponent : 0) + (unit == QuantityUnit::kMilli ? 3 : 0);
-  const std::optional<int64_t> value = RoundedUp(*number, scale->base == 2 ? scale->exponent : 0);
-  if (!value.has_value()) return NotAQuantity(text, "too large");
-  return *value;
+  return Rounded(*number, scale->base == 2 ? scale->exponent : 0, rounding);
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit, Rounding rounding) {
+  const absl::StatusOr<std::optional<int64_t>> value = Read(text, unit, rounding);
+  if (!value.ok()) return value.status();
+  if (!value->has_value()) return NotAQuantity(text, "too large");
+  return **value;
+}
+
+absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit) {
+  const absl::StatusOr<std::optional<int64_t>> value = Read(text, unit, Rounding::kUp);
+  if (!value.ok()) return value.status();
+  return value->value_or(std::numeric_limits<int64_t>::max());
 }
 
 absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text) {

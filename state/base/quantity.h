@@ -17,11 +17,20 @@ enum class QuantityUnit {
   kMilli,  // thousandths (CPU)
 };
 
-// Reads `text` ("1500m", "2", "1.5Gi", "2e3", "12E") and returns the value in `unit`, rounded up once as Kubernetes
-// does: what is not nothing is at least 1.
+enum class Rounding {
+  kUp,    // what is asked for: what is not nothing is at least 1
+  kDown,  // what is offered
+};
+
+// Reads `text` ("1500m", "2", "1.5Gi", "2e3", "12E") and returns the value in `unit`, rounded once: up, as Kubernetes
+// does, unless said otherwise.
 // InvalidArgument when the text is not a quantity, is negative, or does not fit an int64 in that unit; the message
 // names the text and what was expected.
-[[nodiscard]] absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit);
+[[nodiscard]] absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit,
+                                                    Rounding rounding = Rounding::kUp);
+
+// The same, rounded up, and the largest int64 for what does not fit one.
+[[nodiscard]] absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit);
 
 // The same of an amount that nobody may round, by resource: CPU in milli, of all others whole ones.
 [[nodiscard]] absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text);

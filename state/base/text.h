@@ -31,7 +31,9 @@ namespace muster {
 
 // "700 ms", "40 s".
 [[nodiscard]] inline std::string WriteDuration(int64_t ms) {
-  return ms < 1000 ? absl::StrCat(ms, " ms") : absl::StrCat(ms / 1000, " s");
+  if (ms < 1000) return absl::StrCat(ms, " ms");
+  return ms % 1000 == 0 || ms > 60'000 ? absl::StrCat(ms / 1000, " s")
+                                       : absl::StrCat(static_cast<double>(ms) / 1000, " s");
 }
 
 }  // namespace muster

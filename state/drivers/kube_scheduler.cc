@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/container/btree_map.h"
 #include "absl/strings/str_cat.h"
 
 namespace muster {
@@ -45,13 +44,18 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
 // The pod fits the node only into what is promised to somebody of at least its rank, or into what somebody uses who is
 // on his way there: kube-scheduler knows nothing of him once it has forgotten its call. Of what is only kept, members
 // that a running gang lost have theirs first.
-bool KubeScheduler::Guarded(const Pod& pod, NodeId node) const {
+bool KubeScheduler::Guarded(const Pod& pod, NodeId node, const ResourceSum& regained) const {
   const absl::Span<const Ledger::Promise> promises = r_.ledger->PromisedOn(node);
   const bool going = r_.ledger->going().contains(node) || r_.ledger->unheard().contains(node);
   if (promises.empty() && !going) return false;
-  if (r_.cluster->pod_class(pod.cls).request.FitsIn(r_.cluster->node(node).free)) return false;
-  ResourceSum yielded;
-  bool some = false;
+  const ResourceVector& request = r_.cluster->pod_class(pod.cls).request;
+  if (request.FitsIn(r_.cluster->node(node).free)) return false;
+  ResourceSum yielded = regained;
+  bool some = !regained.entries().empty();
+  if (r_.ledger->Reserves(pod.id) && r_.ledger->ChargeOf(pod.id).node == node) {
+    yielded.AddTimes(request, 1);  // it was nominated for the node: what is reserved there is its own
+    some = true;
+  }
   for (const Ledger::Promise& promise : promises) {
     const Gang& gang = r_.gangs->gang(promise.claim);
     const Plan* plan = r_.plans->Of(gang);  // nullptr: its room is only kept (P-8, Q-6)
@@ -81,12 +85,12 @@ FilterReply KubeScheduler::FilterFree(const Pod& pod, const NodeOffer& offer) co
   if (offer.size() < concerned) {
     for (const std::string& name : offer.names()) {
       const NodeId node = r_.cluster->FindNode(name);
-      if (node != kNoNode && Guarded(pod, node)) guard(name);
+      if (node != kNoNode && Guarded(pod, node, {})) guard(name);
     }
   } else {
     const auto look = [&](NodeId node) {
       const std::string& name = r_.cluster->node(node).facts.name;
-      if (Guarded(pod, node) && offer.Contains(name)) guard(name);
+      if (Guarded(pod, node, {}) && offer.Contains(name)) guard(name);
     };
     for (const NodeId node : promised) look(node);
     for (const auto& [node, pods] : going) {
@@ -255,59 +259,6 @@ void KubeScheduler::NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* st
 
 void KubeScheduler::ExpireRefusals(int64_t now_ms) {
   if (refusals_until_ms_ <= now_ms) refusals_until_ms_ = r_.cluster->ExpireExclusions(now_ms);
-}
-
-// K-9.
-PreemptReply KubeScheduler::OnPreempt(const Preempt& question) const {
-  PreemptReply reply;
-  // Until everything is read nobody knows whom an eviction would break, nor who has a place already.
-  if (!r_.sources->complete()) return reply;
-  const Pod* pod = r_.gangs->FindPod(question.uid);
-  const bool known = pod != nullptr && pod->gang != nullptr;
-  const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang) : !question.names_gang;
-  const bool placed = known && (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted);
-  if (!alone || placed) return reply;
-  // Outside the domains that its gang requires it would be refused afterwards, and the victims be gone for nothing
-  // (P-4).
-  const Region region = known ? r_.domains->For(*pod->gang, pod->leaf) : Region();
-  for (const PreemptCandidate& candidate : question.candidates) {
-    const NodeId node = r_.cluster->FindNode(candidate.node);
-    if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;
-    if (!BreaksGang(candidate.victim_uids)) reply.nodes.push_back(candidate.node);
-  }
-  return reply;
-}
-
-// True when taking these pods away would leave a gang with less than its minimum.
-bool KubeScheduler::BreaksGang(const std::vector<std::string>& victims) const {
-  absl::btree_map<const Gang*, std::vector<const Pod*>> lost;
-  for (const std::string& uid : victims) {
-    const Pod* pod = r_.gangs->FindPod(uid);
-    if (pod == nullptr || pod->gang == nullptr) continue;
-    // A gang of one is as good as a pod of none, but for its group, which stands with it or falls (D-10).
-    if (pod->gang->rules.min_member <= 1 && pod->gang->rules.group.empty()) continue;
-    if (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted) return true;
-    // Also of one that is not there yet: kube-scheduler assumes it, its bind call is on the way.
-    std::vector<const Pod*>& of_gang = lost[pod->gang];
-    if (pod->state == MemberState::kBound || pod->state == MemberState::kRunning) of_gang.push_back(pod);
-  }
-  return std::any_of(lost.begin(), lost.end(), [](const auto& entry) {
-    // A member that is being bound is not there yet, and may never be.
-    const Gang& gang = *entry.first;
-    if (gang.rules.tree.empty()) {
-      const int32_t there = gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);
-      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;
-    }
-    std::vector<int32_t> there(static_cast<size_t>(gang.rules.tree.leaves), 0);
-    const auto count = [&there](const Pod& pod, int32_t times) {
-      if (pod.leaf >= 0) there[static_cast<size_t>(pod.leaf)] += times;
-    };
-    for (const MemberState state : {MemberState::kBound, MemberState::kRunning}) {
-      for (const Pod* pod : gang.in(state)) count(*pod, 1);
-    }
-    for (const Pod* pod : entry.second) count(*pod, -1);
-    return !gang.quorum().Stands(there);
-  });
 }
 
 // Why the call is not held; none: it may be.

@@ -4,10 +4,12 @@
 #define MUSTER_STATE_DRIVERS_KUBE_SCHEDULER_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "state/placement/class_index.h"
 #include "state/starts/bindings.h"
 #include "state/starts/queues.h"
@@ -44,18 +46,26 @@ class KubeScheduler {
   [[nodiscard]] FilterReply OnFilter(const Filter& question, Step* step);
   // Answered through the step's held calls.
   void OnBind(const Bind& call, Step* step);
-  [[nodiscard]] PreemptReply OnPreempt(const Preempt& question) const;
+  [[nodiscard]] PreemptReply OnPreempt(const Preempt& question, Step* step);
   // A member of a gang asks: its slot, or why there is none. REQUIRES: the pod is in a gang.
   [[nodiscard]] FilterReply FilterMember(const Pod& pod, const NodeOffer& offer, Step* step);
   // When the first learned refusal ends; kNever: there is none.
   [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
   void ExpireRefusals(int64_t now_ms);
 
+  // UIDs of gang members that may be taken for somebody, as was answered of late.
+  struct Promised {
+    std::string preemptor;  // UID
+    int64_t until_ms = 0;
+  };
+  [[nodiscard]] const absl::btree_map<std::string, Promised>& victims() const { return victims_; }
+
   // What a recording keeps (state/recording/members.h).
-  static constexpr auto Recorded() { return std::tuple(&KubeScheduler::refusals_until_ms_); }
+  static constexpr auto Recorded() { return std::tuple(&KubeScheduler::refusals_until_ms_, &KubeScheduler::victims_); }
 
  private:
-  [[nodiscard]] bool Guarded(const Pod& pod, NodeId node) const;
+  // `regained`: what would be free there too.
+  [[nodiscard]] bool Guarded(const Pod& pod, NodeId node, const ResourceSum& regained) const;
   [[nodiscard]] FilterReply FilterFree(const Pod& pod, const NodeOffer& offer) const;
   [[nodiscard]] FilterReply FilterExtra(const Pod& pod, const NodeOffer& offer) const;
   [[nodiscard]] FilterReply FilterPlanned(const Pod& pod, const NodeOffer& offer, Step* step);
@@ -64,12 +74,16 @@ class KubeScheduler {
   [[nodiscard]] int32_t ChooseSlot(const Pod& pod, const NodeOffer& offer);
   [[nodiscard]] int32_t MoveSlot(const Pod& pod, const NodeOffer& offer);
   void NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* step);
-  [[nodiscard]] bool BreaksGang(const std::vector<std::string>& victims) const;
+  [[nodiscard]] bool BreaksGang(const std::string& preemptor, const std::vector<std::string>& victims) const;
+  // What they use there; nullopt: of some of them it is not known.
+  [[nodiscard]] std::optional<ResourceSum> UsedBy(const std::vector<std::string>& pods, NodeId node) const;
+  void NoteVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms);
   [[nodiscard]] Reason BindRefusal(const Pod& pod, const Bind& call) const;
 
   const KubeRooms r_;
   const KubeSettings settings_;
   int64_t refusals_until_ms_ = kNever;
+  absl::btree_map<std::string, Promised> victims_;
 };
 
 }  // namespace muster

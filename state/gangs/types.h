@@ -178,7 +178,9 @@ struct Gang {
     return count(MemberState::kCommitted) + count(MemberState::kBound) + count(MemberState::kRunning);
   }
   // K-13: some member has a node, and the gang was never whole; it is finished before anything new is planned.
-  [[nodiscard]] bool half_bound() const { return !kept.satisfied && !left_half && active() > 0; }
+  [[nodiscard]] bool half_bound() const {
+    return !kept.satisfied && !left_half && active() > 0 && rules.min_member != 0;
+  }
   [[nodiscard]] int32_t children() const {
     int32_t sum = 0;
     for (const MemberSet& set : members) sum += static_cast<int32_t>(set.size());

@@ -12,6 +12,7 @@
 #include "state/machine/fact_keeper.h"
 #include "state/records/records.h"
 #include "state/starts/bindings.h"
+#include "state/starts/planning.h"
 #include "state/starts/queues.h"
 
 namespace muster {
@@ -37,6 +38,7 @@ struct AnnouncementRooms {
   FactKeeper* facts;
   Pipeline* pipeline;
   Queues* queues;
+  Planning* planning;
 };
 
 class Announcements {
@@ -118,6 +120,7 @@ class Announcements {
   void HoldToCome(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
   void TakeUpCommitments(Step* step);
+  [[nodiscard]] bool OwnerIsGone(const PodDescription& facts, Step* step);
   void Learn(const PodTemplate& shape, Step* step);
   void TakeAnew(const std::string* name_space, Step* step);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.

@@ -140,12 +140,11 @@ class Expected {
   std::map<ClassId, int32_t> classes_;
 };
 
-// Lone pods that were nominated, and pods that a promise kept off a node.
+// Pods that were nominated, and pods that a promise kept off a node.
 absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const Calls& calls) {
   for (const std::string& uid : nominations.uids()) {
     const Pod* pod = gangs.FindPod(uid);
-    if (pod == nullptr || pod->gang != nullptr || pod->state != MemberState::kPending ||
-        pod->facts.nominated_node.empty()) {
+    if (pod == nullptr || pod->state != MemberState::kPending || pod->facts.nominated_node.empty()) {
       return Broken(absl::StrCat("pod ", uid, " is held as nominated and is not"));
     }
   }
@@ -335,7 +334,7 @@ absl::Status Machine::CheckInvariants() const {
     status = held.status();
     if (!status.ok()) return;
     holds += *held;
-    if (plan->uses_holds) promised += plan->present();
+    if (plan->uses_holds) promised += plan->present() - plan->bound;
     for (const Slot& slot : plan->slots) {
       if (slot.state != SlotState::kCommitted) {
         expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);

@@ -46,7 +46,7 @@ Machine::Machine(const MachineSettings& s)
       queues_(&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_),
       calls_(&gangs_, &cluster_, s.nominate),
       barrier_(&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_),
-      nominations_(&gangs_, &cluster_, &ledger_),
+      nominations_(&gangs_, &cluster_, &queues_, &ledger_),
       pipeline_(&gangs_, &eligibility_, &cluster_, &ledger_, &queues_),
       heads_(&gangs_, &cluster_, &backlog_, &queues_, &pipeline_),
       clock_(&gangs_),
@@ -69,14 +69,14 @@ Machine::Machine(const MachineSettings& s)
               &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_}),
       submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
                          {s.submission_ttl_ms, s.max_submissions}),
-      announcements_({&cluster_,       &ledger_,      &gangs_,  &eligibility_, &sources_,
-                      &refused_facts_, &backlog_,     &plans_,  &calls_,       &barrier_,
-                      &nominations_,   &claims_,      &repair_, &bindings_,    &restored_,
-                      &pod_deadlines_, &submissions_, &facts_,  &pipeline_,    &queues_}),
-      settling_(
-          {&gangs_, &eligibility_, &sources_, &backlog_, &plans_, &calls_, &barrier_, &clock_, &submissions_, &claims_,
-           &repair_, &bindings_, &planning_, &pipeline_, &heads_, &queues_, &reasons_, &gang_deadlines_, &cluster_},
-          s.plan_idle_ms),
+      announcements_({&cluster_,  &ledger_,   &gangs_,    &eligibility_,   &sources_,     &refused_facts_,
+                      &backlog_,  &plans_,    &calls_,    &barrier_,       &nominations_, &claims_,
+                      &repair_,   &bindings_, &restored_, &pod_deadlines_, &submissions_, &facts_,
+                      &pipeline_, &queues_,   &planning_}),
+      settling_({&gangs_, &eligibility_, &sources_,     &backlog_, &plans_,    &calls_,          &barrier_,
+                 &clock_, &submissions_, &claims_,      &repair_,  &bindings_, &planning_,       &pipeline_,
+                 &heads_, &queues_,      &nominations_, &ledger_,  &reasons_,  &gang_deadlines_, &cluster_},
+                s.plan_idle_ms),
       reader_({&cluster_, &ledger_, &gangs_, &eligibility_, &sources_, &refused_facts_, &plans_, &barrier_, &clock_,
                &bindings_, &queues_, &reasons_, &backlog_, &pipeline_}),
       keeps_queues_(s.keeps_queues) {
@@ -212,7 +212,7 @@ void Machine::On(const Filter& command, Step* step) {
 void Machine::On(const Bind& command, Step* step) { kube_scheduler_.OnBind(command, step); }
 
 void Machine::On(const Preempt& command, Step* step) {
-  PreemptReply reply = kube_scheduler_.OnPreempt(command);
+  PreemptReply reply = kube_scheduler_.OnPreempt(command, step);
   if (reply.nodes.empty()) return step->Tell(std::move(reply));
   step->Answer(std::move(reply));  // K-9: somebody is evicted for it: what it rests on is durable first
 }

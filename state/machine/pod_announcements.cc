@@ -27,6 +27,9 @@ PodDescription FillIn(const PodDescription& known, PodDescription facts) {
   if (came_submitted && silent) facts.gang = known.gang;
   facts.timed_out_mark = facts.timed_out_mark || known.timed_out_mark;  // our own mark may still be on its way
   if (!known.node_name.empty() && facts.node_name.empty()) facts.node_name = known.node_name;
+  // "It runs" says nothing of what it asks for.
+  const bool says_nothing = facts.shape->requests.empty() && facts.invalid.empty();
+  if (!known.node_name.empty() && says_nothing && !known.shape->requests.empty()) facts.shape = known.shape;
   return facts;
 }
 
@@ -60,6 +63,11 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
     r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
+  if (!facts.deleting && OwnerIsGone(facts, step)) {
+    PodDescription ending = facts;
+    ending.deleting = true;
+    return PutPod(ending, submitted, step);
+  }
   if (!facts.gang.in_gang() && !facts.shape->preferences.empty()) {
     PodDescription of_no_gang = facts;
     of_no_gang.shape.Own().preferences = Preferences();
@@ -80,6 +88,22 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
   Learn(facts.shape, step);
   ChangePod(*known, FillIn(known->facts, facts), step);
   return absl::OkStatus();
+}
+
+// D-7: its owner was deleted, and there is another of that name: the pod is on its way out, whether it says so already
+// or not, and no member of the other's gang.
+bool Announcements::OwnerIsGone(const PodDescription& facts, Step* step) {
+  const GangMembership& membership = facts.gang;
+  if (membership.dialect != GangDialect::kOwner || membership.owner_uid.empty()) return false;
+  const Gang* gang = r_.gangs->FindGang(absl::StrCat(facts.name_space, "/", membership.name));
+  if (gang == nullptr) return false;
+  const auto object = gang->objects.find(GangDialect::kOwner);
+  if (object == gang->objects.end() || object->second.uid.empty()) return false;
+  if (object->second.uid == membership.owner_uid) return false;
+  if (facts.created_ms < object->second.created_ms) return true;
+  // It is the owner which is the former one: the pod's is about to be read, and says how large the gang is.
+  RemoveObject({GangDialect::kOwner, facts.name_space, membership.name}, step).IgnoreError();
+  return false;
 }
 
 // What somebody says of pods around it may tell others apart that were alike: those are taken anew.
@@ -193,6 +217,8 @@ void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) 
   if (pod.on_node()) r_.claims->UseNode(pod, step);
   FollowEnd(pod, step);
   if (pod.gang == nullptr && (change.gang || change.nomination)) FollowNomination(pod);
+  const bool elsewhere = pod.gang != nullptr && change.nomination && r_.nominations->Remove(pod);
+  if (elsewhere && r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/true);  // settling adds it
   if (change.unschedulable && !pod.facts.unschedulable.empty()) NoteUnschedulable(pod, step);
   if (change.called) NoteHeard(pod, step->now_ms());
 }

@@ -51,7 +51,38 @@ void Settling::Settle(const Gang& gang, Step* step) {
   SettleRecord(gang, step);
   r_.gangs->MarkChanged(gang);
   TellGroup(gang, step->now_ms());
-  if (r_.eligibility->PassesOneByOne(gang)) r_.calls->CallExtras(gang, step);
+  const bool alone = r_.eligibility->PassesOneByOne(gang);
+  SettleNominations(gang, alone);
+  if (alone) CallExtras(gang, step);
+}
+
+// Whoever would be refused again is called when that may have changed: by every settling, each would have the others
+// called whose calls settle the gang (K-7).
+void Settling::CallExtras(const Gang& gang, Step* step) {
+  bool full = false;
+  r_.calls->CallExtras(
+      gang,
+      [&](const Pod& pod) {
+        if (r_.bindings->RetryAt(pod) > 0) return false;
+        const bool fits = r_.queues->Check(pod).none();
+        full = full || !fits;
+        return fits;
+      },
+      step);
+  if (full) r_.queues->NoteRefused(gang);
+}
+
+// K-3: members that come one by one are nominated like pods of no gang; of others it is the plan that says where.
+void Settling::SettleNominations(const Gang& gang, bool alone) {
+  if (!alone && r_.nominations->uids().empty()) return;
+  for (const Pod* pod : gang.in(MemberState::kPending)) {
+    const bool nominated = r_.nominations->uids().contains(pod->facts.uid);
+    const bool is_to_be = alone && !pod->facts.nominated_node.empty();
+    if (is_to_be && !nominated) r_.nominations->Add(*pod);
+    if (is_to_be || !nominated) continue;
+    r_.nominations->Remove(*pod);
+    if (r_.ledger->Reserves(pod->id)) r_.ledger->DischargePod(pod->id, /*gained=*/true);
+  }
 }
 
 void Settling::SettleTimeoutMark(const Gang& gang) {
@@ -74,7 +105,7 @@ void Settling::SettleSatisfied(const Gang& gang) {
   const bool repaired = plan != nullptr && plan->committed;
   if (gang.kept.satisfied && gang.active() == 0 && !repaired) {
     r_.gangs->SetSatisfied(gang, false);
-    r_.repair->Cancel(gang);
+    if (r_.repair->Mates(gang).empty()) r_.repair->Cancel(gang);  // else half of its group may run
   }
   if (plan != nullptr || gang.count(MemberState::kWaiting) > 0) return;
   const bool placed = gang.rules.min_member > 0 && gang.active() > 0 && r_.eligibility->Missing(gang) == 0;

@@ -8,6 +8,7 @@
 
 #include "state/records/records.h"
 #include "state/starts/bindings.h"
+#include "state/starts/nominations.h"
 #include "state/starts/planning.h"
 #include "state/starts/wait_reasons.h"
 
@@ -30,6 +31,8 @@ struct SettlingRooms {
   Pipeline* pipeline;
   Heads* heads;
   Queues* queues;
+  Nominations* nominations;
+  Ledger* ledger;
   const WaitReasons* reasons;
   Deadlines* deadlines;  // of gangs
   const Cluster* cluster;
@@ -58,6 +61,8 @@ class Settling {
   [[nodiscard]] bool TouchHeldUp();
   void SettleTimeoutMark(const Gang& gang);
   void SettleSatisfied(const Gang& gang);
+  void SettleNominations(const Gang& gang, bool alone);
+  void CallExtras(const Gang& gang, Step* step);
   void SettlePlan(const Gang& gang, Step* step);
   void SettleToCome(const Gang& gang, Step* step);
   [[nodiscard]] bool TakeBackOverdrawn(const Gang& gang, Step* step);

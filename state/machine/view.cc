@@ -34,6 +34,44 @@ GangPhase PhaseOf(const Gang& gang, const Plan* plan) {
   return enough ? GangPhase::kPreScheduling : GangPhase::kPending;
 }
 
+// It was told over the gRPC API, and is no PodGroup.
+bool FromApi(const Gang& gang) {
+  return gang.submitted || gang.objects.contains(GangDialect::kApi) ||
+         absl::c_any_of(gang.members, [](const MemberSet& set) {
+           return !set.empty() && (*set.begin())->facts.gang.dialect == GangDialect::kApi;
+         });
+}
+
+// Its members have no scheduler: whoever announced them asks for them.
+bool PlacedByCaller(const Gang& gang) {
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  const auto asked = absl::c_find_if(pending, [](const Pod* pod) { return !pod->served; });
+  return asked != pending.end() && (*asked)->facts.scheduler_name.empty();
+}
+
+// Members that are not at the barrier: "a-3, a-4, a-5 and 7 more".
+std::string Absent(const Gang& gang) {
+  constexpr size_t kMost = 3;
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  std::string out;
+  size_t told = 0;
+  for (auto pod = pending.begin(); pod != pending.end() && told < kMost; ++pod, ++told) {
+    absl::StrAppend(&out, told == 0 ? "" : ", ", (*pod)->facts.name);
+  }
+  if (pending.size() > told) absl::StrAppend(&out, " and ", pending.size() - told, " more");
+  return out;
+}
+
+// The first of those that start together that lacks somebody at the barrier; the gang itself comes first.
+std::string BarrierHint(const Gang& gang, const Group& together) {
+  const auto lacks = [](const Gang* each) { return !each->quorum().Met() && each->count(MemberState::kPending) > 0; };
+  if (lacks(&gang)) return absl::StrCat("have its members asked for that are not at the barrier: ", Absent(gang));
+  const auto mate = absl::c_find_if(together, lacks);
+  if (mate == together.end()) return "";
+  return absl::StrCat("have the members of gang ", (*mate)->key,
+                      " asked for that are not at the barrier: ", Absent(**mate));
+}
+
 }  // namespace
 
 std::string HintFor(ReasonCode code) {
@@ -99,6 +137,29 @@ absl::string_view ToString(GangPhase phase) {
   return "";
 }
 
+namespace {
+
+// As HintFor, in the words of who declared this gang.
+std::string HintTo(const Gang& gang, ReasonCode code, const Eligibility& eligibility) {
+  switch (code) {
+    case ReasonCode::kGroupDisagrees:
+      return eligibility.GroupHint(gang);
+    case ReasonCode::kBarrier:
+      return BarrierHint(gang, eligibility.Unplaced(gang));
+    case ReasonCode::kNotServed:
+      if (!absl::c_any_of(eligibility.Unplaced(gang), [](const Gang* each) { return PlacedByCaller(*each); })) break;
+      return "have its caller ask Permit for its members, each with a node (DecisionService)";
+    case ReasonCode::kUnknownGang:
+      if (FromApi(gang)) return "submit or create the gang";
+      break;
+    default:
+      break;
+  }
+  return HintFor(code);
+}
+
+}  // namespace
+
 GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) const {
   GangView view;
   view.key = gang.key;
@@ -136,8 +197,7 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
     view.asked = static_cast<int32_t>(
         absl::c_count_if(plan->slots, [](const Slot& slot) { return slot.state != SlotState::kFree; }));
   }
-  view.would_help =
-      gang.reason.code == ReasonCode::kGroupDisagrees ? r_.eligibility->GroupHint(gang) : HintFor(view.reason.code);
+  view.would_help = HintTo(gang, view.reason.code, *r_.eligibility);
   view.warnings = gang.warnings;
   if (std::string warning = r_.queues->tree().WarningOf(gang.rules.queue); !warning.empty()) {
     view.warnings.push_back(std::move(warning));

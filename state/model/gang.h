@@ -74,6 +74,7 @@ struct GangMembership {
   GangDialect dialect = GangDialect::kKoordinator;
   std::optional<GangDialect> said_in;  // whose keys declare it, where the gang is another dialect's besides
   bool declares = false;  // the pod itself declares the gang (D-1), rather than referring to an object (D-3)
+  std::string owner_uid;  // D-7: of the controller whose pods are the gang; empty: not known
   std::string subgroup;   // which of the gang's it belongs to (P-5); empty: none is named
   Shared<GangDeclaration> declaration;
   Reason problem;  // D-8, D-14: the name is unusable, or the pod names two gangs; none otherwise

@@ -28,6 +28,7 @@ void CheckAgainst(const QueueSpec& queue, const QueueSpec& above, std::vector<Qu
 
 void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<QueueProblem>* problems) {
   std::set<std::string> seen = {queue.name};
+  constexpr size_t kMostLevels = 32;
   for (const QueueSpec* at = &queue; !at->parent.empty();) {
     const auto parent = by_name.find(at->parent);
     if (parent == by_name.end()) {
@@ -40,6 +41,10 @@ void CheckAncestors(const QueueSpec& queue, const ByName& by_name, std::vector<Q
     at = parent->second;
     if (!seen.insert(at->name).second) {
       if (at == &queue) problems->push_back({queue.name, "is above itself"});
+      return;
+    }
+    if (seen.size() > kMostLevels) {
+      problems->push_back({queue.name, absl::StrCat("has more than ", kMostLevels - 1, " queues above it")});
       return;
     }
     CheckAgainst(queue, *at, problems);

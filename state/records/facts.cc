@@ -65,6 +65,7 @@ void Put(const GangMembership& from, kept::Membership* to) {
   if (!from.problem.none()) Put(from.problem, to->mutable_problem());
   for (const std::string& ignored : from.ignored) to->add_ignored(ignored);
   to->set_subgroup(from.subgroup);
+  to->set_owner_uid(from.owner_uid);
 }
 
 // --- in ---
@@ -81,6 +82,7 @@ GangMembership Get(const kept::Membership& from) {
   if (from.has_problem()) to.problem = Get(from.problem());
   to.ignored.assign(from.ignored().begin(), from.ignored().end());
   to.subgroup = from.subgroup();
+  to.owner_uid = from.owner_uid();
   return to;
 }
 

@@ -26,11 +26,12 @@ Figures FiguresOf(const Result& result, int64_t all_gpus) {
   out.jobs = static_cast<int64_t>(waits.size());
   if (waits.empty()) return out;
   std::sort(waits.begin(), waits.end());
-  const auto at = [&](double part) { return waits[static_cast<size_t>(part * static_cast<double>(waits.size() - 1))]; };
+  // By nearest rank: the smallest that at least so many in a hundred do not exceed.
+  const auto at = [&](size_t percent) { return waits[(percent * waits.size() + 99) / 100 - 1]; };
   out.mean_wait_s /= static_cast<double>(out.jobs);
   out.mean_completion_s /= static_cast<double>(out.jobs);
-  out.median_wait_s = at(0.5);
-  out.p99_wait_s = at(0.99);
+  out.median_wait_s = at(50);
+  out.p99_wait_s = at(99);
   out.longest_wait_s = waits.back();
   out.makespan_s = static_cast<double>(last_ms - first_ms) / 1000;
   out.utilisation = work / (static_cast<double>(all_gpus) * out.makespan_s);

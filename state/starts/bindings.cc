@@ -238,8 +238,9 @@ void Bindings::LeaveSlot(const Pod& pod, Step* step) {
   const Gang& gang = *pod.gang;
   if (slot->state == SlotState::kCommitted) {
     r_.plans->NoteBound(pod);
+    r_.claims->WakeHolds();
     r_.claims->EndPlanIfDone(gang);
-    if (r_.plans->Of(gang) == nullptr && !gang.kept.evicting) NoteWhole(gang);
+    if (r_.plans->Of(gang) == nullptr && !gang.kept.evicting && gang.whole()) NoteWhole(gang);
     r_.gangs->Touch(gang);
     return;
   }

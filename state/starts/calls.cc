@@ -128,7 +128,7 @@ void Calls::CallMembers(const Gang& gang, const Plan& plan, const Plans& plans, 
   if (!again && absl::c_none_of(pending, [&](const Pod* pod) { return parked(pod, false); })) return;
   FreePlaces places(plan);
   for (const Pod* pod : pending) {
-    if (!gangs_->Plannable(*pod) || pod->stuck) continue;
+    if (!gangs_->Plannable(*pod) || pod->stuck || !pod->facts.node_name.empty()) continue;
     const bool has_slot = plans.SlotIndex(*pod) >= 0;
     NodeId hint = kNoNode;
     if (!has_slot) {
@@ -150,12 +150,12 @@ std::string Calls::StillGated(const Gang& gang, int64_t plan) const {
                       "what it answers");
 }
 
-void Calls::CallExtras(const Gang& gang, Step* step) {
+void Calls::CallExtras(const Gang& gang, absl::FunctionRef<bool(const Pod&)> may, Step* step) {
   for (const Pod* pod : gang.in(MemberState::kPending)) {
     const State& state = Of(*pod);
-    if ((pod->facts.our_gate || state.refused) && !state.called && gangs_->Plannable(*pod)) {
-      Call(*pod, kNoNode, 0, step);
-    }
+    if (state.called || !gangs_->Plannable(*pod)) continue;
+    const bool parked = state.refused && state.guarded == kNoClass && may(*pod);
+    if (pod->facts.our_gate || parked) Call(*pod, kNoNode, 0, step);
   }
 }
 

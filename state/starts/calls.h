@@ -13,6 +13,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
 #include "state/gangs/gangs.h"
@@ -105,8 +106,9 @@ class Calls {
   // Says of members that were called for the plan and still have our gate that the API server has not taken it away;
   // empty: there are none.
   [[nodiscard]] std::string StillGated(const Gang& gang, int64_t plan) const;
-  // Members beyond the minimum, which come one by one.
-  void CallExtras(const Gang& gang, Step* step);
+  // Members beyond the minimum, which come one by one; of those that were refused whom `may` says yes to. Who was kept
+  // off by a promise has his own call (CallGuarded).
+  void CallExtras(const Gang& gang, absl::FunctionRef<bool(const Pod&)> may, Step* step);
   // Whoever was kept off a node that has room for it since the last look, looks again.
   void CallGuarded(Step* step);
 

@@ -113,7 +113,9 @@ void Claims::NoteMemberLoss(const Gang& gang, Step* step) {
     if (lost) Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", step);
     return;
   }
-  if (OthersCanTake(gang, *plan) && r_.eligibility->PlanReason(gang, step->now_ms()).none()) return;
+  if (OthersCanTake(gang, *plan) && r_.eligibility->PlanReason(gang, step->now_ms()).none()) {
+    return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // who takes its place may be parked
+  }
   Withdraw(gang, ReasonCode::kWithdrawn, "a member left or changed", step);
 }
 

@@ -52,6 +52,8 @@ class Claims {
              Step* step);
   // Gives up what is not committed of the gang's plan, and of those made with it. REQUIRES: a plan.
   void Withdraw(const Gang& gang, ReasonCode code, absl::string_view why, Step* step);
+  // Held binds came free.
+  void WakeHolds() { r_.backlog->WakeHolds(); }
   // A plan whose slots were all bound, or are gone, ends.
   void EndPlanIfDone(const Gang& gang);
   // The pod gives up its slot; whoever calls decides what becomes of the plan.

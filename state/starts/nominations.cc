@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "state/starts/queues.h"
+
 namespace muster {
 
 void Nominations::Add(const Pod& pod) {
@@ -17,7 +19,7 @@ std::vector<const Pod*> Nominations::Borrow() {
     const Pod* pod = gangs_->FindPod(uid);
     if (ledger_->ChargeOf(pod->id).node != kNoNode || pod->cls == kNoClass) continue;
     const NodeId node = cluster_->FindNode(pod->facts.nominated_node);
-    if (node == kNoNode || cluster_->Room(node, pod->cls, 1) == 0) continue;
+    if (node == kNoNode || cluster_->Room(node, pod->cls, 1) == 0 || !queues_->Check(*pod).none()) continue;
     ledger_->ChargePod(pod->id, node, pod->cls, ChargeKind::kReserved);
     charged.push_back(pod);
   }

@@ -1,4 +1,5 @@
-// Lone pods that kube-scheduler nominated for a node hold room there, where there is room (SPEC K-3).
+// Pods that come one by one and that kube-scheduler nominated for a node hold room there, where there is room and their
+// queues allow it (SPEC K-3).
 // Not thread-safe.
 #ifndef MUSTER_STATE_STARTS_NOMINATIONS_H_
 #define MUSTER_STATE_STARTS_NOMINATIONS_H_
@@ -14,10 +15,12 @@
 
 namespace muster {
 
+class Queues;
+
 class Nominations {
  public:
-  Nominations(const Gangs* gangs, const Cluster* cluster, Ledger* ledger)
-      : gangs_(gangs), cluster_(cluster), ledger_(ledger) {}
+  Nominations(const Gangs* gangs, const Cluster* cluster, const Queues* queues, Ledger* ledger)
+      : gangs_(gangs), cluster_(cluster), queues_(queues), ledger_(ledger) {}
 
   void Add(const Pod& pod);
   // UIDs, in order.
@@ -42,6 +45,7 @@ class Nominations {
  private:
   const Gangs* gangs_;
   const Cluster* cluster_;
+  const Queues* queues_;
   Ledger* ledger_;
   absl::btree_set<std::string> uids_;
 };

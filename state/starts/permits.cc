@@ -71,7 +71,8 @@ void Bindings::PermitSatisfied(const Gang& gang, Step* step) {
 void Bindings::PermitGroup(const Gang& gang, Step* step) {
   Group together;
   for (const Gang* each : r_.eligibility->GroupOf(gang)) {
-    if (r_.plans->Of(*each) == nullptr) together.push_back(each);  // whoever holds a plan is committed with it
+    const Plan* plan = r_.plans->Of(*each);  // whoever holds one is committed with it
+    if (plan == nullptr || (plan->committed && each == &gang)) together.push_back(each);
   }
   const int64_t start = r_.plans->NewId(step);
   RecordStart(together, start, /*deadline_ms=*/0, step);
@@ -82,7 +83,7 @@ void Bindings::PermitGroup(const Gang& gang, Step* step) {
 void Bindings::PermitWaiting(const Gang& gang, int64_t start, Step* step) {
   const std::vector<const Pod*> waiting(gang.in(MemberState::kWaiting).begin(), gang.in(MemberState::kWaiting).end());
   NoteStarted(gang);
-  NoteWhole(gang);
+  if (r_.plans->Of(gang) == nullptr) NoteWhole(gang);
   for (const Pod* pod : waiting) Permit(*pod, start, step);
   r_.gangs->Touch(gang);
 }

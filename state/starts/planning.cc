@@ -165,7 +165,7 @@ Reason Planning::Place(const Group& gangs, int64_t* lending, Step* step) {
   Placed placed;
   const int32_t tries = settings_.tries << doublings;
   Reason reason = FindPlaces(gangs, tries, &statement, &placed);
-  if (reason.none() && !placed.placed) PlaceOverOthers(gangs, tries, lending, &statement, &placed, step);
+  if (reason.none() && !placed.placed && yields_) PlaceOverOthers(gangs, tries, lending, &statement, &placed, step);
   if (!reason.none()) {
     statement.Rollback(0);
   } else if (placed.placed) {

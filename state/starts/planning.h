@@ -86,6 +86,9 @@ class Planning {
   void WakeAll() {
     r_.backlog->Wake(/*anew=*/true, [](const WaitFor& /*wait_for*/, int32_t /*gang*/) { return true; });
   }
+  // From now on no plan yields to a gang that comes later (K-3): it is asked what there would be room for if those who
+  // wait had started by then.
+  void LetPlansStand() { yields_ = false; }
   // Tries up to `max_gangs` gangs, in order.
   void Round(int32_t max_gangs, Step* step);
   // What the gang asks of the cluster, as bytes (never none): equal for gangs that need the same, and only for those.
@@ -189,6 +192,7 @@ class Planning {
 
   const PlanningRooms r_;
   const PlanningSettings settings_;
+  bool yields_ = true;
   PlanningStats stats_;
   ById<GivenUp> given_up_;      // by gang: the leader of its group
   int64_t gain_position_ = 0;   // in the cluster's log

@@ -209,7 +209,7 @@ std::vector<Slot> Plans::DropOpen(const Gang& gang) {
 bool Plans::EndIfDone(const Gang& gang) {
   const Plan* plan = Of(gang);
   if (plan == nullptr || plan->bound < plan->size()) return false;
-  if (plan->uses_holds) promised_holds_ -= plan->size();
+  if (plan->uses_holds) promised_holds_ -= plan->size() - plan->bound;
   plans_[gang.id].reset();
   return true;
 }
@@ -311,6 +311,7 @@ void Plans::Reopen(const Pod& pod) {
 
 void Plans::NoteBound(const Pod& pod) {
   ++Mut(*pod.gang).bound;
+  if (Mut(*pod.gang).uses_holds) --promised_holds_;
   Slot& slot = MutSlot(pod);
   slot.pod = nullptr;
   slot.cls = kNoClass;  // it was the pod's, which may change or go

@@ -1,6 +1,8 @@
 #include "state/starts/repair.h"
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "state/base/text.h"
@@ -15,7 +17,10 @@ constexpr char kEvictedAnew[] = "its gang is being evicted so that it can start 
 
 void Repair::Begin(const Gang& gang, int64_t now_ms) {
   State& state = states_[gang.id];
-  if (state.repair_until_ms == kNever) state.repair_until_ms = now_ms + repair_ms_;
+  if (state.repair_until_ms == kNever) {
+    state.repair_until_ms = now_ms + repair_ms_;
+    if (const Plan* plan = plans_->Of(gang); plan != nullptr) state.mates = plan->mates;
+  }
   gangs_->Touch(gang);
 }
 
@@ -64,24 +69,27 @@ void Repair::OnTime(const Gang& gang, Step* step) {
 
 // Where a member is missing still, the gang's policy decides.
 void Repair::End(const Gang& gang, Step* step) {
+  std::vector<std::string> mates = std::move(states_[gang.id].mates);
   Cancel(gang);
   const std::string why = gang.root_cause.empty() ? "the members that were being bound are gone" : gang.root_cause;
   const Plan* plan = plans_->Of(gang);
-  if (plan != nullptr && plan->committed) claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
-  const bool whole = gang.whole();
-  const bool half = !whole && gang.active() == 0 && HalveGroup(gang, why, step);
-  if (!whole && !half) claims_->Requeue(gang, step->now_ms());  // what is always refused must not win every round
-  if (gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied && !gang.kept.evicting && !whole &&
-      gang.active() > 0) {
-    Evict(gang, why, step);
+  if (plan != nullptr && plan->committed) {
+    if (mates.empty()) mates = plan->mates;
+    claims_->Withdraw(gang, ReasonCode::kBindFailed, why, step);
   }
+  if (gang.whole()) return gangs_->SetRequeues(gang, 0);
+  const bool goes = gang.rules.on_member_failure == OnMemberFailure::kAll && gang.kept.satisfied &&
+                    !gang.kept.evicting && gang.active() > 0;
+  const bool half = (gang.active() == 0 || goes) && HalveGroup(gang, mates, why, step);
+  if (!half) claims_->Requeue(gang, step->now_ms());  // what is always refused must not win every round
+  if (goes) Evict(gang, why, step);
 }
 
-// D-10, K-13: what its group started without it is half of the group: undone by its policy, or to be finished before
-// anything new. Returns whether it is to be finished.
-bool Repair::HalveGroup(const Gang& gang, absl::string_view why, Step* step) {
+// D-10, K-13: who was started with it and runs is half of the group: undone by his policy, or to be finished before
+// anything new. Returns whether somebody is to be finished.
+bool Repair::HalveGroup(const Gang& gang, const std::vector<std::string>& mates, absl::string_view why, Step* step) {
   bool half = false;
-  for (const std::string& key : gang.rules.group) {
+  for (const std::string& key : mates) {
     const Gang* mate = gangs_->FindGang(key);
     if (mate == nullptr || mate == &gang || !mate->kept.satisfied || mate->active() == 0) continue;
     gangs_->Touch(*mate);

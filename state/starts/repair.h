@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <tuple>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
@@ -25,7 +27,12 @@ class Repair {
   // A member that had started is gone.
   void NoteActiveLoss(const Gang& gang, const Pod& pod, Step* step);
   // Every member of the start is bound, or nothing of the gang runs any more: there is nothing to repair.
-  void Cancel(const Gang& gang) { states_[gang.id].repair_until_ms = kNever; }
+  void Cancel(const Gang& gang) {
+    states_[gang.id].repair_until_ms = kNever;
+    states_[gang.id].mates.clear();
+  }
+  // While it is repaired: keys of the gangs that were started with it (D-10).
+  [[nodiscard]] const std::vector<std::string>& Mates(const Gang& gang) const { return states_.Of(gang.id).mates; }
   // A half-bound gang waits to be finished before all others, from now on for its wait time (K-13); harmless while it
   // does.
   void Finish(const Gang& gang, int64_t now_ms);
@@ -57,9 +64,10 @@ class Repair {
   static constexpr auto Recorded() { return std::tuple(&Repair::states_); }
 
  private:
-  bool HalveGroup(const Gang& gang, absl::string_view why, Step* step);
+  bool HalveGroup(const Gang& gang, const std::vector<std::string>& mates, absl::string_view why, Step* step);
   struct State {
     int64_t repair_until_ms = kNever;
+    std::vector<std::string> mates;  // keys of the gangs that are started with it
     int64_t finish_by_ms = kNever;
     int64_t evict_again_ms = kNever;  // when members that are still there are evicted once more
   };

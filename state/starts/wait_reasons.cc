@@ -1,9 +1,12 @@
 #include "state/starts/wait_reasons.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 namespace muster {
 
@@ -19,6 +22,19 @@ Reason NobodyWaits(const Gang& gang) {
   }
   const bool runs = gang.kept.satisfied && gang.whole();
   return runs && gang.active() > 0 ? Reason{ReasonCode::kSatisfied, "the minimum is placed"} : Reason();
+}
+
+// Why a plan of which nobody has come yet stands as it is. D-10: of submitted gangs that start together, the plan of
+// each is to be confirmed.
+std::string PlanAwaits(const Gang& gang, const Plan& plan) {
+  constexpr size_t kMost = 3;
+  if (!gang.submitted) return "which are being called";
+  if (plan.mates.empty()) return "until the plan is confirmed";
+  const size_t told = std::min(plan.mates.size(), kMost);
+  const std::string names = absl::StrJoin(plan.mates.begin(), plan.mates.begin() + static_cast<int64_t>(told), ", ");
+  const std::string more = told < plan.mates.size() ? absl::StrCat(" and ", plan.mates.size() - told, " more") : "";
+  return absl::StrCat("until its plan and ", plan.mates.size() == 1 ? "that of gang " : "those of gangs ", names, more,
+                      " of its group are confirmed");
 }
 
 }  // namespace
@@ -40,8 +56,7 @@ Reason WaitReasons::PlanStands(const Gang& gang, const Plan& plan) const {
     reason = {ReasonCode::kBarrier, absl::StrCat(plan.held, " of ", slots, " members are at the barrier", more)};
   } else {
     reason = {ReasonCode::kPlanned,
-              absl::StrCat("room is reserved for ", slots, " members, ",
-                           gang.submitted ? "until the plan is confirmed" : "which are being called", more)};
+              absl::StrCat("room is reserved for ", slots, " members, ", PlanAwaits(gang, plan), more)};
   }
   const std::string gated = plan.called_again() ? calls_->StillGated(gang, plan.id) : "";
   if (!gated.empty()) absl::StrAppend(&reason.text, "; ", gated);

@@ -39,12 +39,15 @@ class Imagined {
     }
     if (absl::Status done = GiveMore(question.more); !done.ok()) return done;
     for (const std::string& name : question.gone) {
-      if (absl::Status done = Remove(name, &answer.hit); !done.ok()) return done;
+      if (absl::Status done = Remove(name, key, &answer.hit); !done.ok()) return done;
     }
     const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
     if (question.job.has_value()) {
       // Whoever waits now is there before it.
-      if (changes) PlanUntil([] { return false; });
+      if (changes) {
+        PlanUntil([] { return false; });
+        machine_.LetPlansStand();
+      }
       if (const Outcome outcome = Apply(*question.job); !outcome.status.ok()) return outcome.status;
     }
     // Whoever is before it in the order has its turn first.
@@ -53,6 +56,7 @@ class Imagined {
       return gang == nullptr || HasPlan(*gang);
     });
     Tell(key, &answer);
+    if (!lost_.empty()) FindOthers(&answer);
     machine_.ForEachGang([&](const Gang& gang) {
       if (gang.key != key && HasPlan(gang) && !planned_now.contains(gang.key)) answer.others.push_back(gang.key);
     });
@@ -126,21 +130,49 @@ class Imagined {
         absl::StrCat("queues with more would not be accepted: ", taken.message(), "; give more to that one too"));
   }
 
-  absl::Status Remove(const std::string& name, std::vector<std::string>* hit) {
+  absl::Status Remove(const std::string& name, const std::string& asked, std::vector<std::string>* hit) {
     if (!Present(name)) {
       return absl::NotFoundError(absl::StrCat("node ", name, ", which would be gone, is not known"));
     }
     std::set<std::string> gangs(hit->begin(), hit->end());
     for (PodId id = 0; id < machine_.pod_limit(); ++id) {
       const Pod* pod = machine_.PodAt(id);
-      if (pod != nullptr && pod->gang != nullptr && pod->facts.node_name == name) gangs.insert(pod->gang->key);
+      if (pod == nullptr || pod->gang == nullptr || pod->facts.node_name != name) continue;
+      gangs.insert(pod->gang->key);
+      if (pod->gang->key == asked && pod->active()) lost_.push_back(pod->facts);
     }
     hit->assign(gangs.begin(), gangs.end());
+    for (const PodDescription& pod : lost_) Apply(RemovePod{pod.uid});
     return Apply(RemoveNode{name}).status;
   }
 
   void PlanUntil(absl::FunctionRef<bool()> decided) {
     for (int round = 0; round < kMostRounds && machine_.PlanningDue() && !decided(); ++round) Apply(PlanRound{1});
+  }
+
+  // The members that the gang would lose with their nodes: where there is room for each of them.
+  void FindOthers(WhatIfAnswer* answer) {
+    size_t found = 0;
+    for (PodDescription pod : lost_) {
+      pod.gang = {};
+      pod.node_name.clear();
+      pod.phase = PodPhase::kPending;
+      Apply(UpsertPod{pod});
+      const Outcome outcome = Apply(FindNodes{pod.uid, {}});
+      const auto* reply = std::get_if<NodesReply>(&outcome.reply);
+      if (reply == nullptr || reply->nodes.empty()) continue;
+      pod.node_name = reply->nodes.front().node;
+      Apply(UpsertPod{pod});
+      answer->places.push_back({pod.uid, pod.name, pod.node_name});
+      ++found;
+    }
+    answer->starts = found == lost_.size();
+    const std::string of =
+        absl::StrCat(lost_.size(), lost_.size() == 1 ? " member is" : " members are", " on nodes that would be gone");
+    answer->reason = answer->starts ? Reason{ReasonCode::kPlanned, absl::StrCat(of, "; there is room elsewhere")}
+                                    : Reason{ReasonCode::kNoRoom, absl::StrCat(of, "; there is room for ", found)};
+    std::sort(answer->places.begin(), answer->places.end(),
+              [](const auto& a, const auto& b) { return std::tie(a.name, a.node) < std::tie(b.name, b.node); });
   }
 
   void Tell(const std::string& key, WhatIfAnswer* answer) {
@@ -166,6 +198,7 @@ class Imagined {
 
   Machine machine_;
   const int64_t now_ms_;
+  std::vector<PodDescription> lost_;  // members of the gang that is asked about, on nodes that would be gone
 };
 
 }  // namespace

@@ -61,6 +61,10 @@ status() { local code=0; "$musterctl" "$@" >/dev/null 2>&1 || code=$?; echo "$co
 [ "$(status frob) $(status get pods) $(status get) $(status --help)" = "2 2 2 0" ] || fail "wrong commands end with other codes"
 has "$("$musterctl" frob 2>&1 || true)" "no such command: frob; expected one of get, describe, explain, "
 has "$("$musterctl" get pods 2>&1 || true)" "no such command: pods; expected get and one of gangs, gang, "
+has "$("$musterctl" --server 127.0.0.1:1 --timeout=1 pods 2>&1 || true)" "no such command: pods; expected one of get, "
+for number in -1 999999999999999999999; do
+  has "$("$musterctl" events --after "$number" 2>&1 || true)" "$number; expected a whole number, 0 or more"
+done
 has "$("$musterctl" explain 2>&1 || true)" "a command is missing; expected explain and one of gang, pod, queue"
 if "$musterctl" get gang other >/dev/null 2>&1; then fail "what was only asked about is there"; fi
 has "$("$musterctl" abandon job-1)" "ABANDONED"
@@ -112,6 +116,12 @@ has "$("$musterctl" apply -f "$work/stray.yaml" 2>&1)" "Warning: pod default/str
 has "$("$musterctl" explain pod stray)" "NotAGang"
 has "$("$musterctl" get nodes -o json | tr -d ' \n')" '"nvidia.com/gpu":"0"'
 for binary in "$musterd" "$musterctl"; do has "$("$binary" --version)" "$(basename "$binary") 0."; done
+printf 'kind: Node\nmetadata: {name: empty}\nstatus: {capacity: {cpu: 64}}\n' >"$work/empty.yaml"
+has "$("$musterctl" apply -f "$work/empty.yaml" 2>&1)" "Warning: node empty: offers nothing to pods; expected amounts in status.allocatable"
+"$musterctl" delete -f "$work/empty.yaml" >/dev/null
+# Of three jobs, one waits 100 s: so does one in a hundred.
+printf 'job_id,submission_time,duration,num_gpu\na,0,100,4\nb,0,100,4\nc,0,100,8\n' >"$work/jobs.csv"
+has "$("$musterctl" simulate "$work/jobs.csv" --nodes 1 --policy hold | tr -s ' ')" "hold 1 of 3 33s 0 1m40s 1m40s"
 for shell in bash zsh fish; do has "$("$musterctl" completion $shell)" "submit"; done
 bash -n <("$musterctl" completion bash) || fail "the bash completion is no bash"
 # What the flight recorder wrote comes out as it did, of a process that was killed and of one that stopped.
@@ -148,4 +158,55 @@ has "$("$musterctl" replay "$work/job.yaml" 2>&1 || true)" "is no recording of m
 printf 'x' | dd of="$work/muster.rec" bs=1 seek=200 conv=notrunc 2>/dev/null
 if out=$("$musterctl" replay "$work/muster.rec" 2>&1); then fail "a broken recording ends without an error"; fi
 has "$out" "is broken: the checksum"
+# Whoever waits waits on when musterd is away, and takes the plan that is made then; gangs of a group are taken together.
+sed -i "s/grpc: 127.0.0.1:0/grpc: 127.0.0.1:$port/" "$work/musterd.yaml"
+echo 'store: {path: waits.db}' >>"$work/musterd.yaml"
+export MUSTER_SERVER=127.0.0.1:$port
+serve() {
+  : >"$work/log"
+  (cd "$work" && exec "$musterd" --config "$work/musterd.yaml") >"$work/log" 2>&1 &
+  pid=$!
+  awaits "$work/log" "gRPC $port"
+}
+awaits() { # FILE TEXT
+  for _ in $(seq 500); do
+    if grep -qF -- "$2" "$1"; then return; fi
+    sleep 0.02
+  done
+  fail "expected \"$2\" in: $(cat "$1")"
+}
+# submits ID FILE: in the background, until it is confirmed; what it says is in $work/ID.
+submits() {
+  : >"$work/$1"
+  "$musterctl" submit -f "$2" --id "$1" --ttl 60 --confirm >"$work/$1" 2>&1 &
+  waiting=$!
+  awaits "$work/$1" "waits: "
+}
+serve
+submits late "$work/job.yaml"
+has "$(cat "$work/late")" "submission late"
+kill -9 "$pid"; wait "$pid" || true
+serve
+"$musterctl" apply -f "$work/node.yaml" >/dev/null
+wait "$waiting" || fail "who waits does not outlive a restart: $(cat "$work/late")"
+has "$(cat "$work/late")" "CONFIRMED"
+if grep -q TLS "$work/late"; then fail "who was connected is asked about TLS: $(cat "$work/late")"; fi
+for name in first second; do
+  cat >"$work/$name.yaml" <<YAML
+apiVersion: v1
+kind: Pod
+metadata:
+  name: $name-0
+  annotations:
+    gang.scheduling.koordinator.sh/name: $name
+    gang.scheduling.koordinator.sh/min-available: "1"
+    gang.scheduling.koordinator.sh/groups: '["default/first", "default/second"]'
+spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: 1}}}]}
+YAML
+done
+submits first "$work/first.yaml"
+has "$("$musterctl" submit -f "$work/second.yaml" --id second --confirm 2>&1)" "CONFIRMED"
+wait "$waiting" || fail "the first of a group is not confirmed: $(cat "$work/first")"
+has "$(cat "$work/first")" "CONFIRMED"
+if grep -q "Take it" "$work/first"; then fail "who takes its plan is told to: $(cat "$work/first")"; fi
 echo "cli: ok"

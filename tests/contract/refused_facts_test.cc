@@ -2,7 +2,10 @@
 // announcement to what musterctl prints (SPEC S-4, S-6).
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -83,6 +86,100 @@ TEST_F(RefusedFactsShown, PodsAndGangsAreCounted) {
   Announce(UnreadableFact{FactKind::kPod, "d/p", "Pod.metadata.uid: is missing"});
   Announce(UnreadableFact{FactKind::kGang, "d/g", "PodGroup.spec: is text"});
   EXPECT_EQ(Counts(), (FactCounts{0, 2, 1}));
+}
+
+// S-6: what is told over gRPC is refused as a whole, and the field is named.
+TEST_F(RefusedFactsShown, WhatIsToldIsNamedByItsField) {
+  using Edit = std::function<void(v1::UpdateFactsRequest*)>;
+  const auto node = [](const std::function<void(v1::NodeFacts*)>& edit) {
+    return [edit](v1::UpdateFactsRequest* update) {
+      update->add_nodes()->set_name("m");
+      edit(update->mutable_nodes(0));
+    };
+  };
+  const auto taint = [&](const std::string& key) {
+    return node([key](v1::NodeFacts* facts) {
+      facts->add_taints()->set_key(key);
+      facts->mutable_taints(0)->set_effect("NoSchedule");
+    });
+  };
+  const auto pods = [](const std::vector<std::pair<std::string, std::string>>& named) {
+    return [named](v1::UpdateFactsRequest* update) {
+      for (const auto& [uid, name] : named) {
+        v1::PodFacts* pod = update->add_pods();
+        pod->set_uid(uid);
+        pod->set_name(name);
+      }
+    };
+  };
+  const std::vector<std::pair<std::string, Edit>> wrong = {
+      {"nodes[0].labels: \"\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())[""] = "x"; })},
+      {"nodes[0].labels: \"a b\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["a b"] = "x"; })},
+      {"nodes[0].taints[0].key: \"\"", taint("")},
+      {"nodes[0].taints[0].key: \"a\\x01\"", taint("a\x01")},
+      {"nodes[0].allocatable: \"a b\"",
+       node([](v1::NodeFacts* facts) { (*facts->mutable_allocatable())["a b"] = "1"; })},
+      {"removed_nodes[0]: node \"m\" is announced in the same step",
+       [&](v1::UpdateFactsRequest* update) {
+         node([](v1::NodeFacts*) {})(update);
+         update->add_removed_nodes("m");
+       }},
+      {"pods[1].uid: \"u-1\"; it is the UID of pod default/one", pods({{"u-1", "one"}, {"u-1", "two"}})},
+      {"pods[0].uid: pod uid u-a: is d/a", pods({{"u-a", "not-a"}})},
+      {"pods[0].subgroup: \"s\"; its gang declares no subgroups",
+       [&](v1::UpdateFactsRequest* update) {
+         pods({{"u-s", "s"}})(update);
+         update->mutable_pods(0)->set_gang("g");
+         update->mutable_pods(0)->mutable_declaration()->set_min_member(1);
+         update->mutable_pods(0)->set_subgroup("s");
+       }},
+  };
+  for (const auto& [text, edit] : wrong) {
+    v1::UpdateFactsRequest update;
+    edit(&update);
+    const absl::Status refused = client_->UpdateFacts(update).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << text << ": " << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), text)) << refused;
+  }
+  v1::UpdateFactsRequest right;
+  node([](v1::NodeFacts* facts) {
+    (*facts->mutable_labels())["topology.kubernetes.io/zone"] = "";
+    facts->add_taints()->set_key("node.kubernetes.io/unreachable");
+    facts->mutable_taints(0)->set_effect("NoExecute");
+    (*facts->mutable_allocatable())["nvidia.com/mig-1g.5gb"] = "1";
+  })(&right);
+  const auto taken = client_->UpdateFacts(right);
+  EXPECT_TRUE(taken.ok()) << taken.status();
+}
+
+// What a node offers is rounded down, what a pod asks for up.
+TEST_F(RefusedFactsShown, HalfADeviceIsNone) {
+  v1::UpdateFactsRequest update;
+  update.add_nodes()->set_name("m");
+  (*update.mutable_nodes(0)->mutable_allocatable())["nvidia.com/gpu"] = "1500m";
+  (*update.mutable_nodes(0)->mutable_allocatable())["cpu"] = "1500m";
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto node = engine_.view()->nodes.Find("m");
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->allocatable.at("nvidia.com/gpu"), 1);
+  EXPECT_EQ(node->allocatable.at("cpu"), 1'500);
+  v1::SubmitGangRequest submit;
+  submit.mutable_gang()->set_name("half");
+  submit.mutable_gang()->set_min_member(2);
+  submit.add_members()->set_count(2);
+  (*submit.mutable_members(0)->mutable_shape()->mutable_requests())["nvidia.com/gpu"] = "500m";
+  EXPECT_EQ(client_->SubmitGang(submit)->state(), v1::Submission::WAITING);
+}
+
+TEST_F(RefusedFactsShown, ANodeThatOffersNothingIsWarnedOf) {
+  v1::UpdateFactsRequest update;
+  update.add_manifests(
+      R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"m"},"status":{"capacity":{"cpu":"64"}}})");
+  const auto applied = client_->UpdateFacts(update);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  ASSERT_EQ(applied->warnings_size(), 1);
+  EXPECT_TRUE(absl::StrContains(applied->warnings(0), "node m: offers nothing to pods; expected amounts in status."))
+      << applied->warnings(0);
 }
 
 // Whoever announces a thing every few seconds does not fill the log.

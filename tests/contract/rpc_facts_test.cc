@@ -154,6 +154,21 @@ TEST_F(Rpc, ABrokenSnapshotIsNotApplied) {
   EXPECT_EQ(now->version(), 1);
 }
 
+TEST_F(Rpc, NothingComesBehindTheLastPart) {
+  const auto stub = v1::FactsService::NewStub(Channel());
+  grpc::ClientContext context;
+  v1::FactsStatus status;
+  const auto writer = stub->SendSnapshot(&context, &status);
+  v1::SnapshotPart part = Part(1, "n1");
+  part.set_last(true);
+  ASSERT_TRUE(writer->Write(part));
+  static_cast<void>(writer->Write(Part(0, "n2")));
+  writer->WritesDone();
+  const grpc::Status answer = writer->Finish();
+  EXPECT_EQ(answer.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(answer.error_message().find("last: a part came after"), std::string::npos) << answer.error_message();
+}
+
 // Whatever is told, what is answered can be read: texts are cut between characters, and errors fit into a header.
 TEST_F(Rpc, LongTextsAreCutWhereTheyMayBe) {
   v1::UpdateFactsRequest update;

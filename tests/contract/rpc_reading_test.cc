@@ -1,6 +1,9 @@
 // What readers get over gRPC: watches that are slow, gangs that are large, pods that somebody asks about (SPEC S-5).
 #include <atomic>
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "service/support/sync.h"
 #include "tests/contract/rpc_fixture.h"
@@ -141,6 +144,135 @@ TEST_F(Rpc, ExplainsWhoHoldsTheRoom) {
   ASSERT_TRUE(pod.ok()) << pod.status();
   EXPECT_NE(pod->text().find(kHeld), std::string::npos) << pod->text();
   EXPECT_EQ(client_->ExplainGang("d", "train")->text().find("held by"), std::string::npos) << "it lacks pods, not room";
+}
+
+v1::SubmitGangRequest TwoOf(const std::string& name, const std::vector<std::string>& group) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(name);
+  request.set_ttl_ms(60'000);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(2);
+  for (const std::string& each : group) request.mutable_gang()->add_group(each);
+  request.add_members()->set_count(2);
+  (*request.mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = "1";
+  return request;
+}
+
+// S-5: room that is planned and not confirmed waits for nobody to come.
+TEST_F(Rpc, ExplainsThatRoomIsPlannedAndNotConfirmed) {
+  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
+  ASSERT_EQ(client_->SubmitGang(TwoOf("second", {}))->state(), v1::Submission::WAITING);
+  const auto why = client_->ExplainGang("default", "second");
+  ASSERT_TRUE(why.ok()) << why.status();
+  for (const char* words : {"held by gang default/first cpu: 2 (2 planned ", "s ago and not confirmed yet"}) {
+    EXPECT_NE(why->text().find(words), std::string::npos) << why->text();
+  }
+}
+
+// S-5, D-10: a plan of a group stands until each of them is confirmed; whose mate is missing may submit it.
+TEST_F(Rpc, ExplainsWhatAGroupWaitsFor) {
+  v1::SubmitGangRequest first = TwoOf("first", {"default/first", "default/second"});
+  v1::SubmitGangRequest second = TwoOf("second", {"default/second", "default/first"});
+  for (v1::SubmitGangRequest* each : {&first, &second}) {
+    (*each->mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = "500m";
+  }
+  ASSERT_TRUE(client_->SubmitGang(first).ok());
+  const auto alone = client_->ExplainGang("default", "first");
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->gang().reason().would_help(), "submit or create the gang") << alone->text();
+  ASSERT_EQ(client_->SubmitGang(second)->state(), v1::Submission::PLANNED);
+  const auto planned = client_->GetSubmission("first");
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_TRUE(client_->ConfirmGang("first", planned->plan()).ok());
+  const auto gang = client_->GetGang("default", "first");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_EQ(
+      gang->reason().text(),
+      "room is reserved for 2 members, until its plan and that of gang default/second of its group are confirmed");
+}
+
+// S-5: of a gang that its caller drives pod by pod, who is to do what.
+TEST_F(Rpc, ExplainsWhatItsCallerIsToDo) {
+  v1::UpdateFactsRequest update;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("v-", name));
+    pod->set_name(absl::StrCat("v-", name));
+    pod->set_created_unix_ms(1);
+    pod->set_gang("verbs");
+    pod->mutable_declaration()->set_min_member(6);
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto before = client_->ExplainGang("default", "verbs");
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ(before->gang().reason().code(), "NotServed");
+  EXPECT_NE(before->text().find("To let it go: have its caller ask Permit for its members"), std::string::npos)
+      << before->text();
+  v1::PermitRequest request;
+  request.set_pod_uid("v-a");
+  request.set_node("n");
+  const absl::Status left = client_->Permit(request, [&](const v1::PermitEvent& event) {
+    EXPECT_EQ(event.verdict(), v1::PermitEvent::WAIT);
+    const auto waits = client_->ExplainGang("default", "verbs");
+    EXPECT_TRUE(waits.ok()) << waits.status();
+    EXPECT_EQ(waits->gang().reason().code(), "Barrier");
+    EXPECT_NE(waits->text().find("not at the barrier: v-b, v-c, v-d and 2 more."), std::string::npos) << waits->text();
+    EXPECT_NE(waits->text().find(" Of its wait time of "), std::string::npos) << waits->text();
+    return false;
+  });
+  EXPECT_TRUE(left.ok()) << left;
+}
+
+// Whoever waits for a submission waits on when musterd is away, and is told so.
+TEST_F(Rpc, AWaitOutlivesTheConnection) {
+  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
+  RpcOptions options = Options(&events_);
+  options.port = server_.port();
+  server_.Stop();
+  std::unique_ptr<RpcServer> again;
+  int lost = 0;
+  const auto come_back = [&](const absl::Status& why) {
+    EXPECT_EQ(why.message().find("TLS"), absl::string_view::npos) << "it was spoken to before: " << why;
+    if (++lost == 1) {
+      again = std::make_unique<RpcServer>(&engine_, options);
+      EXPECT_TRUE(again->Start().ok());
+    }
+    return lost < 30;
+  };
+  v1::Submission seen;
+  const auto look = [&](const v1::Submission& now) {
+    seen = now;
+    return false;
+  };
+  const absl::Status waited = client_->AwaitSubmission("first", look, come_back);
+  EXPECT_TRUE(waited.ok()) << waited;
+  EXPECT_GE(lost, 1);
+  EXPECT_EQ(seen.state(), v1::Submission::PLANNED);
+  if (again != nullptr) again->Stop();
+}
+
+// S-6: a question that contradicts itself, or what there is, is refused by its field.
+TEST_F(Rpc, WhatIfNamesWhatIsWrong) {
+  const auto refused = [this](const v1::PlanGangRequest& request, const std::string& text) {
+    const absl::Status answer = client_->PlanGang(request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+    EXPECT_NE(answer.message().find(text), absl::string_view::npos) << answer;
+  };
+  v1::PlanGangRequest request;
+  request.set_namespace_("d");
+  request.set_name("train");
+  v1::PlanGangRequest twice = request;
+  twice.add_without_nodes("n");
+  twice.add_without_nodes("n");
+  refused(twice, "without_nodes[1]: \"n\" is named twice");
+  v1::PlanGangRequest there = request;
+  there.add_added_nodes()->mutable_node()->set_name("n");
+  refused(there, "added_nodes[0].node.name: node n is there already");
+  v1::PlanGangRequest few;
+  *few.mutable_job() = TwoOf("job", {});
+  few.mutable_job()->mutable_gang()->set_min_member(3);
+  refused(few, "job.gang.min_member: 3 of 2 pods");
 }
 
 // What manifests say and nobody acts on is told to who applies them.

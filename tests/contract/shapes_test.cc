@@ -1,6 +1,9 @@
 // Subgroups and domains over gRPC (SPEC P-4, P-5, S-1, S-6).
+#include <functional>
 #include <map>
 #include <set>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "tests/contract/rpc_fixture.h"
@@ -115,6 +118,140 @@ TEST_F(Shapes, WhatIsWrongIsSaid) {
   create.mutable_gang()->set_min_member(2);
   AddSubgroup("a", 1, create.mutable_gang());
   EXPECT_TRUE(absl::StrContains(client_->CreateGang(create).status().message(), "the gang needs 2 of its 1 subgroups"));
+}
+
+v1::SubmitGangRequest OneMember() {
+  v1::SubmitGangRequest request;
+  request.mutable_gang()->set_name("one");
+  request.mutable_gang()->set_min_member(1);
+  request.add_members()->set_count(1);
+  return request;
+}
+
+void Require(const std::string& key, const std::string& op, const std::vector<std::string>& values,
+             v1::SelectorRequirement* out) {
+  out->set_key(key);
+  out->set_operator_(op);
+  for (const std::string& value : values) out->add_values(value);
+}
+
+// S-6: a shape that no node could ever meet, or that says what nobody looks at, is refused by its field.
+TEST_F(Shapes, WhatKubernetesRefusesIsRefused) {
+  using Edit = std::function<void(v1::PodShape*)>;
+  const auto expression = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
+    return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_expressions()); };
+  };
+  const auto name = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
+    return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_fields()); };
+  };
+  const auto toleration = [](const std::string& key, const std::string& op, const std::string& value) {
+    return [=](v1::PodShape* shape) {
+      v1::Toleration* added = shape->add_tolerations();
+      added->set_key(key);
+      added->set_operator_(op);
+      added->set_value(value);
+    };
+  };
+  const auto ports = [](const std::vector<std::pair<int, std::string>>& of) {
+    return [=](v1::PodShape* shape) {
+      for (const auto& [port, ip] : of) {
+        v1::HostPort* added = shape->add_host_ports();
+        added->set_port(port);
+        added->set_host_ip(ip);
+      }
+    };
+  };
+  const auto request = [](const std::string& resource) {
+    return [=](v1::PodShape* shape) { (*shape->mutable_requests())[resource] = "0"; };
+  };
+  const std::vector<std::pair<std::string, Edit>> wrong = {
+      {"affinity[0].expressions[0].values: 0 values; with In", expression("rack", "In", {})},
+      {"affinity[0].expressions[0].values: 0 values; with NotIn", expression("rack", "NotIn", {})},
+      {"affinity[0].expressions[0].values: 1 value; with Exists", expression("rack", "Exists", {"r1"})},
+      {"affinity[0].expressions[0].values: 1 value; with DoesNotExist", expression("rack", "DoesNotExist", {"r1"})},
+      {"affinity[0].expressions[0].values: 2 values; with Gt", expression("index", "Gt", {"1", "2"})},
+      {"affinity[0].expressions[0].values: \"x\"; with Lt", expression("index", "Lt", {"x"})},
+      {"affinity[0].expressions[0].key: \"\"", expression("", "Exists", {})},
+      {"affinity[0].fields[0].key: \"spec.x\"; expected metadata.name", name("spec.x", "In", {"n"})},
+      {"affinity[0].fields[0].operator: \"Exists\"; expected In or NotIn", name("metadata.name", "Exists", {})},
+      {"tolerations[0].value: \"x\"; with Exists", toleration("team", "Exists", "x")},
+      {"tolerations[0].key: is empty", toleration("", "Equal", "x")},
+      {"tolerations[0].key: is empty", toleration("", "", "x")},
+      {"host_ports[0].host_ip: \"nonsense\"", ports({{80, "nonsense"}})},
+      {"host_ports[1].port: 80 is there twice", ports({{80, ""}, {80, "0.0.0.0"}})},
+      {"node_selector: \"a b\"", [](v1::PodShape* shape) { (*shape->mutable_node_selector())["a b"] = "x"; }},
+      {"requests: \"\"", request("")},
+      {"requests: \"a b\"", request("a b")},
+      {"requests: \"a\\x01\"", request("a\x01")},
+  };
+  for (const auto& [field, edit] : wrong) {
+    v1::SubmitGangRequest submit = OneMember();
+    edit(submit.mutable_members(0)->mutable_shape());
+    const absl::Status refused = client_->SubmitGang(submit).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << field << ": " << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), absl::StrCat("members[0].shape.", field))) << refused;
+  }
+  v1::SubmitGangRequest right = OneMember();
+  v1::PodShape* shape = right.mutable_members(0)->mutable_shape();
+  for (const Edit& edit :
+       std::vector<Edit>{expression("topology.kubernetes.io/zone", "In", {""}), expression("index", "Gt", {"-1"}),
+                         name("metadata.name", "NotIn", {"a", "b"}), toleration("", "Exists", ""),
+                         toleration("team", "", ""), ports({{80, "10.0.0.1"}, {80, "::1"}, {81, ""}}),
+                         request("nvidia.com/mig-1g.5gb"), request("hugepages-2Mi")}) {
+    edit(shape);
+  }
+  const auto taken = client_->SubmitGang(right);
+  EXPECT_TRUE(taken.ok()) << taken.status();
+}
+
+// The same of members and of what is said of their gang.
+TEST_F(Shapes, MembersAndTheirGangMustAgree) {
+  const auto refused = [&](const v1::SubmitGangRequest& request, absl::string_view text) {
+    const absl::Status answer = client_->SubmitGang(request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+    EXPECT_TRUE(absl::StrContains(answer.message(), text)) << answer;
+  };
+  v1::SubmitGangRequest request = OneMember();
+  request.mutable_members(0)->set_subgroup("a");
+  refused(request, "members[0].subgroup: \"a\"; its gang declares no subgroups");
+  request = OneMember();
+  request.mutable_gang()->add_group("default/other");
+  refused(request, "gang.group: does not name default/one");
+  request = OneMember();
+  request.mutable_gang()->set_min_member(2);
+  refused(request, "gang.min_member: 2 of 1 pods; expected 1 to 1");
+  request = OneMember();
+  *request.add_members() = request.members(0);
+  refused(request, "members: pod one-0 is given twice");
+  request = OneMember();
+  request.clear_members();
+  for (const char* uid : {"u-1", "u-2"}) {
+    v1::PodFacts* pod = request.add_pods();
+    pod->set_uid(uid);
+    pod->set_name("same");
+  }
+  refused(request, "pods[1].name: pod same is given twice");
+  request.mutable_pods(1)->set_name("another");
+  request.mutable_pods(1)->set_uid("u-1");
+  refused(request, "pods[1].uid: pod another: uid u-1 is given twice");
+  request.mutable_pods(1)->set_uid("u-2");
+  EXPECT_TRUE(client_->SubmitGang(request).ok());
+  // Of manifests, the one that says it.
+  v1::SubmitGangRequest manifests;
+  for (const char* name : {"a", "b"}) {
+    manifests.add_manifests(absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                                         R"(","labels":{"pod-group.scheduling.sigs.k8s.io":"g"}},)",
+                                         R"("spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":")", name,
+                                         R"("}}}]}})"));
+  }
+  refused(manifests, "manifests[1]: ");
+
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("lone");
+  create.mutable_gang()->set_min_member(1);
+  create.mutable_gang()->add_group("default/other");
+  const absl::Status lone = client_->CreateGang(create).status();
+  EXPECT_TRUE(absl::StrContains(lone.message(), "gang.group: does not name default/lone")) << lone;
 }
 
 }  // namespace

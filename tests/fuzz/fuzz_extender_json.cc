@@ -16,6 +16,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   static_cast<void>(muster::ParseBindingArgs(body));
   const auto preemption = muster::ParsePreemptionArgs(body);
-  if (preemption.ok()) static_cast<void>(muster::PreemptionResultJson({}, preemption->candidates));
+  if (preemption.ok()) static_cast<void>(muster::PreemptionResultJson({}, *preemption));
   return 0;
 }

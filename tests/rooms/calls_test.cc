@@ -268,10 +268,15 @@ TEST_F(CallsTest, ExtrasAreCalledOnceWhenTheyAreParked) {
   calls_.NoteRefused(Put(strange));
   calls_.NoteRefused(refused);
   const Gang& gang = GangAt("g");
-  calls_.CallExtras(gang, At(kT0));
+  const auto all = [](const Pod&) { return true; };
+  calls_.CallExtras(
+      gang, [](const Pod&) { return false; }, At(kT0));
+  EXPECT_EQ(Done(), Lines{"call b gate"}) << "who would be refused again is not called";
+  calls_.NoteCalled(PodAt("b"), false);
+  calls_.CallExtras(gang, all, At(kT0));
   EXPECT_EQ(Done(), (Lines{"call a", "call b gate"}));
   EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 0);
-  calls_.CallExtras(gang, At(kT0));
+  calls_.CallExtras(gang, all, At(kT0));
   EXPECT_EQ(Done(), Lines{});
 }
 

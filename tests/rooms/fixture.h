@@ -179,7 +179,7 @@ class RoomsTest : public testing::Test {
   Queues queues_{&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_};
   Calls calls_;
   Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
-  Nominations nominations_{&gangs_, &cluster_, &ledger_};
+  Nominations nominations_{&gangs_, &cluster_, &queues_, &ledger_};
   Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
   Heads heads_{&gangs_, &cluster_, &backlog_, &queues_, &pipeline_};
   WaitClock clock_{&gangs_};

@@ -294,9 +294,11 @@ class Preemption : public KubeSchedulerTest {
     PutLone("lone", 1);
     PutGang("w", 2);
   }
-  Lines Ask(const std::string& uid, const std::vector<std::string>& victims) const {
-    return kube_scheduler_.OnPreempt({uid, {{"n", victims}}}).nodes;
+  Lines Ask(const std::string& uid, const std::vector<std::string>& victims, bool names_gang = false) {
+    now_ms_ += 60'000;  // what was said before is long over
+    return kube_scheduler_.OnPreempt({uid, {{"n", victims}}, names_gang}, At(now_ms_)).nodes;
   }
+  int64_t now_ms_ = 0;
   const Lines yes_{"n"};
   const Lines no_;
 };
@@ -311,9 +313,9 @@ TEST_F(Preemption, AMemberThatWaitsForItsGangTakesNobodysPlace) {
 // No filter call comes before where no built-in filter passes.
 TEST_F(Preemption, AMemberThatIsNotKnownYetTakesNobodysPlace) {
   for (const char* uid : {"nobody", "lone"}) {
-    EXPECT_EQ(kube_scheduler_.OnPreempt({uid, {{"n", {"x"}}}, /*names_gang=*/true}).nodes, no_) << uid;
+    EXPECT_EQ(Ask(uid, {"x"}, /*names_gang=*/true), no_) << uid;
   }
-  EXPECT_EQ(kube_scheduler_.OnPreempt({"r-1", {{"n", {"x"}}}, /*names_gang=*/true}).nodes, yes_);
+  EXPECT_EQ(Ask("r-1", {"x"}, /*names_gang=*/true), yes_);
 }
 
 TEST_F(Preemption, NobodyIsTakenForWhoHasAPlace) {
@@ -326,11 +328,11 @@ TEST_F(Preemption, NobodyIsTakenForWhoHasAPlace) {
 // Who is not read yet may be one whom the eviction would break.
 TEST_F(KubeSchedulerTest, UntilAllIsReadNobodyIsTaken) {
   Sources sources({"pods"});
-  const KubeScheduler kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources, &reasons_, &plans_, &calls_,
-                            &barrier_, &claims_, &bindings_, &domains_, &queues_},
-                           {kLearnedMs, 0});
+  KubeScheduler kube({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources, &reasons_, &plans_, &calls_,
+                      &barrier_, &claims_, &bindings_, &domains_, &queues_},
+                     {kLearnedMs, 0});
   PutLone("lone", 1);
-  const auto ask = [&kube](const char* uid) { return kube.OnPreempt({uid, {{"n", {"stranger"}}}}).nodes; };
+  const auto ask = [&](const char* uid) { return kube.OnPreempt({uid, {{"n", {"stranger"}}}}, &*step_).nodes; };
   for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines()) << uid;
   sources.Complete("pods");
   for (const char* uid : {"lone", "nobody"}) EXPECT_EQ(ask(uid), Lines{"n"}) << uid;

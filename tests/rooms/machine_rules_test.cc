@@ -486,5 +486,81 @@ TEST(MachineStart, EverybodyWhoWaitsIsCalled) {
   EXPECT_EQ(apply(FactsRead{}), Lines{}) << "said once";
 }
 
+// --- D-7: a gang is its owner's, whatever another of that name had ---
+
+class Owned : public WholeMachine {
+ protected:
+  Owned() { Apply(UpsertNode{Node("n", 3)}); }
+  Lines PutOwner(const std::string& uid, int64_t created_ms) {
+    GangObject object;
+    object.dialect = GangDialect::kOwner;
+    object.name_space = "d";
+    object.name = "job-train";
+    object.uid = uid;
+    object.created_ms = created_ms;
+    object.declaration.Own().min_member = 2;
+    return Apply(UpsertGangObject{object});
+  }
+  static PodDescription Of(const std::string& owner, const std::string& name, int64_t created_ms,
+                           const std::string& node = "") {
+    PodDescription pod = Lone(name, 1);
+    pod.created_ms = created_ms;
+    pod.gang.name = "job-train";
+    pod.gang.dialect = GangDialect::kOwner;
+    pod.gang.owner_uid = owner;
+    pod.our_gate = node.empty();
+    pod.node_name = node;
+    if (!node.empty()) pod.phase = PodPhase::kRunning;
+    return pod;
+  }
+  void RunTheFirst() {
+    PutOwner("first", 1'000);
+    for (const char* name : {"a-0", "a-1"}) Apply(UpsertPod{Of("first", name, 2'000, "n")});
+    EXPECT_TRUE(GangAt("job-train").kept.satisfied);
+  }
+};
+
+TEST_F(Owned, PodsOfADeletedOwnerAreNoMembersOfTheNext) {
+  RunTheFirst();
+  PutOwner("second", 10'000);
+  EXPECT_FALSE(GangAt("job-train").kept.satisfied);
+  for (const char* name : {"b-0", "b-1"}) {
+    EXPECT_EQ(Apply(UpsertPod{Of("second", name, 11'000)}), Lines{}) << "there is room for one of two";
+  }
+  EXPECT_EQ(Apply(UpsertPod{Of("first", "a-0", 2'000, "n")}), Lines{}) << "said again, it is on its way out still";
+  EXPECT_EQ(Apply(RemovePod{"a-0"}), (Lines{"call b-0 gate", "call b-1 gate"}));
+}
+
+TEST_F(Owned, PodsMayComeBeforeTheirOwner) {
+  RunTheFirst();
+  for (const char* name : {"b-0", "b-1"}) {
+    for (const std::string& line : Apply(UpsertPod{Of("second", name, 11'000)})) {
+      EXPECT_NE(line.substr(0, 4), "call") << "how many they are is not known";
+    }
+  }
+  PutOwner("first", 1'000);  // what was on its way when it was deleted
+  EXPECT_FALSE(Planned("job-train"));
+  PutOwner("second", 10'000);
+  EXPECT_FALSE(Planned("job-train"));
+  Apply(RemovePod{"a-0"});
+  EXPECT_TRUE(Planned("job-train"));
+}
+
+// S-1: an update that only says that a pod runs leaves it what it has.
+TEST_F(WholeMachine, WhatRunsKeepsWhatItHas) {
+  Apply(UpsertNode{Node("n", 1)});
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  PodDescription runs = Lone("a", 0);
+  runs.shape = {};
+  runs.node_name = "n";
+  runs.phase = PodPhase::kRunning;
+  Apply(UpsertPod{runs});
+  EXPECT_EQ(machine_.cluster().TotalFree().Get(machine_.cluster().names().Find("cpu")), 0);
+  PutGang("g", 1);
+  EXPECT_FALSE(Planned("g"));
+}
+
 }  // namespace
 }  // namespace muster

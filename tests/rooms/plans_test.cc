@@ -142,7 +142,9 @@ TEST_F(PlansTest, ACommittedSlotGoesWithItsPod) {
   EXPECT_TRUE(plans_.Release(PodAt("g-2"))) << "the last in the list";
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), 0);
   EXPECT_FALSE(plans_.EndIfDone(gang));
+  const int32_t holds = plans_.promised_holds();
   plans_.NoteBound(PodAt("g-3"));
+  EXPECT_EQ(plans_.promised_holds(), holds - 1) << "nobody waits for its binding any more";
   EXPECT_EQ(plan.bound, 1);
   EXPECT_EQ(plans_.SlotIndex(PodAt("g-3")), -1);
   EXPECT_TRUE(plans_.EndIfDone(gang));

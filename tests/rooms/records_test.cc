@@ -241,7 +241,7 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
       {{"zone", some}, {"rack", others}}, {{"row", others}}, {{"rack", 3, 2, some, false, true}}};
   pod.shape.Own().preferences = {{{{{{"gpu", SelectorOperator::kExists, {}}}, {}}, 7}}, {{{"zone", some}, -3}}};
   pod.labels = PackLabels({{"app", "web"}, {"tier", ""}});
-  pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true,
+  pod.gang = {"g",  GangDialect::kApi, GangDialect::kSigsPods,         true, "owner",
               "sg", FullDeclaration(), {ReasonCode::kConflict, "two"}, {"i"}};
   pod.node_name = "n";
   pod.nominated_node = "m";
@@ -261,9 +261,9 @@ TEST_F(RecordsTest, EveryFieldOfAPodComesBack) {
   EXPECT_EQ(back.shape->Key(), pod.shape->Key()) << "of all of its template";
   EXPECT_EQ(back.labels, pod.labels);
   EXPECT_EQ(std::tie(back.gang.name, back.gang.dialect, back.gang.said_in, back.gang.declares, back.gang.declaration,
-                     back.gang.problem, back.gang.ignored),
+                     back.gang.problem, back.gang.ignored, back.gang.owner_uid, back.gang.subgroup),
             std::tie(pod.gang.name, pod.gang.dialect, pod.gang.said_in, pod.gang.declares, pod.gang.declaration,
-                     pod.gang.problem, pod.gang.ignored));
+                     pod.gang.problem, pod.gang.ignored, pod.gang.owner_uid, pod.gang.subgroup));
   EXPECT_EQ(std::tie(back.node_name, back.nominated_node, back.phase, back.deleting, back.our_gate, back.other_gates,
                      back.timed_out_mark, back.unschedulable, back.called, back.invalid),
             std::tie(pod.node_name, pod.nominated_node, pod.phase, pod.deleting, pod.our_gate, pod.other_gates,

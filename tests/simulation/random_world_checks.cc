@@ -101,9 +101,8 @@ std::string RandomWorld::FactsDiffer() const {
 }
 
 void RandomWorld::Plan() {
-  const bool nominated = std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) {
-    return !entry.second.gang.in_gang() && !entry.second.nominated_node.empty();
-  });
+  const bool nominated =
+      std::any_of(pods_.begin(), pods_.end(), [](const auto& entry) { return !entry.second.nominated_node.empty(); });
   const int64_t plans = Plans();
   const uint64_t before = ClusterHash();
   const bool kept = machine_->pipeline().AnyKept();

@@ -251,6 +251,24 @@ TEST_F(WhatIfCase, ANodeThatWouldBeGoneTakesItsRoomAndItsGangsAreNamed) {
   EXPECT_TRUE(answer->places.empty());
 }
 
+TEST_F(WhatIfCase, AGangOnANodeThatWouldBeGoneNeedsAnother) {
+  AddRunning("x", "runs", "b", 3'000);
+  WhatIf question;
+  question.gang = "d/runs";
+  question.gone = {"b"};
+  auto answer = Ask(question);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_TRUE(answer->starts) << answer->reason.text;
+  ASSERT_EQ(answer->places.size(), 1U);
+  EXPECT_EQ(answer->places.front().node, "a");
+  AddRunning("y", "other", "a", 2'000);
+  answer = Ask(question);
+  ASSERT_TRUE(answer.ok()) << answer.status();
+  EXPECT_FALSE(answer->starts);
+  EXPECT_EQ(answer->reason.text, "1 member is on nodes that would be gone; there is room for 0");
+  EXPECT_TRUE(answer->places.empty());
+}
+
 TEST_F(WhatIfCase, WhoeverWaitsAheadGetsTheRoomFirst) {
   AddRunning("x", "runs", "a", 3'000);
   AddRunning("y", "runs", "b", 4'000);

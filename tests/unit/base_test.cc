@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "state/base/quantity.h"
 #include "state/base/resources.h"
 #include "state/base/text.h"
@@ -27,6 +29,23 @@ TEST_P(QuantityTest, ReadsAsKubernetesDoes) {
   }
   ASSERT_TRUE(parsed.ok()) << parsed.status();
   EXPECT_EQ(*parsed, value) << text;
+}
+
+// What is offered is never rounded up; what cannot be counted is the most there is, where that is asked for.
+TEST(Quantity, RoundedDownAndCapped) {
+  const auto down = [](const char* text, QuantityUnit unit) { return *ParseQuantity(text, unit, Rounding::kDown); };
+  EXPECT_EQ(down("1500m", QuantityUnit::kWhole), 1);
+  EXPECT_EQ(down("1999999999n", QuantityUnit::kWhole), 1);
+  EXPECT_EQ(down("1e-900", QuantityUnit::kWhole), 0);
+  EXPECT_EQ(down("0.7Ki", QuantityUnit::kWhole), 716);
+  EXPECT_EQ(down("1500m", QuantityUnit::kMilli), 1'500);
+  const auto capped = [](const char* text) { return ParseQuantityCapped(text, QuantityUnit::kMilli); };
+  EXPECT_EQ(*capped("1.5"), 1'500);
+  EXPECT_EQ(*capped("0.1m"), 1);
+  EXPECT_EQ(*capped("9223372036854775807"), std::numeric_limits<int64_t>::max());
+  EXPECT_EQ(*capped("1e900"), std::numeric_limits<int64_t>::max());
+  EXPECT_FALSE(capped("lots").ok());
+  EXPECT_FALSE(capped("-1").ok());
 }
 
 constexpr QuantityUnit kM = QuantityUnit::kMilli;

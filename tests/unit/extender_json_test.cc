@@ -45,7 +45,7 @@ TEST(BindingArgs, Reads) {
 
 TEST(Preemption, ReadsAndAnswers) {
   const absl::StatusOr<PreemptionArgs> args = ParsePreemptionArgs(
-      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":{"n-0":{"Pods":[{"UID":"v"}],"NumPDBViolations":0},"n-1":{"Pods":null}}})");
+      R"({"Pod":{"metadata":{"uid":"u"}},"NodeNameToVictims":null,"NodeNameToMetaVictims":{"n-0":{"Pods":[{"UID":"v"}],"NumPDBViolations":3},"n-1":{"Pods":null}}})");
   ASSERT_TRUE(args.ok());
   ASSERT_EQ(args->candidates.size(), 2u);
   EXPECT_EQ(args->candidates[0].victim_uids, std::vector<std::string>{"v"});
@@ -58,9 +58,14 @@ TEST(Preemption, ReadsAndAnswers) {
   }
   EXPECT_TRUE(ParsePreemptionArgs(R"({"Pod":{"metadata":{"uid":"u"},"spec":{"schedulingGroup":{"podGroupName":"g"}}}})")
                   ->names_gang);
-  EXPECT_EQ(PreemptionResultJson(PreemptReply{}, args->candidates), R"({"NodeNameToMetaVictims":{}})");
-  EXPECT_EQ(PreemptionResultJson(PreemptReply{{"n-0"}}, args->candidates),
-            R"({"NodeNameToMetaVictims":{"n-0":{"NumPDBViolations":0,"Pods":[{"UID":"v"}]}}})");
+  EXPECT_EQ(PreemptionResultJson(PreemptReply{}, *args), R"({"NodeNameToMetaVictims":{}})");
+  EXPECT_EQ(PreemptionResultJson(PreemptReply{{"n-0"}}, *args),
+            R"({"NodeNameToMetaVictims":{"n-0":{"NumPDBViolations":3,"Pods":[{"UID":"v"}]}}})")
+      << "whom a PodDisruptionBudget would keep is kube-scheduler's to weigh";
+  const char* of_job =
+      R"({"Pod":{"metadata":{"uid":"u","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":"j","controller":true}]}}})";
+  EXPECT_FALSE(ParsePreemptionArgs(of_job)->names_gang);
+  EXPECT_TRUE(ParsePreemptionArgs(of_job, {"Job"})->names_gang);
 }
 
 TEST(FilterResult, EveryKind) {

@@ -164,5 +164,33 @@ TEST(NeighbourDialects, OperatorsThatPodsDoNotHave) {
             "spec.affinity.podAffinity.labelSelector: an operator is not one of In, NotIn, Exists, DoesNotExist");
 }
 
+// S-6: nor is one of which a rule is of a wrong type.
+TEST(NeighbourDialects, AWrongTypeIsNamed) {
+  const auto apart = [](const std::string& term) {
+    return PodOf(absl::StrCat(R"({"affinity":{"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)",
+                              term, "]}}}"))
+        .invalid;
+  };
+  const auto spread = [](const std::string& constraint) {
+    return PodOf(absl::StrCat(R"({"topologySpreadConstraints":[)", constraint, "]}")).invalid;
+  };
+  const std::string path = "spec.affinity.podAntiAffinity";
+  EXPECT_EQ(PodOf(R"({"affinity":{"podAffinity":[]}})").invalid,
+            "spec.affinity.podAffinity: is a array; expected a map");
+  EXPECT_EQ(apart(R"({"topologyKey":["zone"]})"), path + ".topologyKey: is a array; expected a string");
+  EXPECT_EQ(apart(R"({"labelSelector":"app=web"})"), path + ".labelSelector: is a string; expected a map");
+  EXPECT_EQ(apart(R"({"labelSelector":{"matchLabels":["app"]}})"),
+            path + ".labelSelector.matchLabels: is a array; expected a map");
+  EXPECT_EQ(apart(R"({"labelSelector":{"matchExpressions":{}}})"),
+            path + ".labelSelector.matchExpressions: is a object; expected a list");
+  EXPECT_EQ(apart(R"({"namespaces":"a"})"), path + ".namespaces: is a string; expected a list");
+  EXPECT_EQ(apart(R"({"namespaceSelector":"a"})"), path + ".namespaceSelector: is a string; expected a map");
+  EXPECT_EQ(apart(R"({"matchLabelKeys":"a"})"), path + ".matchLabelKeys: is a string; expected a list");
+  EXPECT_EQ(spread("5"), "spec.topologySpreadConstraints: has a number; expected a list of maps");
+  EXPECT_EQ(spread(R"({"maxSkew":"1"})"),
+            "spec.topologySpreadConstraints.maxSkew: is a string; expected a whole number");
+  EXPECT_EQ(spread(R"({"whenUnsatisfiable":"ScheduleAnyway","maxSkew":"1"})"), "") << "it keeps nobody off";
+}
+
 }  // namespace
 }  // namespace muster

@@ -55,6 +55,22 @@ TEST(Owners, JobsOfJobsAreOne) {
   EXPECT_EQ(GangOf(launcher).name, "mpijob-mpi");
 }
 
+// Which of the owners of that name it is, where the pod tells.
+TEST(Owners, TheOwnersUid) {
+  Json metadata = OwnedBy("batch/v1", "Job", "train");
+  metadata["ownerReferences"][0]["uid"] = "u-job";
+  EXPECT_EQ(GangOf(metadata).owner_uid, "u-job");
+  EXPECT_EQ(GangOf(OwnedBy("batch/v1", "Job", "train")).owner_uid, "");
+  Json of_set = metadata;
+  of_set["labels"] = {{"jobset.sigs.k8s.io/jobset-name", "set"}};
+  EXPECT_EQ(GangOf(of_set).owner_uid, "") << "that of the Job is not the set's";
+  of_set["labels"]["jobset.sigs.k8s.io/jobset-uid"] = "u-set";
+  EXPECT_EQ(GangOf(of_set).owner_uid, "u-set");
+  Json launcher = metadata;
+  launcher["labels"] = {{"training.kubeflow.org/job-name", "mpi"}};
+  EXPECT_EQ(GangOf(launcher).owner_uid, "");
+}
+
 TEST(Owners, OurOwnKeysCount) {
   Json pod = OwnedBy("batch/v1", "Job", "train");
   pod["annotations"] = {{"muster.dev/queue", "team"}, {"muster.dev/duration", "1h"}};
@@ -63,9 +79,10 @@ TEST(Owners, OurOwnKeysCount) {
   EXPECT_EQ(gang.declaration->duration_ms, 3'600'000);
 }
 
-absl::StatusOr<GangObject> Read(const char* kind, const char* spec) {
+absl::StatusOr<GangObject> Read(const char* kind, const char* spec, const char* status = "{}") {
   const Json object = {{"metadata", {{"name", "x"}, {"namespace", "d"}, {"uid", "u"}}},
-                       {"spec", *ParseJson(spec, "spec")}};
+                       {"spec", *ParseJson(spec, "spec")},
+                       {"status", *ParseJson(status, "status")}};
   return ParseOwner(object, *FindOwnerKind(kind));
 }
 
@@ -97,6 +114,68 @@ TEST(Owners, TheOwnerSaysHowManyAreOne) {
     EXPECT_EQ(gang->dialect, GangDialect::kOwner);
   }
   EXPECT_EQ(Read("Job", "{}")->name, "job-x");
+}
+
+// Who has succeeded does not come again: the last wave is smaller than the others.
+TEST(Owners, AJobNeedsNoMoreThanAreLeft) {
+  const struct {
+    const char* spec;
+    const char* status;
+    int32_t least;
+  } cases[] = {
+      {R"({"parallelism":4,"completions":4})", R"({"succeeded":3})", 1},
+      {R"({"parallelism":4,"completions":4})", R"({"succeeded":null})", 4},
+      {R"({"parallelism":4,"completions":4})", R"({"succeeded":4})", 1},
+      {R"({"parallelism":4,"completions":10,"completionMode":"Indexed"})", R"({"succeeded":3})", 4},
+      {R"({"parallelism":4,"completions":10,"completionMode":"Indexed"})", R"({"succeeded":8})", 2},
+      {R"({"parallelism":4})", R"({"succeeded":3})", 4},
+      {R"({"parallelism":0,"completions":4})", R"({"succeeded":3})", 0},
+  };
+  for (const auto& [spec, status, least] : cases) {
+    const absl::StatusOr<GangObject> gang = Read("Job", spec, status);
+    ASSERT_TRUE(gang.ok()) << gang.status();
+    EXPECT_EQ(gang->declaration->min_member, least) << spec << " " << status;
+  }
+  EXPECT_EQ(Read("Job", cases[0].spec, cases[0].status)->declaration->total_number, 4);
+  EXPECT_EQ(Read("Job", cases[0].spec, R"({"succeeded":"3"})")->declaration->unreadable_minimum,
+            "status.succeeded: \"3\"; expected a whole number from 0 to 1000000");
+}
+
+// Pods that are created only once others run are no part of the minimum: they would be waited for for ever.
+TEST(Owners, WhoComesLaterIsNotWaitedFor) {
+  const std::string jobs = R"("replicatedJobs":[{"replicas":2,"template":{"spec":{"parallelism":3}}},
+                                                {"template":{"spec":{"parallelism":5}}}]})";
+  const auto read = [](const std::string& spec) { return *Read("JobSet", spec.c_str())->declaration; };
+  const GangDeclaration in_order = read(R"({"startupPolicy":{"startupPolicyOrder":"InOrder"},)" + jobs);
+  EXPECT_EQ(in_order.min_member, 6);
+  EXPECT_EQ(in_order.total_number, 11);
+  EXPECT_EQ(in_order.warnings,
+            std::vector<std::string>{"spec.startupPolicy: the minimum is the 6 of 11 pods that are created first; the "
+                                     "others start one by one when they come"});
+  const GangDeclaration any_order = read(R"({"startupPolicy":{"startupPolicyOrder":"AnyOrder"},)" + jobs);
+  EXPECT_EQ(any_order.min_member, 11);
+  EXPECT_TRUE(any_order.warnings.empty());
+  const GangDeclaration depends = read(R"({"replicatedJobs":[
+      {"name":"a","template":{"spec":{"parallelism":2}}},{"name":"b","template":{"spec":{"parallelism":3}}},
+      {"name":"c","dependsOn":[{"name":"a","status":"Ready"}],"template":{"spec":{"parallelism":4}}},
+      {"name":"d","dependsOn":[],"template":{"spec":{"parallelism":1}}}]})");
+  EXPECT_EQ(depends.min_member, 6);
+  EXPECT_EQ(depends.total_number, 10);
+  ASSERT_EQ(depends.warnings.size(), 1U);
+  EXPECT_TRUE(absl::StrContains(depends.warnings[0], "spec.replicatedJobs.dependsOn")) << depends.warnings[0];
+
+  const auto mpi = [](const std::string& rest) {
+    return *Read("MPIJob", (R"({"mpiReplicaSpecs":{"Launcher":{},"Worker":{"replicas":16}})" + rest + "}").c_str())
+                ->declaration;
+  };
+  EXPECT_EQ(mpi("").min_member, 17);
+  EXPECT_EQ(mpi(R"(,"launcherCreationPolicy":"AtStartup")").min_member, 17);
+  EXPECT_EQ(mpi(R"(,"launcherCreationPolicy":"WaitForWorkersReady")").min_member, 16);
+  EXPECT_EQ(mpi(R"(,"launcherCreationPolicy":"WaitForWorkersReady")").total_number, 17);
+  EXPECT_EQ(mpi(R"(,"launcherCreationPolicy":"WaitForWorkersReady",
+                   "runPolicy":{"schedulingPolicy":{"minAvailable":17}})")
+                .min_member,
+            16);
 }
 
 TEST(Owners, ACountThatIsNoneLeavesTheGangUninitialised) {

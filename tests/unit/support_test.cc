@@ -115,6 +115,29 @@ users: [)",
   }
 }
 
+// As certificates: relative to the kubeconfig. Without its token nobody would know why the API server refuses us.
+TEST_F(FileTest, ATokenFileIsReadBesideItsKubeconfig) {
+  const auto load = [&](const std::string& token_file) {
+    return LoadKubeConfig(Written("kubeconfig", absl::StrCat(R"(
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://localhost"}}]
+users: [{name: u, user: {tokenFile: ")",
+                                                             token_file, "\"}}]\n")),
+                          "");
+  };
+  const std::string token = Written("token", "secret");
+  for (const std::string& named : {std::string("token"), token}) {
+    const absl::StatusOr<KubeConfig> config = load(named);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(*ReadFile(config->token_file), "secret") << named;
+  }
+  EXPECT_EQ(load("missing").status().message(),
+            absl::StrCat("kubeconfig ", folder_, "/kubeconfig: users.u.tokenFile: cannot read ", folder_,
+                         "/missing: No such file or directory"));
+  EXPECT_EQ(load("")->token_file, "");
+}
+
 TEST_F(FileTest, ADirectoryIsNoConfiguration) {
   const std::string why = "cannot read " + folder_ + ": it is a directory";
   EXPECT_EQ(LoadConfig(folder_).status().message(), why);
