@@ -897,9 +897,7 @@ BUGS = {
     "readers-crowd-the-store": (
         "service/engine/engine.cc", " || (waits && committer_.crowded());", ";"),
     "what-changes-comes-with-the-job": (
-        "state/whatif/what_if.cc", "        PlanUntil([] { return false; });\n        machine_", "        machine_"),
-    "what-if-takes-who-would-have-started": (
-        "state/whatif/what_if.cc", "        machine_.LetPlansStand();\n", ""),
+        "state/whatif/what_if.cc", "      if (changes) PlanUntil([] { return false; });\n", ""),
     "what-is-gone-is-there-in-what-if": (
         "state/whatif/what_if.cc", "    if (!lost_.empty()) FindOthers(&answer);\n", ""),
     "queues-are-as-deep-as-you-like": (
@@ -1185,15 +1183,7 @@ BUGS = {
     "one-deep-object-stops-all": (
         "service/support/json.cc", "  if (!TooDeep(text)) return Parse(text, what, nullptr);\n", "  if (what.size() > 0) return ParseJson(text, what);\n"),
     "a-watch-hides-what-it-missed": (
-        "service/rpc/event_service.cc", "      missed_ += page.missed;\n", ""),
-    "plans-yield-to-nobody": (
-        "state/starts/planning.cc", "!placed.placed && yields_) PlaceOverOthers(", "!placed.placed && !yields_) PlaceOverOthers("),
-    "whoever-is-planned-yields": (
-        "state/starts/yielding.cc", "    fits_without(some) ? most = some : least = some + 1;\n", "    least = most + some;\n"),
-    "shares-yield-to-priority": (
-        "state/starts/yielding.cc", " && r_.queues->Of(first) == r_.queues->Of(*mate);\n", ";\n"),
-    "who-is-committed-yields": (
-        "state/starts/yielding.cc", "if (plan == nullptr || plan->committed) return false;", "if (plan == nullptr) return false;"),
+        "service/rpc/event_service.cc", "      missed_ += page.missed;  // once: the next page begins behind them\n", ""),
     "who-preempts-is-refused-afterwards": (
         "state/drivers/preempt.cc", "    if (guarded || BreaksGang(question.uid, candidate.victim_uids)) continue;\n", "    if (BreaksGang(question.uid, candidate.victim_uids)) continue;\n"),
     "his-own-room-keeps-him-off": (
@@ -1219,7 +1209,7 @@ BUGS = {
     "who-takes-the-place-is-not-called": (
         "state/starts/claims.cc", "    return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // who takes its place may be parked\n", "    return;\n"),
     "refused-members-call-each-other": (
-        "state/machine/settling.cc", "        return fits;\n", "        return fits || full;\n"),
+        "state/machine/settling.cc", "        return fits->second;\n", "        return fits->second || full;\n"),
     "guarded-members-call-each-other": (
         "state/starts/calls.cc", "state.refused && state.guarded == kNoClass && may(*pod)", "state.refused && may(*pod)"),
     "who-is-nominated-passes-his-limit": (
@@ -1233,9 +1223,11 @@ BUGS = {
     "another-minimum-strands-those-alike": (
         "state/machine/announcements.cc", "r_.planning->LeaveAlike(gang);\n  r_.backlog->ForgetReason", "r_.backlog->Remove(gang.id);\n  r_.backlog->ForgetReason"),
     "pods-of-a-former-owner-are-members": (
-        "state/machine/pod_announcements.cc", "  if (object->second.uid == membership.owner_uid) return false;\n", "  if (object->second.uid.size() > 0) return false;\n"),
+        "state/machine/pod_announcements.cc", "  if (object->second.uid == membership.owner_uid) return OwnerOf::kKnown;\n", "  if (object->second.uid.size() > 0) return OwnerOf::kKnown;\n"),
     "a-former-owner-says-how-many": (
-        "state/machine/announcements.cc", "        of_former.push_back(pod);\n", ""),
+        "state/machine/announcements.cc", "  if (another && object.dialect == GangDialect::kOwner) FollowOwner(gang, step);\n", ""),
+    "victims-are-counted-for-ever": (
+        "state/drivers/preempt.cc", "at->second.until_ms <= step->now_ms() ?", "at->second.until_ms < 0 ?"),
     "it-runs-frees-what-it-has": (
         "state/machine/pod_announcements.cc", "facts.shape = known.shape;\n  return", "static_cast<void>(says_nothing);\n  return"),
     "who-comes-late-is-not-read": (
@@ -1243,13 +1235,15 @@ BUGS = {
     "late-kinds-make-all-wait": (
         "k8s-extender/apiserver/cluster_feed.cc", "return expected_ > 0 && listed_ >= expected_;", "return !informers_.empty() && listed_ >= informers_.size();"),
     "an-event-is-sent-once": (
-        "k8s-extender/actuator/background.cc", "++event.attempts < options_.event_tries &&", "++event.attempts < 0 &&"),
+        "k8s-extender/actuator/background.cc", "++event.attempts < tries &&", "++event.attempts < 0 &&"),
+    "one-event-keeps-all-back": (
+        "k8s-extender/actuator/background.cc", "  event->alone = !overloaded;\n", "  event->alone = false;\n"),
     "an-event-that-arrived-is-told-twice": (
         "k8s-extender/actuator/background.cc", "  if (event->count == 1 && event->attempts > 0) return Done();  // an earlier try of it had arrived\n", ""),
     "a-forgotten-event-stays-forgotten": (
         "k8s-extender/actuator/background.cc", "if (!again.ok() || again->status == 404) return Again(again);", "if (!again.ok()) return Again(again);"),
     "who-starts-over-hears-nothing": (
-        "service/rpc/event_service.cc", "      after_ = std::min(after_, page.last);  // a number of another life, whose events were not kept\n", ""),
+        "service/rpc/event_service.cc", "+ page.missed, page.last);", "+ page.missed, page.last + (int64_t{1} << 40));"),
     "ports-wrap": (
         "clients/cpp/muster_client.cc", "  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;\n", "  static_cast<void>(CheckPort);\n"),
     "who-never-runs-keeps-its-queue": (
@@ -1273,7 +1267,7 @@ BUGS = {
     "less-is-held-in-silence": (
         "state/starts/queues.cc", "  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now\n", ""),
     "statuses-come-first": (
-        "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && due;", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
+        "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && due.has_value();", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
     "logs-are-waited-for": (
         "service/telemetry/logging.cc", "    return poll(&out, 1, within_ms) != 0;", "    return poll(&out, 1, -within_ms) != 7;"),
     # --- what objects say is read, or refused (S-6) ---
@@ -1289,7 +1283,7 @@ BUGS = {
     "limits-count-beside-requests": (
         "k8s-extender/dialects/objects.cc", "      if (Child(resources, \"requests\").contains(name)) continue;\n", ""),
     "more-than-can-be-counted-is-not-charged": (
-        "k8s-extender/dialects/objects.cc", "? ParseQuantityCapped(text, unit)", "? ParseQuantity(text, unit)"),
+        "k8s-extender/dialects/objects.cc", "reading == Reading::kAsked\n          ? ParseQuantity(text, unit)", "reading != Reading::kOffered\n          ? ParseQuantity(text, unit)"),
     "who-opted-in-by-half-is-not-charged": (
         "k8s-extender/dialects/objects.cc", "if (decides != binds && !on_node) {", "if (decides != binds) {"),
     "who-has-a-node-is-not-charged": (
@@ -1309,23 +1303,21 @@ BUGS = {
     "the-last-wave-is-a-whole-one": (
         "k8s-extender/dialects/owners.cc", "    count.first = std::min(count.all, std::max<int64_t>(1, left));\n", "    static_cast<void>(left);\n"),
     "jobs-in-order-come-at-once": (
-        "k8s-extender/dialects/owners.cc", "(in_order && count.first > 0) ||", "(in_order && count.first > count.all) ||"),
+        "k8s-extender/dialects/owners.cc", "(in_order && behind) ||", "(in_order && behind && count.first < 0) ||"),
+    "who-waited-comes-with-who-is-over": (
+        "k8s-extender/dialects/owners.cc", "      if (over.contains(StringOrEmpty(jobs[i], \"name\"))) continue;\n", ""),
+    "failed-indexes-come-again": (
+        "k8s-extender/dialects/owners.cc", "      sum += std::clamp<int64_t>(last - first + 1, 0, kMostMembers);\n", ""),
     "dependents-come-at-once": (
-        "k8s-extender/dialects/owners.cc", "|| (depends_on.is_array() && !depends_on.empty());", "|| depends_on.is_string();"),
+        "k8s-extender/dialects/owners.cc", "    return depends_on.is_array() &&", "    return depends_on.is_string() &&"),
     "a-late-launcher-is-waited-for": (
         "k8s-extender/dialects/owners.cc", "return {all, all - later, \"\"};", "return {all, all, \"\"};"),
     "owners-of-one-name-are-one": (
         "k8s-extender/dialects/owners.cc", "  out->gang.owner_uid = owner->uid;\n", ""),
-    "a-kind-that-is-removed-stays": (
-        "k8s-extender/apiserver/informer.cc", "response->status == 404 && CanGo(path_) && stats().synced", "response->status == 404 && path_.empty()"),
-    "anybodys-404-takes-pods-away": (
-        "k8s-extender/apiserver/informer.cc", "response->status == 404 && CanGo(path_) && stats().synced", "response->status == 404 && stats().synced"),
     "a-token-file-is-where-we-are": (
         "k8s-extender/apiserver/kube_config.cc", "    config.token_file = InFolder(file.as<std::string>(), folder);\n", "    config.token_file = file.as<std::string>();\n"),
     "a-token-that-is-not-there-is-nobody": (
-        "k8s-extender/apiserver/kube_config.cc",
-        "    if (!token.ok())\n      return absl::InvalidArgumentError(absl::StrCat(\"users.\", user_name, \".tokenFile: \"",
-        "    if (!token.ok() && user_name.empty())\n      return absl::InvalidArgumentError(absl::StrCat(\"users.\", user_name, \".tokenFile: \""),
+        "k8s-extender/apiserver/kube_config.cc", "if (!token.ok() && config.token.empty())", "if (!token.ok() && !config.token.empty())"),
     "an-affinity-without-values-waits": (
         "service/rpc/shape_reading.cc", "      if (count == 0) wrong(\"at least one\");\n", ""),
     "tolerations-say-what-nobody-reads": (
@@ -1341,7 +1333,7 @@ BUGS = {
     "half-a-device-is-offered": (
         "service/rpc/reading.cc", "ReadAmounts(node.allocatable(), At(path, \"allocatable\"), violations, Rounding::kDown);", "ReadAmounts(node.allocatable(), At(path, \"allocatable\"), violations);"),
     "labels-of-nodes-are-any-text": (
-        "service/rpc/reading.cc", "  CheckLabels(node.labels(), At(path, \"labels\"), violations);\n", ""),
+        "service/rpc/reading.cc", "    if (!IsShown(key)) violations->Add(At(path, \"labels\")", "    if (key.size() > 1000) violations->Add(At(path, \"labels\")"),
     "a-group-is-the-others": (
         "service/rpc/reading.cc", "gang.groups.empty() || absl::c_linear_search(gang.groups, id)", "gang.groups.empty() || !id.empty()"),
     "members-share-a-name": (

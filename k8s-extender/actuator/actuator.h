@@ -31,7 +31,8 @@ struct ActuatorOptions {
   double events_per_s = 20;
   absl::Duration first_pause = absl::Milliseconds(100);  // before what failed is tried again, bindings not;
   absl::Duration longest_pause = absl::Seconds(10);      // it doubles up to this
-  int event_tries = 10;  // after that, a minute later, an event makes room for those behind it
+  int event_tries = 10;     // of an event at a server that is overloaded or away, in half a minute; meanwhile all wait
+  int ill_event_tries = 3;  // of one that a server cannot take for a reason of its own (5xx); the others go before it
   // Of what the API server says of it itself. Servers say a second or so, a PodDisruptionBudget ten.
   absl::Duration longest_told = absl::Seconds(30);
   const Clock* clock = &ProcessClock();  // by which the core makes the deadlines of bindings
@@ -98,6 +99,8 @@ class Actuator : public EffectSink {
     TellPod tell;
     int count = 0;  // how often it was said; 0: not sent yet
     int attempts = 0;
+    bool alone = false;                     // it is this one that is not taken, not all
+    absl::Time due = absl::InfinitePast();  // on the steady clock
   };
   // What a PodGroup's status was written to be.
   struct WrittenStatus {
@@ -126,10 +129,11 @@ class Actuator : public EffectSink {
   [[nodiscard]] Verdict DoMark(const MarkTimedOut& mark);
   [[nodiscard]] Verdict DoEvict(const EvictPod& evict);
   [[nodiscard]] absl::Duration PauseBefore(int attempts, const Verdict& verdict) const;
-  [[nodiscard]] bool EventIsDue(absl::Time* next) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // The first event that may be sent; else `next` is when one may, if that is earlier.
+  [[nodiscard]] std::optional<size_t> DueEvent(absl::Time* next) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteEvent(Event event);
   [[nodiscard]] Verdict DoTell(Event* event);
-  [[nodiscard]] static Verdict AfterRefusal(const absl::StatusOr<KubeResponse>& refused);
+  [[nodiscard]] static Verdict AfterRefusal(const absl::StatusOr<KubeResponse>& refused, Event* event);
   [[nodiscard]] std::optional<Status> TakeStatus(absl::Time* next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WriteStatus(const Status& status);
   [[nodiscard]] static std::string StatusPath(const GangView& view);

@@ -65,13 +65,14 @@ void Actuator::RunBackground() {
     std::optional<Status> status;
     {
       MutexLock lock(&mutex_);
+      std::optional<size_t> due;
       while (!stopping_) {
         absl::Time next = absl::InfiniteFuture();
-        const bool due = EventIsDue(&next);
+        due = DueEvent(&next);
         // In turns: thousands of the one do not keep back the other.
-        const bool events_turn = std::exchange(status_was_last_, false) && due;
+        const bool events_turn = std::exchange(status_was_last_, false) && due.has_value();
         if (!events_turn) status = TakeStatus(&next);
-        if (status.has_value() || due) break;
+        if (status.has_value() || due.has_value()) break;
         if (next == absl::InfiniteFuture()) {
           background_.Wait(&mutex_);
         } else {
@@ -81,8 +82,9 @@ void Actuator::RunBackground() {
       if (stopping_) return;
       status_was_last_ = status.has_value();
       if (!status.has_value()) {
-        event = std::move(events_.front());
-        events_.pop_front();
+        const auto at = events_.begin() + static_cast<std::ptrdiff_t>(*due);
+        event = std::move(*at);
+        events_.erase(at);
       }
     }
     Pace(&next_event_, options_.events_per_s);
@@ -109,21 +111,27 @@ void Actuator::WriteStatus(const Status& status) {
   background_.Signal();
 }
 
-bool Actuator::EventIsDue(absl::Time* next) const {
-  if (events_.empty()) return false;
-  if (events_due_ <= SteadyNow()) return true;
-  *next = std::min(*next, events_due_);
-  return false;
+std::optional<size_t> Actuator::DueEvent(absl::Time* next) const {
+  const absl::Time now = SteadyNow();
+  for (size_t i = 0; i < events_.size(); ++i) {
+    const absl::Time due = std::max(events_due_, events_[i].due);
+    if (due <= now) return i;
+    *next = std::min(*next, due);
+    if (events_due_ > now) break;
+  }
+  return std::nullopt;
 }
 
-// What the API server does not take now is tried first when it may take some again; until then the others wait.
+// What a server that is overloaded or away does not take is tried first when it may take some again; until then the
+// others wait. What it cannot take for a reason of its own goes behind them.
 void Actuator::WriteEvent(Event event) {
   const Verdict verdict = DoTell(&event);
   if (verdict.kind == Verdict::Kind::kDone) return;
   MutexLock lock(&mutex_);
   if (stopping_) return;
-  const bool again = verdict.kind == Verdict::Kind::kAgain && ++event.attempts < options_.event_tries &&
-                     events_.size() < options_.max_background;
+  const int tries = event.alone ? options_.ill_event_tries : options_.event_tries;
+  const bool again =
+      verdict.kind == Verdict::Kind::kAgain && ++event.attempts < tries && events_.size() < options_.max_background;
   if (!again) {
     const PodRef& pod = event.tell.pod;
     spdlog::warn("event for pod {}/{} is not told: {}", pod.name_space, pod.name, verdict.why);
@@ -131,8 +139,14 @@ void Actuator::WriteEvent(Event event) {
     return;
   }
   ++stats_.retries;
-  events_due_ = SteadyNow() + PauseBefore(event.attempts - 1, verdict);
-  events_.push_front(std::move(event));
+  const absl::Time due = SteadyNow() + PauseBefore(event.attempts - 1, verdict);
+  if (event.alone) {
+    event.due = due;
+    events_.push_back(std::move(event));
+  } else {
+    events_due_ = std::max(events_due_, due);
+    events_.push_front(std::move(event));
+  }
   background_.Signal();
 }
 
@@ -168,21 +182,24 @@ Actuator::Verdict Actuator::DoTell(Event* event) {
                          {"namespace", tell.pod.name_space},
                          {"uid", tell.pod.uid}}}};
   const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kPost, path, Dump(object), kTimeout);
+  event->alone = false;
   if (!response.ok()) return Again(response);
   if (response->status == 201) return Done();
-  if (response->status != 409) return AfterRefusal(response);
+  if (response->status != 409) return AfterRefusal(response, event);
   if (event->count == 1 && event->attempts > 0) return Done();  // an earlier try of it had arrived
   const Json series = {{"series", {{"count", std::max(event->count, 2)}, {"lastObservedTime", now}}}};
   const absl::StatusOr<KubeResponse> again =
       client_->Send(KubeMethod::kPatchMerge, absl::StrCat(path, "/", name), Dump(series), kTimeout);
   if (!again.ok() || again->status == 404) return Again(again);  // it is past its time: it is made anew
-  return again->status / 100 == 2 ? Done() : AfterRefusal(again);
+  return again->status / 100 == 2 ? Done() : AfterRefusal(again, event);
 }
 
-// Of an event: a server that is overloaded or ill takes it later; what is wrong with it stays wrong.
-Actuator::Verdict Actuator::AfterRefusal(const absl::StatusOr<KubeResponse>& refused) {
+// Of an event: what is wrong with it stays wrong, what a server cannot take (5xx) may be this one's, as by a webhook.
+Actuator::Verdict Actuator::AfterRefusal(const absl::StatusOr<KubeResponse>& refused, Event* event) {
   Verdict verdict = Again(refused);
-  if (refused->status != 429 && refused->status / 100 != 5) verdict.kind = Verdict::Kind::kGiveUp;
+  const bool overloaded = refused->status == 429 || refused->status == 503;
+  event->alone = !overloaded;
+  if (!overloaded && refused->status / 100 != 5) verdict.kind = Verdict::Kind::kGiveUp;
   return verdict;
 }
 

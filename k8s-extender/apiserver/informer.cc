@@ -54,10 +54,6 @@ std::string EscapeQuery(const std::string& text) {
   return out;
 }
 
-// A kind that was installed can be removed again. Nodes, pods and namespaces are always there: who says otherwise is
-// something between us and the API server.
-bool CanGo(const std::string& path) { return absl::StartsWith(path, "/apis/"); }
-
 // What is no list says nothing of what there is.
 absl::Status CheckList(const Json& list) {
   const std::string kind = StringOrEmpty(list, "kind");
@@ -145,18 +141,11 @@ absl::Status Informer::List() {
   std::set<std::string> seen;
   std::string token;
   std::string version;
-  absl::Status gone;  // the kind itself
   do {
     std::string path = absl::StrCat(path_, "?limit=", kPage);
     if (!token.empty()) absl::StrAppend(&path, "&continue=", EscapeQuery(token));
     const absl::StatusOr<KubeResponse> response = client_->Send(KubeMethod::kGet, path, "", kListTimeout);
     if (!response.ok()) return response.status();
-    if (response->status == 404 && CanGo(path_) && stats().synced) {
-      if (!known_.empty()) spdlog::warn("informer {}: the API server has no such kind any more", path_);
-      gone = Refused(*response);
-      seen.clear();
-      break;
-    }
     if (response->status != 200) return Refused(*response);
     const absl::StatusOr<Json> list = ParseJsonCut(response->body, "list");
     if (!list.ok()) return list.status();
@@ -179,11 +168,6 @@ absl::Status Informer::List() {
     }
     handlers_.remove(known->second, known->first);
     known = known_.erase(known);
-  }
-  if (!gone.ok()) {
-    MutexLock lock(&mutex_);
-    stats_.objects = 0;
-    return gone;
   }
   version_ = version;
   bool first = false;

@@ -66,7 +66,7 @@ absl::StatusOr<KubeConfig> Read(const YAML::Node& root, std::string context, con
   if (const YAML::Node file = user["tokenFile"]; file && !file.as<std::string>().empty()) {
     config.token_file = InFolder(file.as<std::string>(), folder);
     const absl::StatusOr<std::string> token = ReadFile(config.token_file);
-    if (!token.ok())
+    if (!token.ok() && config.token.empty())
       return absl::InvalidArgumentError(absl::StrCat("users.", user_name, ".tokenFile: ", token.status().message()));
   }
   if (user["exec"] || user["auth-provider"]) {

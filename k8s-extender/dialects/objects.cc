@@ -19,7 +19,7 @@ constexpr char kSidecar[] = "Always";  // restartPolicy of an init container tha
 // How an amount is read.
 enum class Reading {
   kAsked,    // rounded up; what Muster cannot count is a problem
-  kOffered,  // the same, rounded down
+  kOffered,  // rounded down, and at most what Muster can count
   kTaken,    // by a pod that has a node: rounded up, and at most what Muster can count
 };
 
@@ -38,11 +38,11 @@ absl::StatusOr<int64_t> ParseAmount(const std::string& name, const Json& value, 
   }
   const QuantityUnit unit = name == "cpu" ? QuantityUnit::kMilli : QuantityUnit::kWhole;
   const absl::StatusOr<int64_t> amount =
-      reading == Reading::kTaken
-          ? ParseQuantityCapped(text, unit)
-          : ParseQuantity(text, unit, reading == Reading::kOffered ? Rounding::kDown : Rounding::kUp);
+      reading == Reading::kAsked
+          ? ParseQuantity(text, unit)
+          : ParseQuantityCapped(text, unit, reading == Reading::kOffered ? Rounding::kDown : Rounding::kUp);
   if (!amount.ok()) return wrong(amount.status().message());
-  if (reading == Reading::kTaken) return std::min(*amount, kMaxAmount);
+  if (reading != Reading::kAsked) return std::min(*amount, kMaxAmount);
   if (*amount > kMaxAmount) return wrong(absl::StrCat(text, " is more than Muster can count (2^53)"));
   return *amount;
 }

@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/metadata.h"
 #include "state/base/text.h"
@@ -53,7 +57,7 @@ class Counter {
   Count Of(absl::string_view kind, const Json& object) {
     const Json& spec = Child(object, "spec");
     if (kind == "Job") return OfOneJob(spec, Child(object, "status"));
-    if (kind == "JobSet") return OfJobSet(spec);
+    if (kind == "JobSet") return OfJobSet(spec, Child(object, "status"));
     if (kind == "MPIJob") return OfMpiJob(spec);
     const int64_t all = kind == "RayCluster" ? OfRayCluster(spec) : OfReplicaSpecs(spec);
     return {all, all, ""};
@@ -66,36 +70,77 @@ class Counter {
     const int64_t parallelism = Number(spec, "parallelism", path, 1);
     return std::min(parallelism, Number(spec, "completions", path, parallelism));
   }
-  // Whoever has succeeded does not come again: the last pods of a Job are fewer.
+  // How many "1,3-5" names.
+  static int64_t Indexes(absl::string_view text) {
+    int64_t sum = 0;
+    for (const absl::string_view range : absl::StrSplit(text, ',', absl::SkipEmpty())) {
+      const std::pair<absl::string_view, absl::string_view> ends = absl::StrSplit(range, absl::MaxSplits('-', 1));
+      int64_t first = 0;
+      int64_t last = 0;
+      if (!absl::SimpleAtoi(ends.first, &first)) continue;
+      if (ends.second.empty() || !absl::SimpleAtoi(ends.second, &last)) last = first;
+      sum += std::clamp<int64_t>(last - first + 1, 0, kMostMembers);
+    }
+    return sum;
+  }
+  // Whoever has succeeded, or failed for good, does not come again: the last pods of a Job are fewer.
   Count OfOneJob(const Json& spec, const Json& status) {
     Count count;
     count.all = count.first = OfJob(spec, "spec");
     if (Child(spec, "completions").is_null()) return count;
-    const int64_t left = Number(spec, "completions", "spec", 0) - Number(status, "succeeded", "status", 0);
+    const int64_t left = Number(spec, "completions", "spec", 0) - Number(status, "succeeded", "status", 0) -
+                         Indexes(StringOrEmpty(status, "failedIndexes"));
     count.first = std::min(count.all, std::max<int64_t>(1, left));
     return count;
   }
-  // Where its jobs are created one after the other, only the first come before anything runs.
-  Count OfJobSet(const Json& spec) {
+  // Where its jobs are created one after the other, those come together of which none waits for another; once they have
+  // succeeded, those that waited for them.
+  Count OfJobSet(const Json& spec, const Json& status) {
     Count count;
     const bool in_order = StringOrEmpty(Child(spec, "startupPolicy"), "startupPolicyOrder") == "InOrder";
     const Json& jobs = Child(spec, "replicatedJobs");
     if (!jobs.is_array()) return count;
+    const std::set<std::string> over = Over(jobs, Child(status, "replicatedJobsStatus"));
+    bool later = false;  // somebody waits for another
+    bool behind = false;
     for (size_t i = 0; i < jobs.size(); ++i) {
       const std::string path = absl::StrCat("spec.replicatedJobs[", i, "]");
       const int64_t pods = Number(jobs[i], "replicas", path, 1) *
                            OfJob(Child(Child(jobs[i], "template"), "spec"), path + ".template.spec");
       count.all += pods;
-      const Json& depends_on = Child(jobs[i], "dependsOn");
-      const bool later = (in_order && count.first > 0) || (depends_on.is_array() && !depends_on.empty());
-      if (!later) count.first += pods;
+      if (over.contains(StringOrEmpty(jobs[i], "name"))) continue;
+      const bool waits = (in_order && behind) || WaitsFor(Child(jobs[i], "dependsOn"), over);
+      if (!waits) count.first += pods;
+      later = later || waits;
+      behind = true;
     }
-    if (count.first < count.all) {
-      count.warning = absl::StrCat(in_order ? "spec.startupPolicy" : "spec.replicatedJobs.dependsOn",
-                                   ": the minimum is the ", count.first, " of ", count.all,
-                                   " pods that are created first; the others start one by one when they come");
+    count.first = std::max(count.first, std::min<int64_t>(1, count.all));
+    if (later) {
+      count.warning =
+          absl::StrCat(in_order ? "spec.startupPolicy" : "spec.replicatedJobs.dependsOn", ": the minimum is the ",
+                       count.first, " of ", count.all,
+                       " pods that wait for no others; the others start one by one when they come, or, where "
+                       "those are over, as a gang");
     }
     return count;
+  }
+  // Names of the jobs of which everything has succeeded.
+  std::set<std::string> Over(const Json& jobs, const Json& statuses) {
+    std::set<std::string> over;
+    if (!statuses.is_array()) return over;
+    for (const Json& each : statuses) {
+      const std::string name = StringOrEmpty(each, "name");
+      for (const Json& job : jobs) {
+        if (name.empty() || StringOrEmpty(job, "name") != name) continue;
+        const int64_t replicas = IntAt(job, "replicas").value_or(1);
+        if (replicas > 0 && IntAt(each, "succeeded").value_or(0) >= replicas) over.insert(name);
+      }
+    }
+    return over;
+  }
+  static bool WaitsFor(const Json& depends_on, const std::set<std::string>& over) {
+    return depends_on.is_array() &&
+           absl::c_any_of(depends_on, [&](const Json& each) { return !over.contains(StringOrEmpty(each, "name")); });
   }
   Count OfMpiJob(const Json& spec) {
     const int64_t all = OfReplicaSpecs(spec);

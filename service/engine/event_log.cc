@@ -55,7 +55,7 @@ void EventLog::Carry(std::vector<Effect> effects) {
       events_.push_back(std::make_shared<const EventRecord>(std::move(event)));
     }
     while (events_.size() > kKept) events_.pop_front();
-    if (news_ != nullptr) news_();
+    if (news_ != nullptr && !effects.empty()) news_();
   }
   if (next_ != nullptr) next_->Carry(std::move(effects));
 }

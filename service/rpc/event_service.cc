@@ -58,8 +58,8 @@ class EventReactor final : public StreamReactor<v1::Event> {
   void Fill() {
     while (waiting() < kAhead) {
       const EventLog::Page page = door()->options().events->After(after_, kAhead);
-      missed_ += page.missed;
-      after_ = std::min(after_, page.last);  // a number of another life, whose events were not kept
+      missed_ += page.missed;  // once: the next page begins behind them
+      after_ = std::min(std::max<int64_t>(after_, 0) + page.missed, page.last);  // or is of another life
       if (page.events.empty()) return;
       for (const auto& event : page.events) {
         after_ = event->sequence;

@@ -67,6 +67,12 @@ std::string ReadLabels(const google::protobuf::Map<std::string, std::string>& la
   return PackLabels(Labels(labels.begin(), labels.end()));
 }
 
+// Wider than Kubernetes' keys: nodes that others announce have labels of their own.
+bool IsShown(const std::string& key) {
+  const auto seen = [](char c) { return static_cast<unsigned char>(c) >= ' ' && c != '\x7f'; };
+  return !key.empty() && key.size() <= kLongestText && absl::c_all_of(key, seen);
+}
+
 // Wider than Kubernetes' names of resources: whatever has no blanks and no control characters.
 bool IsResourceName(const std::string& name) {
   const auto seen = [](char c) { return static_cast<unsigned char>(c) > ' ' && c != '\x7f'; };
@@ -243,7 +249,19 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
   out->created_ms = pod.created_unix_ms() > 0 ? pod.created_unix_ms() : now_ms;
   out->priority = pod.priority();
   out->scheduler_name = pod.scheduler_name();
-  ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape.Own());
+  if (pod.node_name().empty()) {
+    ReadShape(pod.shape(), At(path, "shape"), out->name_space, violations, &out->shape.Own());
+  } else {
+    // It has its place: what it has is to be known, how it came there is not judged any more.
+    Violations of_the_way;
+    ReadShape(pod.shape(), At(path, "shape"), out->name_space, &of_the_way, &out->shape.Own());
+    if (!of_the_way.none()) {
+      PodTemplate has;
+      has.host_ports = out->shape->host_ports;
+      out->shape.Own() = has;
+    }
+    out->shape.Own().requests = ReadAmounts(pod.shape().requests(), At(path, "shape.requests"), violations);
+  }
   out->labels = ReadLabels(pod.labels(), At(path, "labels"), violations);
   if (!pod.gang().empty()) ReadName(pod.gang(), At(path, "gang"), violations);
   out->gang.name = pod.gang();
@@ -278,7 +296,13 @@ void ReadPod(const v1::PodFacts& pod, const std::string& path, int64_t now_ms, V
 void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* violations, NodeDescription* out) {
   ReadName(node.name(), At(path, "name"), violations);
   out->name = node.name();
-  CheckLabels(node.labels(), At(path, "labels"), violations);
+  for (const auto& [key, value] : node.labels()) {
+    if (!IsShown(key)) violations->Add(At(path, "labels"), absl::StrCat(Quoted(key), "; expected the key of a label"));
+    if (value.size() > kLongestText || value.find('\0') != std::string::npos) {
+      violations->Add(At(path, "labels"),
+                      absl::StrCat(Quoted(key), " has a value that is longer than 253 bytes or has a NUL in it"));
+    }
+  }
   out->labels = Labels(node.labels().begin(), node.labels().end());
   for (int i = 0; i < node.taints_size(); ++i) {
     const std::optional<TaintEffect> effect = ParseTaintEffect(node.taints(i).effect());
@@ -288,7 +312,7 @@ void ReadNode(const v1::NodeFacts& node, const std::string& path, Violations* vi
           absl::StrCat(Quoted(node.taints(i).effect()), "; expected NoSchedule, PreferNoSchedule or NoExecute"));
       continue;
     }
-    if (!IsLabelKey(node.taints(i).key())) {
+    if (!IsShown(node.taints(i).key())) {
       violations->Add(absl::StrCat(At(path, "taints"), "[", i, "].key"),
                       absl::StrCat(Quoted(node.taints(i).key()), "; expected a name, like that of a label"));
     }

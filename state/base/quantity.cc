@@ -150,8 +150,8 @@ absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit,
   return **value;
 }
 
-absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit) {
-  const absl::StatusOr<std::optional<int64_t>> value = Read(text, unit, Rounding::kUp);
+absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit, Rounding rounding) {
+  const absl::StatusOr<std::optional<int64_t>> value = Read(text, unit, rounding);
   if (!value.ok()) return value.status();
   return value->value_or(std::numeric_limits<int64_t>::max());
 }

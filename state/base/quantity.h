@@ -29,8 +29,9 @@ enum class Rounding {
 [[nodiscard]] absl::StatusOr<int64_t> ParseQuantity(absl::string_view text, QuantityUnit unit,
                                                     Rounding rounding = Rounding::kUp);
 
-// The same, rounded up, and the largest int64 for what does not fit one.
-[[nodiscard]] absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit);
+// The same, and the largest int64 for what does not fit one.
+[[nodiscard]] absl::StatusOr<int64_t> ParseQuantityCapped(absl::string_view text, QuantityUnit unit,
+                                                          Rounding rounding = Rounding::kUp);
 
 // The same of an amount that nobody may round, by resource: CPU in milli, of all others whole ones.
 [[nodiscard]] absl::StatusOr<int64_t> ParseExactAmount(absl::string_view resource, absl::string_view text);

@@ -17,6 +17,9 @@ constexpr int64_t kVictimMs = 5'000;
 }  // namespace
 
 PreemptReply KubeScheduler::OnPreempt(const Preempt& question, Step* step) {
+  for (auto at = victims_.begin(); at != victims_.end();) {
+    at = at->second.until_ms <= step->now_ms() ? victims_.erase(at) : std::next(at);
+  }
   PreemptReply reply;
   // Until everything is read nobody knows whom an eviction would break, nor who has a place already.
   if (!r_.sources->complete()) return reply;
@@ -57,9 +60,6 @@ std::optional<ResourceSum> KubeScheduler::UsedBy(const std::vector<std::string>&
 
 // Until it is read that they are being deleted nobody else may count on them.
 void KubeScheduler::NoteVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms) {
-  for (auto at = victims_.begin(); at != victims_.end();) {
-    at = at->second.until_ms <= now_ms ? victims_.erase(at) : std::next(at);
-  }
   for (const std::string& uid : victims) {
     const Pod* pod = r_.gangs->FindPod(uid);
     if (pod != nullptr && pod->gang != nullptr) victims_[uid] = {preemptor, now_ms + kVictimMs};

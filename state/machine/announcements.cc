@@ -81,29 +81,12 @@ absl::Status Announcements::PutObject(const UpsertGangObject& command, Step* ste
   if (command.mode == UpsertGangObject::Mode::kReplace && !exists) {
     return absl::NotFoundError(absl::StrCat("there is no gang ", key, " that was created here"));
   }
-  std::vector<const Pod*> of_former;
-  if (there != nullptr && object.dialect == GangDialect::kOwner && !object.uid.empty()) {
-    for (const MemberSet& set : there->members) {
-      for (const Pod* pod : set) {
-        const std::string& owner = pod->facts.gang.owner_uid;
-        if (owner.empty() || owner == object.uid) continue;
-        // What is announced is itself the former one.
-        if (pod->facts.created_ms >= object.created_ms)
-          return RemoveObject({object.dialect, object.name_space, object.name}, step);
-        of_former.push_back(pod);
-      }
-    }
-  }
   const bool another = !exists || there->objects.at(object.dialect).uid != object.uid;
   const Gang& gang = InternGang(object.name_space, object.name, object.created_ms, step->now_ms());
   const bool changed = r_.gangs->PutObject(gang, object);
   if (changed) Redeclare(gang);
   if (changed || another) r_.facts->ObjectIs(gang.objects.at(object.dialect), step);
-  for (const Pod* pod : of_former) {
-    PodDescription ending = pod->facts;
-    ending.deleting = true;
-    ChangePod(*pod, std::move(ending), step);
-  }
+  if (another && object.dialect == GangDialect::kOwner) FollowOwner(gang, step);
   return absl::OkStatus();
 }
 
@@ -117,6 +100,7 @@ absl::Status Announcements::RemoveObject(const RemoveGangObject& command, Step* 
   const Gang& gang = *found;
   r_.facts->ObjectGoes(command.dialect, gang.name_space, gang.name, step);
   Redeclare(gang);
+  if (command.dialect == GangDialect::kOwner) FollowOwner(gang, step);
   // D-12: without its PodGroup the gang is gone; pods that need it wait for it to come back.
   if (r_.eligibility->StructureReason(gang).none()) return absl::OkStatus();
   if (const Plan* plan = r_.plans->Of(gang); plan != nullptr && !plan->committed) {

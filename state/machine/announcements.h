@@ -120,7 +120,13 @@ class Announcements {
   void HoldToCome(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
   void TakeUpCommitments(Step* step);
-  [[nodiscard]] bool OwnerIsGone(const PodDescription& facts, Step* step);
+  enum class OwnerOf : uint8_t {
+    kKnown,   // or it has none
+    kFormer,  // deleted: the one that is known came after the pod
+    kUnread,  // the one that is known is the former one
+  };
+  [[nodiscard]] OwnerOf OwnerIs(const PodDescription& facts) const;
+  void FollowOwner(const Gang& gang, Step* step);
   void Learn(const PodTemplate& shape, Step* step);
   void TakeAnew(const std::string* name_space, Step* step);
   // kNoClass, and why in facts->invalid: the pod cannot be planned.

@@ -106,8 +106,6 @@ class Machine {
   // Keys of gangs and names of nodes that changed since the last call.
   void TakeChanged(std::vector<std::string>* gangs, std::vector<std::string>* nodes);
   [[nodiscard]] int32_t held_binds() const { return barrier_.held_binds(); }
-  // Planning::LetPlansStand.
-  void LetPlansStand() { planning_.LetPlansStand(); }
   [[nodiscard]] int32_t promised_holds() const { return plans_.promised_holds(); }
   [[nodiscard]] size_t pod_count() const { return gangs_.pod_count(); }
 

@@ -11,6 +11,8 @@ namespace {
 // A pod that its scheduler looks at again when called has been looked at after this time.
 constexpr int64_t kDoubtMs = 1'000;
 
+constexpr char kOwnerUnread[] = "its owner is not read yet; another of that name is known";
+
 MemberState StateFromFacts(const PodDescription& facts) {
   if (facts.phase == PodPhase::kSucceeded) return MemberState::kSucceeded;
   if (facts.phase == PodPhase::kFailed) return MemberState::kFailed;
@@ -63,10 +65,14 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
     r_.refused->Note(FactKind::kPod);
     return absl::InvalidArgumentError("pod: metadata.uid and metadata.name must not be empty");
   }
-  if (!facts.deleting && OwnerIsGone(facts, step)) {
-    PodDescription ending = facts;
-    ending.deleting = true;
-    return PutPod(ending, submitted, step);
+  const OwnerOf owner = OwnerIs(facts);
+  const bool former = owner == OwnerOf::kFormer && !facts.deleting;
+  const bool unread = owner == OwnerOf::kUnread && facts.node_name.empty() && facts.invalid.empty();
+  if (former || unread) {
+    PodDescription doubted = facts;
+    doubted.deleting = doubted.deleting || former;
+    if (unread) doubted.invalid = kOwnerUnread;
+    return PutPod(doubted, submitted, step);
   }
   if (!facts.gang.in_gang() && !facts.shape->preferences.empty()) {
     PodDescription of_no_gang = facts;
@@ -90,20 +96,37 @@ absl::Status Announcements::PutPod(const PodDescription& facts, bool submitted, 
   return absl::OkStatus();
 }
 
-// D-7: its owner was deleted, and there is another of that name: the pod is on its way out, whether it says so already
-// or not, and no member of the other's gang.
-bool Announcements::OwnerIsGone(const PodDescription& facts, Step* step) {
+// D-7: owners of one name may follow each other while pods of the first are there still. Of a deleted one they are on
+// their way out, whether they say so already or not, and no members of the next one's gang; those of one that is about
+// to be read wait for that: it says how many they are.
+Announcements::OwnerOf Announcements::OwnerIs(const PodDescription& facts) const {
   const GangMembership& membership = facts.gang;
-  if (membership.dialect != GangDialect::kOwner || membership.owner_uid.empty()) return false;
+  if (membership.dialect != GangDialect::kOwner || membership.owner_uid.empty()) return OwnerOf::kKnown;
   const Gang* gang = r_.gangs->FindGang(absl::StrCat(facts.name_space, "/", membership.name));
-  if (gang == nullptr) return false;
+  if (gang == nullptr) return OwnerOf::kKnown;
   const auto object = gang->objects.find(GangDialect::kOwner);
-  if (object == gang->objects.end() || object->second.uid.empty()) return false;
-  if (object->second.uid == membership.owner_uid) return false;
-  if (facts.created_ms < object->second.created_ms) return true;
-  // It is the owner which is the former one: the pod's is about to be read, and says how large the gang is.
-  RemoveObject({GangDialect::kOwner, facts.name_space, membership.name}, step).IgnoreError();
-  return false;
+  if (object == gang->objects.end() || object->second.uid.empty()) return OwnerOf::kKnown;
+  if (object->second.uid == membership.owner_uid) return OwnerOf::kKnown;
+  return facts.created_ms <= object->second.created_ms ? OwnerOf::kFormer : OwnerOf::kUnread;
+}
+
+// Its owner was read, or another of its name.
+void Announcements::FollowOwner(const Gang& gang, Step* step) {
+  std::vector<const Pod*> others;
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      const OwnerOf owner = OwnerIs(pod->facts);
+      const bool unread = pod->facts.invalid == kOwnerUnread;
+      const bool gone = owner == OwnerOf::kFormer && !pod->facts.deleting;
+      const bool is_to_be = owner == OwnerOf::kUnread && pod->facts.node_name.empty();
+      if (gone || unread != is_to_be) others.push_back(pod);
+    }
+  }
+  for (const Pod* pod : others) {
+    PodDescription facts = pod->facts;
+    if (facts.invalid == kOwnerUnread) facts.invalid.clear();
+    PutPod(facts, pod->submitted, step).IgnoreError();
+  }
 }
 
 // What somebody says of pods around it may tell others apart that were alike: those are taken anew.

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/algorithm/container.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/check.h"
 #include "state/base/hash.h"
@@ -60,13 +61,15 @@ void Settling::Settle(const Gang& gang, Step* step) {
 // called whose calls settle the gang (K-7).
 void Settling::CallExtras(const Gang& gang, Step* step) {
   bool full = false;
+  absl::flat_hash_map<ClassId, bool> known;  // of one class all are asked alike
   r_.calls->CallExtras(
       gang,
       [&](const Pod& pod) {
         if (r_.bindings->RetryAt(pod) > 0) return false;
-        const bool fits = r_.queues->Check(pod).none();
-        full = full || !fits;
-        return fits;
+        const auto [fits, fresh] = known.try_emplace(pod.cls, true);
+        if (fresh) fits->second = r_.queues->Check(pod).none();
+        full = full || !fits->second;
+        return fits->second;
       },
       step);
   if (full) r_.queues->NoteRefused(gang);

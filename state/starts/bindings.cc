@@ -238,7 +238,8 @@ void Bindings::LeaveSlot(const Pod& pod, Step* step) {
   const Gang& gang = *pod.gang;
   if (slot->state == SlotState::kCommitted) {
     r_.plans->NoteBound(pod);
-    r_.claims->WakeHolds();
+    const Plan& plan = *r_.plans->Of(gang);
+    if (plan.bound == plan.present()) r_.claims->WakeHolds();  // once for each plan, which may stay for who is to come
     r_.claims->EndPlanIfDone(gang);
     if (r_.plans->Of(gang) == nullptr && !gang.kept.evicting && gang.whole()) NoteWhole(gang);
     r_.gangs->Touch(gang);

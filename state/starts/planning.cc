@@ -25,8 +25,8 @@ constexpr int64_t kLongestRetryMs = 300'000;
 constexpr int32_t kMaxDoublings = 4;
 // Of those who were woken and would not fit, a round looks at so many for each gang that it may try.
 constexpr int32_t kLooksPerGang = 4;
-// So much a round charges and discharges at most to lend what ending pods hold (P-8), or who is not committed (K-3): a
-// few milliseconds, and a part of what the cluster's log keeps.
+// So much a round charges and discharges at most to lend what ending pods hold (P-8): a few milliseconds, and a part of
+// what the cluster's log keeps.
 constexpr int64_t kChargesLent = 16'384;
 
 // What a gang's needs begin with.
@@ -126,7 +126,7 @@ bool Planning::Try(const Gang& gang, int64_t* lending, Step* step) {
   const std::vector<GangId> passed = r_.heads->PassedBy(gang);
   const Pipeline::Lifted lifted =
       r_.pipeline->Lift(gang, {OverBy(gangs, step->now_ms()), RankOf(gang, step->now_ms())});
-  Reason reason = Attempt(gangs, lending, step);
+  Reason reason = Attempt(gangs, step);
   if (reason.none()) {
     r_.pipeline->Return(gang, lifted, /*placed=*/true, /*kept=*/false);
     r_.heads->NotePassed(passed, step->now_ms());
@@ -150,22 +150,20 @@ Pipeline::Claimant::Rank Planning::RankOf(const Gang& gang, int64_t now_ms) cons
   return Keepable(r_.eligibility->Unplaced(gang)) ? Rank::kStarved : Rank::kHoldsUp;
 }
 
-Reason Planning::Attempt(const Group& gangs, int64_t* lending, Step* step) {
+Reason Planning::Attempt(const Group& gangs, Step* step) {
   Reason reason = NoChance(gangs);
-  return reason.none() ? Place(gangs, lending, step) : reason;
+  return reason.none() ? Place(gangs, step) : reason;
 }
 
 // Places all that the gangs' minimums miss and adopts the plans, or keeps nothing and says why.
-Reason Planning::Place(const Group& gangs, int64_t* lending, Step* step) {
+Reason Planning::Place(const Group& gangs, Step* step) {
   r_.nominations->Charge();  // what came free since is theirs first (K-3)
   if (!r_.nominations->uids().empty()) r_.nominations->ReleaseBelow(r_.eligibility->KeyOf(*gangs.front()).priority);
   // P-6: who was given up before is looked at longer.
   const int32_t doublings = std::min(given_up_.Of(gangs.front()->id).times, kMaxDoublings);
   Statement statement(r_.cluster);
   Placed placed;
-  const int32_t tries = settings_.tries << doublings;
-  Reason reason = FindPlaces(gangs, tries, &statement, &placed);
-  if (reason.none() && !placed.placed && yields_) PlaceOverOthers(gangs, tries, lending, &statement, &placed, step);
+  Reason reason = FindPlaces(gangs, settings_.tries << doublings, &statement, &placed);
   if (!reason.none()) {
     statement.Rollback(0);
   } else if (placed.placed) {

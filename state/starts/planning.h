@@ -86,9 +86,6 @@ class Planning {
   void WakeAll() {
     r_.backlog->Wake(/*anew=*/true, [](const WaitFor& /*wait_for*/, int32_t /*gang*/) { return true; });
   }
-  // From now on no plan yields to a gang that comes later (K-3): it is asked what there would be room for if those who
-  // wait had started by then.
-  void LetPlansStand() { yields_ = false; }
   // Tries up to `max_gangs` gangs, in order.
   void Round(int32_t max_gangs, Step* step);
   // What the gang asks of the cluster, as bytes (never none): equal for gangs that need the same, and only for those.
@@ -105,9 +102,9 @@ class Planning {
   void Wake();
   [[nodiscard]] std::optional<int32_t> Next() const;
   [[nodiscard]] bool Try(const Gang& gang, int64_t* lending, Step* step);
-  // Why the gangs were not placed; none: they were. `lending`: what this round may still charge to see what would fit.
-  [[nodiscard]] Reason Attempt(const Group& gangs, int64_t* lending, Step* step);
-  [[nodiscard]] Reason Place(const Group& gangs, int64_t* lending, Step* step);
+  // Why the gangs were not placed; none: they were.
+  [[nodiscard]] Reason Attempt(const Group& gangs, Step* step);
+  [[nodiscard]] Reason Place(const Group& gangs, Step* step);
   // What is kept for a gang that was not placed for `reason`, to which that is added. Returns whether something is now
   // that was not.
   [[nodiscard]] bool KeepSome(const Gang& gang, const Group& gangs, const Pipeline::Lifted& lifted, int64_t* lending,
@@ -166,19 +163,6 @@ class Planning {
   // Reserves places to which the gangs' queues agree. None, and not placed: there is no room. A reason: their queues
   // agree to none that were found, and `statement` has to be rolled back.
   [[nodiscard]] Reason FindPlaces(const Group& gangs, int32_t tries, Statement* statement, Placed* placed);
-  // K-3: the same, where plans that are not committed, of gangs of lower priority, are in the way; those are withdrawn.
-  // Where there are no such places either, nothing has changed, and `placed` neither.
-  void PlaceOverOthers(const Group& gangs, int32_t tries, int64_t* lending, Statement* statement, Placed* placed,
-                       Step* step);
-  struct Yielding {
-    const Gang* gang;
-    std::vector<Statement::Operation> places;
-  };
-  [[nodiscard]] bool Yields(const Gang& other, const Group& gangs) const;
-  [[nodiscard]] std::vector<Yielding> YieldingTo(const Group& gangs) const;
-  void ChargeAgain(const Yielding& other);
-  void Uncharge(const Yielding& other);
-  [[nodiscard]] bool StandsBeside(const Yielding& other, const Statement& statement) const;
   [[nodiscard]] bool LeaveOutDearest(const Group& gangs, Choices* choices) const;
   [[nodiscard]] Placed PlaceSome(const Group& gangs, const Choices& choices, int32_t tries, Statement* statement) const;
   [[nodiscard]] Placed PlaceRoom(const Group& gangs, const Choices& choices, int32_t tries, Statement* statement) const;
@@ -192,7 +176,6 @@ class Planning {
 
   const PlanningRooms r_;
   const PlanningSettings settings_;
-  bool yields_ = true;
   PlanningStats stats_;
   ById<GivenUp> given_up_;      // by gang: the leader of its group
   int64_t gain_position_ = 0;   // in the cluster's log

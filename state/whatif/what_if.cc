@@ -44,10 +44,7 @@ class Imagined {
     const bool changes = !question.added.empty() || !question.more.empty() || !question.gone.empty();
     if (question.job.has_value()) {
       // Whoever waits now is there before it.
-      if (changes) {
-        PlanUntil([] { return false; });
-        machine_.LetPlansStand();
-      }
+      if (changes) PlanUntil([] { return false; });
       if (const Outcome outcome = Apply(*question.job); !outcome.status.ok()) return outcome.status;
     }
     // Whoever is before it in the order has its turn first.

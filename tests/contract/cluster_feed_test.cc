@@ -95,7 +95,7 @@ class FakeApiServer {
   }
   explicit FakeApiServer(bool native) {
     Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
-              {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"1e99"}}}]})");
+              {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"much"}}}]})");
     Answer(
         "/api/v1/pods",
         R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},

@@ -18,11 +18,11 @@
 namespace muster {
 namespace {
 
-// Serves `path` from a script: each list and each watch takes the next answer.
+// Serves /things from a script: each list and each watch takes the next answer.
 class FakeApi {
  public:
-  explicit FakeApi(const std::string& path = "/things") {
-    server_.Get(path, [this](const httplib::Request& request, httplib::Response& response) {
+  FakeApi() {
+    server_.Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
       MutexLock lock(&mutex_);
       const bool watch = request.has_param("watch");
       requests_.push_back(request.target);
@@ -180,38 +180,6 @@ TEST(Informer, WhatIsNoListSaysNothing) {
   informer.Stop();
   EXPECT_GE(api.Requests().size(), 6U);
   EXPECT_EQ(removed, 0);
-}
-
-// A kind that was installed and is removed: there are none of it, until it is back. Only where it was there before, and
-// never of nodes and pods: whoever answers 404 for those is not the API server.
-TEST(Informer, WhatIsOfAKindThatIsRemovedIsGone) {
-  const auto told_of = [](const std::string& path, FakeApi* api, size_t count) {
-    Told told;
-    Informer::Handlers handlers;
-    handlers.identity = UidOf;
-    handlers.upsert = [&](const Json& object) { told.Add("+" + UidOf(object)); };
-    handlers.remove = [&](const std::string& identity, const std::string&) { told.Add("-" + identity); };
-    handlers.synced = [&] { told.Add("synced"); };
-    KubeClient client(ServerAt(api->port));
-    Informer informer(path, &client, handlers);
-    informer.Start();
-    told.Await(count);
-    informer.Stop();
-    EXPECT_TRUE(informer.stats().synced);
-    return told.all();
-  };
-  const std::vector<std::pair<int, std::string>> lists = {{404, "404 page not found"},
-                                                          {200, List(Thing("a", "u-a", 1), "", 5)},
-                                                          {404, "404 page not found"},
-                                                          {200, List(Thing("b", "u-b", 8), "", 9)}};
-  FakeApi things("/apis/x/things");
-  things.lists = lists;
-  things.watches = {{410, "{}"}};
-  EXPECT_EQ(told_of("/apis/x/things", &things, 4), (std::vector<std::string>{"+u-a", "synced", "-u-a", "+u-b"}));
-  FakeApi pods("/api/v1/pods");
-  pods.lists = lists;
-  pods.watches = {{410, "{}"}};
-  EXPECT_EQ(told_of("/api/v1/pods", &pods, 4), (std::vector<std::string>{"+u-a", "synced", "+u-b", "-u-a"}));
 }
 
 // As after etcd was restored: the version that is watched from is one that the server never had.

@@ -114,7 +114,7 @@ TEST_F(RefusedFactsShown, WhatIsToldIsNamedByItsField) {
   };
   const std::vector<std::pair<std::string, Edit>> wrong = {
       {"nodes[0].labels: \"\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())[""] = "x"; })},
-      {"nodes[0].labels: \"a b\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["a b"] = "x"; })},
+      {"nodes[0].labels: \"a\\x01\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["a\x01"] = "x"; })},
       {"nodes[0].taints[0].key: \"\"", taint("")},
       {"nodes[0].taints[0].key: \"a\\x01\"", taint("a\x01")},
       {"nodes[0].allocatable: \"a b\"",

@@ -86,6 +86,17 @@ absl::StatusOr<GangObject> Read(const char* kind, const char* spec, const char* 
   return ParseOwner(object, *FindOwnerKind(kind));
 }
 
+TEST(Owners, IndexesThatFailedForGoodDoNotComeAgain) {
+  const auto least = [](const char* failed) {
+    const std::string status = absl::StrCat(R"({"succeeded":1,"failedIndexes":")", failed, "\"}");
+    return *Read("Job", R"({"parallelism":9,"completions":9})", status.c_str())->declaration->min_member;
+  };
+  EXPECT_EQ(least(""), 8);
+  EXPECT_EQ(least("0"), 7);
+  EXPECT_EQ(least("0,3-5"), 4);
+  EXPECT_EQ(least("0-8"), 1);
+}
+
 TEST(Owners, TheOwnerSaysHowManyAreOne) {
   const struct {
     const char* kind;
@@ -150,8 +161,9 @@ TEST(Owners, WhoComesLaterIsNotWaitedFor) {
   EXPECT_EQ(in_order.min_member, 6);
   EXPECT_EQ(in_order.total_number, 11);
   EXPECT_EQ(in_order.warnings,
-            std::vector<std::string>{"spec.startupPolicy: the minimum is the 6 of 11 pods that are created first; the "
-                                     "others start one by one when they come"});
+            std::vector<std::string>{"spec.startupPolicy: the minimum is the 6 of 11 pods that wait for no "
+                                     "others; the others start one by one when they come, or, where those are over, "
+                                     "as a gang"});
   const GangDeclaration any_order = read(R"({"startupPolicy":{"startupPolicyOrder":"AnyOrder"},)" + jobs);
   EXPECT_EQ(any_order.min_member, 11);
   EXPECT_TRUE(any_order.warnings.empty());
@@ -163,6 +175,17 @@ TEST(Owners, WhoComesLaterIsNotWaitedFor) {
   EXPECT_EQ(depends.total_number, 10);
   ASSERT_EQ(depends.warnings.size(), 1U);
   EXPECT_TRUE(absl::StrContains(depends.warnings[0], "spec.replicatedJobs.dependsOn")) << depends.warnings[0];
+  // What was waited for has succeeded: who waited is a gang of its own.
+  const char* of_two = R"({"replicatedJobs":[{"name":"init","replicas":2,"template":{"spec":{"parallelism":2}}},
+      {"name":"train","dependsOn":[{"name":"init","status":"Complete"}],"template":{"spec":{"parallelism":3}}}]})";
+  const auto with = [&](const char* succeeded) {
+    const std::string status =
+        absl::StrCat(R"({"replicatedJobsStatus":[{"name":"init","succeeded":)", succeeded, "}]}");
+    return *Read("JobSet", of_two, status.c_str())->declaration->min_member;
+  };
+  EXPECT_EQ(with("0"), 4);
+  EXPECT_EQ(with("1"), 4);
+  EXPECT_EQ(with("2"), 3);
 
   const auto mpi = [](const std::string& rest) {
     return *Read("MPIJob", (R"({"mpiReplicaSpecs":{"Launcher":{},"Worker":{"replicas":16}})" + rest + "}").c_str())
