@@ -340,7 +340,7 @@ absl::Status MusterClient::AwaitSubmission(const std::string& id,
                                            const std::function<bool(const absl::Status&)>& lost) {
   for (;; std::this_thread::sleep_for(kLongestPause)) {
     bool enough = false;
-    const absl::Status ended = WatchSubmission(id, [&](const v1::Submission& now) {
+    absl::Status ended = WatchSubmission(id, [&](const v1::Submission& now) {
       enough = !event(now);
       return !enough;
     });

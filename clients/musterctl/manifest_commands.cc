@@ -205,7 +205,7 @@ absl::Status Await(MusterClient* client, const Options& options, v1::Submission*
     }
     // Whoever stops waiting can ask for it.
     if (!std::exchange(named, true)) std::cerr << "submission " << Printable(submission->id()) << "\n";
-    if (const absl::Status waited = AwaitPlan(client, taken, submission); !waited.ok()) return waited;
+    if (absl::Status waited = AwaitPlan(client, taken, submission); !waited.ok()) return waited;
   }
   return absl::OkStatus();
 }
