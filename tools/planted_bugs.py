@@ -1185,7 +1185,7 @@ BUGS = {
     "a-watch-hides-what-it-missed": (
         "service/rpc/event_service.cc", "      missed_ += page.missed;  // once: the next page begins behind them\n", ""),
     "who-preempts-is-refused-afterwards": (
-        "state/drivers/preempt.cc", "    if (guarded || BreaksGang(question.uid, candidate.victim_uids)) continue;\n", "    if (BreaksGang(question.uid, candidate.victim_uids)) continue;\n"),
+        "state/drivers/preempt.cc", "    if (guarded || BreaksGang(promised, candidate.victim_uids)) continue;\n", "    if (BreaksGang(promised, candidate.victim_uids)) continue;\n"),
     "his-own-room-keeps-him-off": (
         "state/drivers/kube_scheduler.cc", "    yielded.AddTimes(request, 1);  // it was nominated for the node: what is reserved there is its own\n", ""),
     "one-victim-is-counted-twice": (
@@ -1215,7 +1215,7 @@ BUGS = {
     "who-is-nominated-passes-his-limit": (
         "state/starts/nominations.cc", " || !queues_->Check(*pod).none()) continue;", " || queues_ == nullptr) continue;"),
     "members-are-nominated-in-vain": (
-        "state/machine/settling.cc", "    if (is_to_be && !nominated) r_.nominations->Add(*pod);\n", ""),
+        "state/machine/settling.cc", "    if (alone && !nominated) r_.nominations->Add(*pod);\n", ""),
     "who-comes-to-a-permitted-gang-waits": (
         "state/starts/permits.cc", "if (plan == nullptr || (plan->committed && each == &gang)) together", "if (plan == nullptr) together"),
     "bound-pods-hold-calls": (
@@ -1244,6 +1244,8 @@ BUGS = {
         "k8s-extender/actuator/background.cc", "if (!again.ok() || again->status == 404) return Again(again);", "if (!again.ok()) return Again(again);"),
     "who-starts-over-hears-nothing": (
         "service/rpc/event_service.cc", "+ page.missed, page.last);", "+ page.missed, page.last + (int64_t{1} << 40));"),
+    "what-is-missed-is-counted-again": (
+        "service/rpc/event_service.cc", "std::max<int64_t>(after_, 0) + page.missed, page.last)", "std::max<int64_t>(after_, 0), page.last)"),
     "ports-wrap": (
         "clients/cpp/muster_client.cc", "  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;\n", "  static_cast<void>(CheckPort);\n"),
     "who-never-runs-keeps-its-queue": (

@@ -74,7 +74,10 @@ class KubeScheduler {
   [[nodiscard]] int32_t ChooseSlot(const Pod& pod, const NodeOffer& offer);
   [[nodiscard]] int32_t MoveSlot(const Pod& pod, const NodeOffer& offer);
   void NoteAbsence(const Pod& pod, const NodeOffer& offer, Step* step);
-  [[nodiscard]] bool BreaksGang(const std::string& preemptor, const std::vector<std::string>& victims) const;
+  using ByGang = absl::btree_map<const Gang*, std::vector<const Pod*>>;
+  // Members that may be taken for others, and are there still.
+  [[nodiscard]] ByGang PromisedToOthers(const std::string& preemptor) const;
+  [[nodiscard]] bool BreaksGang(const ByGang& promised, const std::vector<std::string>& victims) const;
   // What they use there; nullopt: of some of them it is not known.
   [[nodiscard]] std::optional<ResourceSum> UsedBy(const std::vector<std::string>& pods, NodeId node) const;
   void NoteVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms);

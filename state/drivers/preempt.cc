@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
+#include "absl/types/span.h"
 #include "state/drivers/kube_scheduler.h"
 
 namespace muster {
@@ -31,20 +32,19 @@ PreemptReply KubeScheduler::OnPreempt(const Preempt& question, Step* step) {
   // Outside the domains that its gang requires, and where what comes free is promised to others, it would be refused
   // afterwards, and the victims be gone for nothing (P-4, K-3).
   const Region region = known ? r_.domains->For(*pod->gang, pod->leaf) : Region();
+  const ByGang promised = PromisedToOthers(question.uid);
+  std::vector<const PreemptCandidate*> taken;
   for (const PreemptCandidate& candidate : question.candidates) {
     const NodeId node = r_.cluster->FindNode(candidate.node);
     if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;
     const bool readable = pod != nullptr && pod->cls != kNoClass && node != kNoNode;
     const std::optional<ResourceSum> regained = readable ? UsedBy(candidate.victim_uids, node) : std::nullopt;
     const bool guarded = regained.has_value() && Guarded(*pod, node, *regained);
-    if (guarded || BreaksGang(question.uid, candidate.victim_uids)) continue;
+    if (guarded || BreaksGang(promised, candidate.victim_uids)) continue;
     reply.nodes.push_back(candidate.node);
+    taken.push_back(&candidate);
   }
-  for (const PreemptCandidate& candidate : question.candidates) {
-    if (absl::c_linear_search(reply.nodes, candidate.node)) {
-      NoteVictims(question.uid, candidate.victim_uids, step->now_ms());
-    }
-  }
+  for (const PreemptCandidate* each : taken) NoteVictims(question.uid, each->victim_uids, step->now_ms());
   return reply;
 }
 
@@ -66,9 +66,19 @@ void KubeScheduler::NoteVictims(const std::string& preemptor, const std::vector<
   }
 }
 
+KubeScheduler::ByGang KubeScheduler::PromisedToOthers(const std::string& preemptor) const {
+  ByGang out;
+  for (const auto& [uid, promised] : victims_) {
+    const Pod* pod = promised.preemptor == preemptor ? nullptr : r_.gangs->FindPod(uid);
+    if (pod == nullptr || pod->gang == nullptr) continue;
+    if (pod->state == MemberState::kBound || pod->state == MemberState::kRunning) out[pod->gang].push_back(pod);
+  }
+  return out;
+}
+
 // True when taking these pods away would leave a gang with less than its minimum, or one that gives way to nobody.
-bool KubeScheduler::BreaksGang(const std::string& preemptor, const std::vector<std::string>& victims) const {
-  absl::btree_map<const Gang*, std::vector<const Pod*>> lost;
+bool KubeScheduler::BreaksGang(const ByGang& promised, const std::vector<std::string>& victims) const {
+  ByGang lost;
   for (const std::string& uid : victims) {
     const Pod* pod = r_.gangs->FindPod(uid);
     if (pod == nullptr || pod->gang == nullptr) continue;
@@ -82,11 +92,11 @@ bool KubeScheduler::BreaksGang(const std::string& preemptor, const std::vector<s
   }
   // And those that may be taken for somebody else, as was said a moment ago.
   for (auto& [gang, of_gang] : lost) {
-    for (const auto& [uid, promised] : victims_) {
-      const Pod* pod = r_.gangs->FindPod(uid);
-      const bool there = pod != nullptr && pod->gang == gang &&
-                         (pod->state == MemberState::kBound || pod->state == MemberState::kRunning);
-      if (there && promised.preemptor != preemptor && !absl::c_linear_search(of_gang, pod)) of_gang.push_back(pod);
+    const auto others = promised.find(gang);
+    if (others == promised.end()) continue;
+    const size_t own = of_gang.size();
+    for (const Pod* pod : others->second) {
+      if (!absl::c_linear_search(absl::MakeSpan(of_gang).first(own), pod)) of_gang.push_back(pod);
     }
   }
   return std::any_of(lost.begin(), lost.end(), [](const auto& entry) {

@@ -79,10 +79,10 @@ void Settling::CallExtras(const Gang& gang, Step* step) {
 void Settling::SettleNominations(const Gang& gang, bool alone) {
   if (!alone && r_.nominations->uids().empty()) return;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
+    if (pod->facts.nominated_node.empty()) continue;
     const bool nominated = r_.nominations->uids().contains(pod->facts.uid);
-    const bool is_to_be = alone && !pod->facts.nominated_node.empty();
-    if (is_to_be && !nominated) r_.nominations->Add(*pod);
-    if (is_to_be || !nominated) continue;
+    if (alone && !nominated) r_.nominations->Add(*pod);
+    if (alone || !nominated) continue;
     r_.nominations->Remove(*pod);
     if (r_.ledger->Reserves(pod->id)) r_.ledger->DischargePod(pod->id, /*gained=*/true);
   }

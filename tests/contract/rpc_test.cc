@@ -3,6 +3,7 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <limits>
 #include <set>
 #include <thread>
@@ -476,6 +477,40 @@ TEST_F(Rpc, AReaderOfEventsThatSleepsIsToldWhatItMissed) {
   EXPECT_TRUE(ended.ok()) << ended;
   EXPECT_EQ(seen + missed, kMany);
   EXPECT_GT(missed, 0);
+}
+
+// After a restart nothing is kept of what was before: it is missed once, however long the next event takes to come.
+TEST_F(Rpc, WhatIsMissedIsCountedOnce) {
+  EventLog log(nullptr);
+  log.ContinueAt(10'000);
+  RpcServer server(&engine_, Options(&log));
+  ASSERT_TRUE(server.Start().ok());
+  ClientOptions options;
+  options.server = absl::StrCat("127.0.0.1:", server.port());
+  const std::unique_ptr<MusterClient> client = *MusterClient::Connect(options);
+  std::atomic<bool> ended{false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the watch has found nothing by then
+    while (!ended) {
+      for (const char* space : {"other", "other", "d"}) {
+        log.Carry({TellPod{{space, "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      }
+    }
+  });
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(9'990);
+  watch.set_namespace_("d");
+  std::vector<int64_t> missed;
+  const auto two = [&](const v1::Event& event) {
+    missed.push_back(event.missed());
+    return missed.size() < 2;
+  };
+  EXPECT_TRUE(client->WatchEvents(watch, two).ok());
+  ended = true;
+  later.join();
+  server.Stop();
+  EXPECT_EQ(missed, (std::vector<int64_t>{9, 0}));
 }
 
 // Without a store, numbers begin anew with each start: whoever knows a higher one hears what happens from now on.
