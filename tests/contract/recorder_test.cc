@@ -253,7 +253,12 @@ TEST_F(RecorderTest, WhatComesTooFastIsLeftOutAndCounted) {
   options_.max_waiting = 20'000;
   Open();
   const absl::Time end = SteadyNow() + kSoon;
-  while (recorder_->stats().lost == 0 && SteadyNow() < end) Work(200);
+  NodeDescription large = SomeNode();
+  large.name = std::string(options_.max_waiting, 'n');
+  while (recorder_->stats().lost == 0 && SteadyNow() < end) {
+    ASSERT_TRUE(engine_->Announce(UpsertNode{large}).ok());
+    Work(10);  // however slow this machine is, the first of these comes before that is written
+  }
   ASSERT_GT(recorder_->stats().lost, 0);
   const int64_t written = recorder_->stats().commands;
   while (recorder_->stats().commands < written + 5 && SteadyNow() < end) {
