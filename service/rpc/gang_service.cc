@@ -53,9 +53,11 @@ class WhyReading {
       if (holders_seen_) FindUnconfirmed(machine);
       return false;
     }
+    since_ms_ = machine.WaitsSince(gang);
     return machine.ViewLine(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
   }
   void Give(GangView* view) {
+    view->waits_since_ms = since_ms_;
     view->holders = std::move(holders_);
     view->line = std::move(line_);
   }
@@ -71,6 +73,7 @@ class WhyReading {
   }
 
   bool holders_seen_ = false;
+  int64_t since_ms_ = kNever;
   Unconfirmed unconfirmed_;
   HoldersRead holders_read_;
   HoldersView holders_;
@@ -301,6 +304,7 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                             [response](const GangView& view, const Unconfirmed& unconfirmed) {
                               response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
                               *response->mutable_gang() = ToMessage(view);
+                              if (Waits(view)) response->set_waits_since_unix_ms(WaitsSince(view));
                               response->set_place(view.line.place);
                               response->set_places(view.line.places);
                               for (const InLineView& each : view.line.first) *response->add_ahead() = ToMessage(each);

@@ -203,6 +203,10 @@ std::string Names(const std::vector<InLineView>& gangs, size_t from, int32_t all
   return out;
 }
 
+bool Waits(const GangView& view) { return !view.reason.none() && view.reason.code != ReasonCode::kSatisfied; }
+
+int64_t WaitsSince(const GangView& view) { return std::min(view.waits_since_ms, view.reason_since_ms); }
+
 std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed& unconfirmed) {
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
@@ -212,8 +216,11 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
                     view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "", ", the minimum is ",
                     view.rules.min_member, "; since ", Ago(view.reason_since_ms, now_ms), ".");
   } else {
-    absl::StrAppend(&out, "waits since ", Ago(view.reason_since_ms, now_ms), ": ", view.reason.text, " [",
-                    ReasonName(view.reason.code), "].");
+    const std::string since = Ago(WaitsSince(view), now_ms);
+    const std::string reason_since = Ago(view.reason_since_ms, now_ms);
+    absl::StrAppend(&out, "waits since ", since,
+                    since == reason_since ? "" : absl::StrCat(", for this reason since ", reason_since), ": ",
+                    view.reason.text, " [", ReasonName(view.reason.code), "].");
   }
   if (!view.would_help.empty()) absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
   if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kLongUnasked) {

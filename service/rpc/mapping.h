@@ -21,6 +21,10 @@ void FillReason(const Reason& from, v1::Reason* to);
 // Of gangs that hold room, "namespace/name": those that were submitted, have all members and a plan, and wait for their
 // caller to confirm it.
 using Unconfirmed = absl::flat_hash_set<std::string>;
+// Something keeps the gang from starting.
+[[nodiscard]] bool Waits(const GangView& view);
+// Since when, for whatever reason. REQUIRES Waits.
+[[nodiscard]] int64_t WaitsSince(const GangView& view);
 // Why the gang waits, since when and what would let it go, as one paragraph (SPEC S-5).
 [[nodiscard]] std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed& unconfirmed = {});
 [[nodiscard]] std::string ExplainText(const PodView& view, int64_t now_ms, const Unconfirmed& unconfirmed = {});

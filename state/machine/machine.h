@@ -72,6 +72,7 @@ class Machine {
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const {
     return reader_.ViewGang(gang, with_members, now_ms_);
   }
+  [[nodiscard]] int64_t WaitsSince(const Gang& gang) const { return reader_.WaitsSince(gang); }
   bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
     return reader_.ViewMembers(gang, limit, read, out);
   }

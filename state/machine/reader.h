@@ -50,6 +50,9 @@ class Reader {
   explicit Reader(const ReaderRooms& rooms) : r_(rooms) {}
 
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members, int64_t now_ms) const;
+  // When the first of its members that wait for a node was created: that it waits is older than why it does, and than
+  // this process. kNever: nobody waits.
+  [[nodiscard]] int64_t WaitsSince(const Gang& gang) const;
   // At most `limit` of its members behind `*read`, which moves on; true: these were the last. A member that changes its
   // state between two calls may be told twice, or not at all if it went back.
   bool ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const;

@@ -215,6 +215,16 @@ GangView Reader::ViewGang(const Gang& gang, bool with_members, int64_t now_ms) c
   return view;
 }
 
+int64_t Reader::WaitsSince(const Gang& gang) const {
+  int64_t since = kNever;
+  for (const MemberState state : {MemberState::kPending, MemberState::kWaiting}) {
+    for (const Pod* pod : gang.in(state)) {
+      if (pod->facts.created_ms > 0) since = std::min(since, pod->facts.created_ms);
+    }
+  }
+  return since;
+}
+
 bool Reader::ViewMembers(const Gang& gang, size_t limit, MembersRead* read, std::vector<MemberView>* out) const {
   for (; read->state < kMemberStates; ++read->state, read->begun = false) {
     const MemberSet& set = gang.members[read->state];

@@ -99,6 +99,7 @@ struct GangView {
   int64_t created_ms = 0;
   Reason reason;  // why it waits; kSatisfied and kNone when it does not
   int64_t reason_since_ms = 0;
+  int64_t waits_since_ms = kNever;  // Reader::WaitsSince, only where somebody asked for an explanation
   int64_t wait_left_ms = 0;  // G-6: what is left of its wait time
   int32_t planned = 0;       // slots of its plan
   int32_t asked = 0;         // of them: for which somebody has asked

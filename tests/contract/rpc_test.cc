@@ -49,6 +49,34 @@ TEST_F(Rpc, GetsListsAndExplains) {
   EXPECT_EQ(nodes->nodes(0).allocatable().at("memory"), "1Gi");
 }
 
+// Its pods wait since they were created: this process, and the reason that it gives now, may be younger.
+TEST_F(Rpc, AGangWaitsSinceItsPodsDo) {
+  constexpr int64_t kHour = 3'600'000;
+  const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+  v1::UpdateFactsRequest update;
+  for (int hours : {3, 1, 2}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("old-", hours));
+    pod->set_namespace_("d");
+    pod->set_name(pod->uid());
+    pod->set_created_unix_ms(now_ms - hours * kHour);
+    pod->set_gang("old");
+    pod->mutable_declaration()->set_min_member(5);
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto why = client_->ExplainGang("d", "old");
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_NE(why->text().find("waits since 3h"), std::string::npos) << why->text();
+  EXPECT_NE(why->text().find(", for this reason since 1s: "), std::string::npos) << why->text();
+  EXPECT_EQ(why->waits_since_unix_ms(), now_ms - 3 * kHour);
+  EXPECT_GE(why->gang().reason().since_unix_ms(), now_ms);
+
+  update.Clear();
+  update.add_removed_pods("old-3");
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  EXPECT_EQ(client_->ExplainGang("d", "old")->waits_since_unix_ms(), now_ms - 2 * kHour);
+}
+
 TEST_F(Rpc, NobodyIsCreatedAtTheEndOfTime) {
   v1::UpdateFactsRequest update;
   v1::PodFacts* pod = update.add_pods();

@@ -567,8 +567,9 @@ type Reason struct {
 	// A stable code that programs can act on, like NotEnoughPods.
 	Code string `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
 	// One sentence for people.
-	Text        string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
-	SinceUnixMs int64  `protobuf:"varint,3,opt,name=since_unix_ms,json=sinceUnixMs,proto3" json:"since_unix_ms,omitempty"`
+	Text string `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	// It was no other since then; after a restart, since the restart at the earliest.
+	SinceUnixMs int64 `protobuf:"varint,3,opt,name=since_unix_ms,json=sinceUnixMs,proto3" json:"since_unix_ms,omitempty"`
 	// What would let the gang go; empty when nothing is wanted of anybody.
 	WouldHelp     string `protobuf:"bytes,4,opt,name=would_help,json=wouldHelp,proto3" json:"would_help,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1953,9 +1954,11 @@ type ExplainGangResponse struct {
 	// How many places there are.
 	Places int32 `protobuf:"varint,4,opt,name=places,proto3" json:"places,omitempty"`
 	// The first of those before it, in order, at most 10.
-	Ahead         []*GangInLine `protobuf:"bytes,5,rep,name=ahead,proto3" json:"ahead,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Ahead []*GangInLine `protobuf:"bytes,5,rep,name=ahead,proto3" json:"ahead,omitempty"`
+	// Since when it waits, for whatever reason: the first of its members that has no node was created then. 0: nobody waits.
+	WaitsSinceUnixMs int64 `protobuf:"varint,6,opt,name=waits_since_unix_ms,json=waitsSinceUnixMs,proto3" json:"waits_since_unix_ms,omitempty"`
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *ExplainGangResponse) Reset() {
@@ -2021,6 +2024,13 @@ func (x *ExplainGangResponse) GetAhead() []*GangInLine {
 		return x.Ahead
 	}
 	return nil
+}
+
+func (x *ExplainGangResponse) GetWaitsSinceUnixMs() int64 {
+	if x != nil {
+		return x.WaitsSinceUnixMs
+	}
+	return 0
 }
 
 type ExplainPodRequest struct {
@@ -3396,13 +3406,14 @@ const file_muster_v1_muster_proto_rawDesc = "" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x14\n" +
 	"\x05queue\x18\x03 \x01(\tR\x05queue\x12)\n" +
-	"\x06reason\x18\x04 \x01(\v2\x11.muster.v1.ReasonR\x06reason\"\xa9\x01\n" +
+	"\x06reason\x18\x04 \x01(\v2\x11.muster.v1.ReasonR\x06reason\"\xd8\x01\n" +
 	"\x13ExplainGangResponse\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12#\n" +
 	"\x04gang\x18\x02 \x01(\v2\x0f.muster.v1.GangR\x04gang\x12\x14\n" +
 	"\x05place\x18\x03 \x01(\x05R\x05place\x12\x16\n" +
 	"\x06places\x18\x04 \x01(\x05R\x06places\x12+\n" +
-	"\x05ahead\x18\x05 \x03(\v2\x15.muster.v1.GangInLineR\x05ahead\"W\n" +
+	"\x05ahead\x18\x05 \x03(\v2\x15.muster.v1.GangInLineR\x05ahead\x12-\n" +
+	"\x13waits_since_unix_ms\x18\x06 \x01(\x03R\x10waitsSinceUnixMs\"W\n" +
 	"\x11ExplainPodRequest\x12\x1c\n" +
 	"\tnamespace\x18\x01 \x01(\tR\tnamespace\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x10\n" +

@@ -407,18 +407,20 @@ class GangInLine(_message.Message):
     def __init__(self, namespace: _Optional[str] = ..., name: _Optional[str] = ..., queue: _Optional[str] = ..., reason: _Optional[_Union[Reason, _Mapping]] = ...) -> None: ...
 
 class ExplainGangResponse(_message.Message):
-    __slots__ = ("text", "gang", "place", "places", "ahead")
+    __slots__ = ("text", "gang", "place", "places", "ahead", "waits_since_unix_ms")
     TEXT_FIELD_NUMBER: _ClassVar[int]
     GANG_FIELD_NUMBER: _ClassVar[int]
     PLACE_FIELD_NUMBER: _ClassVar[int]
     PLACES_FIELD_NUMBER: _ClassVar[int]
     AHEAD_FIELD_NUMBER: _ClassVar[int]
+    WAITS_SINCE_UNIX_MS_FIELD_NUMBER: _ClassVar[int]
     text: str
     gang: Gang
     place: int
     places: int
     ahead: _containers.RepeatedCompositeFieldContainer[GangInLine]
-    def __init__(self, text: _Optional[str] = ..., gang: _Optional[_Union[Gang, _Mapping]] = ..., place: _Optional[int] = ..., places: _Optional[int] = ..., ahead: _Optional[_Iterable[_Union[GangInLine, _Mapping]]] = ...) -> None: ...
+    waits_since_unix_ms: int
+    def __init__(self, text: _Optional[str] = ..., gang: _Optional[_Union[Gang, _Mapping]] = ..., place: _Optional[int] = ..., places: _Optional[int] = ..., ahead: _Optional[_Iterable[_Union[GangInLine, _Mapping]]] = ..., waits_since_unix_ms: _Optional[int] = ...) -> None: ...
 
 class ExplainPodRequest(_message.Message):
     __slots__ = ("namespace", "name", "uid")
