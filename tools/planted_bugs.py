@@ -480,12 +480,12 @@ BUGS = {
         "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n  if (!r_.sources->complete()) return;\n"),
     "who-failed-unseen-is-no-loss": (
         "state/starts/repair.cc",
-        "  if (failed > 0 && !gang.whole()) NoteActiveLoss(", "  if (failed < 0 && !gang.whole()) NoteActiveLoss("),
+        "  if (news != failed.end()) NoteActiveLoss(", "  if (news != failed.end() && gang.whole()) NoteActiveLoss("),
     "who-is-gone-has-failed": (
         "state/starts/repair.cc",
-        "  if (failed > 0 && !gang.whole()) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);\n",
-        "  if (failed >= 0 && !gang.whole() && gang.active() > 0)\n"
-        "    NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"),
+        "  if (news != failed.end()) NoteActiveLoss(gang, **news, step);\n",
+        "  if (gang.active() > 0) NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"
+        "  static_cast<void>(news);\n"),
     # --- the process ---
     "effects-are-given-up": (
         "k8s-extender/actuator/actuator.cc",
@@ -1104,7 +1104,7 @@ BUGS = {
     "a-mate-that-is-whole-never-started": (
         "state/starts/bindings.cc", "mate->kept.satisfied && started(mate)) return;", "mate->kept.satisfied && started(mate)) break;"),
     "half-a-group-is-nobody": (
-        "state/starts/repair.cc", "  if (half) gangs_->SetSatisfied(gang, false);\n", ""),
+        "state/starts/repair.cc", "    gangs_->SetSatisfied(*mate, false);\n", ""),
     "the-first-members-are-asked-for": (
         "state/starts/queue_checks.cc", "  if (pods == needed || runs.size() == 1) {\n", "  if (true) {\n"),
     "the-dearest-are-placed-or-nobody": (
@@ -1189,7 +1189,10 @@ BUGS = {
     "his-own-room-keeps-him-off": (
         "state/drivers/kube_scheduler.cc", "    yielded.AddTimes(request, 1);  // it was nominated for the node: what is reserved there is its own\n", ""),
     "one-victim-is-counted-twice": (
-        "state/drivers/preempt.cc", "    if (pod != nullptr && pod->gang != nullptr) victims_[uid] = {preemptor, now_ms + kVictimMs};\n", ""),
+        "state/drivers/preempt.cc", "    if (pod != nullptr && pod->gang != nullptr) victims_[{uid, preemptor}] = now_ms + kVictimMs;\n", ""),
+    "the-last-who-was-told-of-him-has-him": (
+        "state/drivers/preempt.cc", "    if (whose == preemptor || uid == last) continue;\n    last = uid;\n",
+        "    if (uid == last) continue;\n    last = uid;\n    if (std::prev(victims_.lower_bound({uid + '\\0', std::string()}))->first.second == preemptor) continue;\n"),
     "who-gives-way-to-nobody-does": (
         "state/drivers/preempt.cc", "    if (!pod->gang->rules.preemptible) return true;  // D-13\n", ""),
     "budgets-are-not-weighed": (
@@ -1227,7 +1230,7 @@ BUGS = {
     "a-former-owner-says-how-many": (
         "state/machine/announcements.cc", "  if (another && object.dialect == GangDialect::kOwner) FollowOwner(gang, step);\n", ""),
     "victims-are-counted-for-ever": (
-        "state/drivers/preempt.cc", "at->second.until_ms <= step->now_ms() ?", "at->second.until_ms < 0 ?"),
+        "state/drivers/preempt.cc", "at->second <= step->now_ms() ?", "at->second < 0 ?"),
     "it-runs-frees-what-it-has": (
         "state/machine/pod_announcements.cc", "facts.shape = known.shape;\n  return", "static_cast<void>(says_nothing);\n  return"),
     "who-comes-late-is-not-read": (
@@ -1360,4 +1363,32 @@ BUGS = {
         "service/rpc/gang_service.cc", "      if (plan != nullptr && plan->to_come == 0) unconfirmed_.insert(holder.gang);\n", "      static_cast<void>(plan);\n"),
     "a-wait-ends-with-its-connection": (
         "clients/cpp/muster_client.cc", "if (enough || !away || !lost(ended)) return ended;", "if (enough || !away || lost(ended)) return ended;"),
+    "owners-that-nobody-reads-have-names": (
+        "k8s-extender/apiserver/cluster_feed.cc",
+        "                  pod->gang.owner_uid.clear();  // nobody will tell which of its name is the one that is there\n", ""),
+    "created-in-the-same-second-is-gone": (
+        "state/machine/pod_announcements.cc", "  return facts.node_name.empty() ? OwnerOf::kUnread : OwnerOf::kFormer;\n",
+        "  return OwnerOf::kFormer;\n"),
+    "every-failure-is-news": (
+        "state/starts/repair.cc", "return !absl::c_binary_search(gang.kept.failed, pod->facts.uid);", "return pod != nullptr;"),
+    "places-are-given-back-unread": (
+        "state/machine/machine.cc",
+        "void Machine::On(const Unreserve& command, Step* step) {\n  if (!sources_.complete()) return step->Refuse(StillReading());\n",
+        "void Machine::On(const Unreserve& command, Step* step) {\n"),
+    "bound-before-it-is-read-is-not-permitted": (
+        "state/machine/machine.cc",
+        "void Machine::On(const PostBind& command, Step* step) {\n  if (!sources_.complete()) return step->Refuse(StillReading());\n",
+        "void Machine::On(const PostBind& command, Step* step) {\n"),
+    "whoever-is-there-brings-those-to-come": (
+        "state/gangs/eligibility.cc", "(gang.rules.tree.empty() ? plannable > 0 : SomeAreMissing(gang))", "plannable > 0"),
+    "who-has-a-place-comes-as-an-extra": (
+        "state/machine/settling.cc",
+        "        if (plan != nullptr && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;\n", ""),
+    "old-domains-keep-off": (
+        "state/machine/announcements.cc",
+        "  for (const Pod* pod : gang.in(MemberState::kPending)) r_.calls->Unguard(*pod);\n", ""),
+    "nominated-at-the-barrier": (
+        "state/drivers/permit.cc", "    r_.nominations->Remove(pod);\n", ""),
+    "waits-since-the-process-does": (
+        "service/rpc/mapping.cc", "std::min(view.waits_since_ms, view.reason_since_ms)", "view.reason_since_ms"),
 }

@@ -243,7 +243,9 @@ int StoreCommands::Upgrade() const {
 
 int StoreCommands::BackUp() const {
   if (const absl::Status copied = BackUpStore(file_, to_); !copied.ok()) return Fail(copied);
-  std::cout << to_ << " written; musterd starts from it as from the original\n";
+  std::cout << to_ << " written; musterd starts from it. Without Kubernetes the nodes in it have to be announced again "
+            << "then: a copy may be old. To move to another machine, stop musterd and carry " << file_
+            << " itself over\n";
   return 0;
 }
 

@@ -67,6 +67,7 @@ Informer::Handlers ClusterFeed::PodHandlers() {
                 if (!pod.ok()) return NoteUnreadable(FactKind::kPod, object, pod.status());
                 const OwnerKind* owner = GroupByOwner(object, owner_kinds_, &*pod);
                 if (owner != nullptr && unread_kinds_.contains(owner->kind)) {
+                  pod->gang.owner_uid.clear();  // nobody will tell which of its name is the one that is there
                   sizes_->See(*pod, owner->kind);
                 } else if (sizes_ != nullptr) {
                   sizes_->Forget(pod->uid);

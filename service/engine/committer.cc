@@ -28,6 +28,12 @@ absl::StatusOr<std::vector<Record>> Committer::Start() {
   absl::StatusOr<Store::Contents> contents = store_->TakeOver();
   if (!contents.ok()) return contents.status();
   epoch_ = contents->epoch;
+  if (contents->forgotten > 0) {
+    spdlog::warn(
+        "the store is a copy, which may be old: {} records of nodes and of who announces them are forgotten until they "
+        "are announced again",
+        contents->forgotten);
+  }
   MutexLock lock(&mutex_);
   running_ = true;
   if (stepped_) return std::move(contents->records);

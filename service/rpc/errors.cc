@@ -74,7 +74,10 @@ grpc::Status ToGrpc(const absl::Status& status, absl::string_view reason, const 
   const std::string text(status.message());
   if (absl::IsInvalidArgument(status)) {
     Violations violations;
-    for (const absl::string_view line : absl::StrSplit(text, '\n')) AddLine(line, field_of, &violations);
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      if (violations.full()) break;
+      AddLine(line, field_of, &violations);
+    }
     return violations.ToStatus();
   }
   std::vector<const google::protobuf::Message*> details;

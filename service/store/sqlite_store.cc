@@ -253,7 +253,9 @@ absl::StatusOr<Store::Contents> SqliteStore::TakeOver() {
                      absl::StrCat(problems.front(),
                                   problems.size() > 1 ? absl::StrCat(" and ", problems.size() - 1, " more") : ""));
     }
+    const size_t copied = out.records.size();
     if (absl::Status copy = TakeFromCopy(&out.records); !copy.ok()) return copy;
+    out.forgotten = static_cast<int64_t>(copied - out.records.size());
     if (absl::Status next = open_->db.Run("UPDATE owner SET epoch = epoch + 1"); !next.ok()) return next;
     const absl::StatusOr<int64_t> epoch = open_->db.Number("SELECT epoch FROM owner");
     if (!epoch.ok()) return epoch.status();

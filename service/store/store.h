@@ -39,6 +39,7 @@ class Store {
   struct Contents {
     int64_t epoch = 0;            // the caller's, for Commit
     std::vector<Record> records;  // in order of kinds and keys
+    int64_t forgotten = 0;        // records of a copy that are no more, as their facts are told again
   };
 
   virtual ~Store() = default;

@@ -53,12 +53,10 @@ class KubeScheduler {
   [[nodiscard]] int64_t refusals_until_ms() const { return refusals_until_ms_; }
   void ExpireRefusals(int64_t now_ms);
 
-  // UIDs of gang members that may be taken for somebody, as was answered of late.
-  struct Promised {
-    std::string preemptor;  // UID
-    int64_t until_ms = 0;
-  };
-  [[nodiscard]] const absl::btree_map<std::string, Promised>& victims() const { return victims_; }
+  // Gang members that may be taken for somebody, as was answered of late, until when: by their UID and his. Several may
+  // have been told so of one.
+  using Victims = absl::btree_map<std::pair<std::string, std::string>, int64_t>;
+  [[nodiscard]] const Victims& victims() const { return victims_; }
 
   // What a recording keeps (state/recording/members.h).
   static constexpr auto Recorded() { return std::tuple(&KubeScheduler::refusals_until_ms_, &KubeScheduler::victims_); }
@@ -86,7 +84,7 @@ class KubeScheduler {
   const KubeRooms r_;
   const KubeSettings settings_;
   int64_t refusals_until_ms_ = kNever;
-  absl::btree_map<std::string, Promised> victims_;
+  Victims victims_;
 };
 
 }  // namespace muster

@@ -30,7 +30,6 @@ bool Verbs::PermittedBefore(const Pod& pod, const std::string& node) const {
 // What keeps the pod from the node whatever room there is; none: nothing.
 Reason Verbs::CannotPermit(const Pod& pod, NodeId node, const std::string& name) const {
   const Gang* gang = pod.gang;
-  if (!r_.sources->complete()) return r_.sources->Reading();
   if (Reason own = r_.eligibility->PodReason(pod); !own.none()) return own;
   if (gang != nullptr && gang->submitted) {
     return {ReasonCode::kPlanned, "the gang was submitted as a whole: confirm its plan instead"};
@@ -118,6 +117,7 @@ PermitReply Verbs::PermitWaiter(const Pod& pod, const Permit& question, Step* st
   const Gang& gang = *pod.gang;
   const bool entered = pod.state == MemberState::kPending;
   if (entered) {
+    r_.nominations->Remove(pod);
     r_.barrier->WaitAlone(pod);
     r_.clock->Start(gang, /*by_plan=*/false, step->now_ms());
   }

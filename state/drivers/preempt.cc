@@ -6,6 +6,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "state/drivers/kube_scheduler.h"
 
@@ -19,7 +20,7 @@ constexpr int64_t kVictimMs = 5'000;
 
 PreemptReply KubeScheduler::OnPreempt(const Preempt& question, Step* step) {
   for (auto at = victims_.begin(); at != victims_.end();) {
-    at = at->second.until_ms <= step->now_ms() ? victims_.erase(at) : std::next(at);
+    at = at->second <= step->now_ms() ? victims_.erase(at) : std::next(at);
   }
   PreemptReply reply;
   // Until everything is read nobody knows whom an eviction would break, nor who has a place already.
@@ -62,14 +63,18 @@ std::optional<ResourceSum> KubeScheduler::UsedBy(const std::vector<std::string>&
 void KubeScheduler::NoteVictims(const std::string& preemptor, const std::vector<std::string>& victims, int64_t now_ms) {
   for (const std::string& uid : victims) {
     const Pod* pod = r_.gangs->FindPod(uid);
-    if (pod != nullptr && pod->gang != nullptr) victims_[uid] = {preemptor, now_ms + kVictimMs};
+    if (pod != nullptr && pod->gang != nullptr) victims_[{uid, preemptor}] = now_ms + kVictimMs;
   }
 }
 
 KubeScheduler::ByGang KubeScheduler::PromisedToOthers(const std::string& preemptor) const {
   ByGang out;
-  for (const auto& [uid, promised] : victims_) {
-    const Pod* pod = promised.preemptor == preemptor ? nullptr : r_.gangs->FindPod(uid);
+  absl::string_view last;  // several may have been told of one
+  for (const auto& [promised, until_ms] : victims_) {
+    const auto& [uid, whose] = promised;
+    if (whose == preemptor || uid == last) continue;
+    last = uid;
+    const Pod* pod = r_.gangs->FindPod(uid);
     if (pod == nullptr || pod->gang == nullptr) continue;
     if (pod->state == MemberState::kBound || pod->state == MemberState::kRunning) out[pod->gang].push_back(pod);
   }

@@ -20,7 +20,6 @@ struct VerbRooms {
   ClassIndex* index;
   Gangs* gangs;
   const Eligibility* eligibility;
-  const Sources* sources;
   const WaitReasons* reasons;
   Plans* plans;
   Barrier* barrier;

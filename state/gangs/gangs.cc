@@ -283,6 +283,15 @@ void Gangs::NoteIncarnation(const Gang& gang) {
   if (gang.kept.incarnation != uid) Noted(gang).kept.incarnation = uid;
 }
 
+void Gangs::NoteFailed(const Gang& gang) {
+  std::vector<std::string> failed;
+  if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
+    for (const Pod* pod : gang.in(MemberState::kFailed)) failed.push_back(pod->facts.uid);
+    std::sort(failed.begin(), failed.end());
+  }
+  if (gang.kept.failed != failed) Noted(gang).kept.failed = std::move(failed);
+}
+
 void Gangs::DropRestored(const Gang& gang) {
   Gang& dropped = Mut(gang);
   dropped.kept = Kept();

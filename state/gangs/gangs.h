@@ -141,6 +141,8 @@ class Gangs {
   void SetRequeues(const Gang& gang, int32_t requeues) { Mut(gang).kept.requeues = requeues; }
   void SetPassedSince(const Gang& gang, int64_t at_ms) { Noted(gang).kept.passed_since_ms = at_ms; }
   void SetStarted(const Gang& gang, int64_t at_ms) { Noted(gang).kept.started_ms = at_ms; }
+  // What its policy does about those that failed by now is done (G-13).
+  void NoteFailed(const Gang& gang);
   void SetRoomUntil(const Gang& gang, int64_t at_ms) { Noted(gang).kept.room_until_ms = at_ms; }
   void SetRetry(const Gang& gang, int64_t retry_at_ms) { Mut(gang).retry_at_ms = retry_at_ms; }
   void SetRootCause(const Gang& gang, std::string cause) { Mut(gang).root_cause = std::move(cause); }

@@ -107,12 +107,13 @@ struct Kept {
   bool evicting = false;   // its members are being evicted so that it can start anew (G-13)
   int64_t held_ms = 0;     // G-6: what earlier plans held
   int32_t requeues = 0;
-  int64_t cycle = 1;            // G-2: the schedule cycle, for callers that drive pods one by one
-  bool cycle_valid = true;      // false: a member found no node; nobody passes until all had their turn
-  std::string incarnation;      // which gang of this name: UID of its PodGroup, or of the member created first
-  int64_t passed_since_ms = 0;  // when somebody behind it was started first while it waited; 0: nobody was
-  int64_t started_ms = 0;       // when it started, of one that says how long it runs; 0: not known
-  int64_t room_until_ms = 0;    // until when room is kept for members to come, since it started (P-7); 0: none is
+  int64_t cycle = 1;                // G-2: the schedule cycle, for callers that drive pods one by one
+  bool cycle_valid = true;          // false: a member found no node; nobody passes until all had their turn
+  std::string incarnation;          // which gang of this name: UID of its PodGroup, or of the member created first
+  int64_t passed_since_ms = 0;      // when somebody behind it was started first while it waited; 0: nobody was
+  int64_t started_ms = 0;           // when it started, of one that says how long it runs; 0: not known
+  int64_t room_until_ms = 0;        // until when room is kept for members to come, since it started (P-7); 0: none is
+  std::vector<std::string> failed;  // UIDs of members that failed and were answered for, policy all (G-13); sorted
   friend bool operator==(const Kept&, const Kept&) = default;
 };
 

@@ -135,6 +135,8 @@ void Announcements::RulesChanged(const Gang& gang) {
   HoldToCome(gang);
   if (!r_.backlog->why(gang.id).none()) r_.planning->LeaveAlike(gang);
   r_.backlog->ForgetReason(gang.id);
+  // Its domains may be others: whom they kept off is called like anybody else who was refused (P-4, K-7).
+  for (const Pod* pod : gang.in(MemberState::kPending)) r_.calls->Unguard(*pod);
   r_.gangs->Touch(gang);
 }
 

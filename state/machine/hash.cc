@@ -221,6 +221,7 @@ uint64_t Machine::DurableHash() const {
     hasher.Add(gang.kept.passed_since_ms);
     hasher.Add(gang.kept.started_ms);
     hasher.Add(gang.kept.room_until_ms);
+    for (const std::string& uid : gang.kept.failed) hasher.Add(uid);
   });
   return hasher.value();
 }
@@ -261,10 +262,10 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.Add(by_facts);
   }
   hasher.AddTime(kube_scheduler_.refusals_until_ms());
-  for (const auto& [uid, promised] : kube_scheduler_.victims()) {
-    hasher.Add(uid);
-    hasher.Add(promised.preemptor);
-    hasher.AddTime(promised.until_ms);
+  for (const auto& [promised, until_ms] : kube_scheduler_.victims()) {
+    hasher.Add(promised.first);
+    hasher.Add(promised.second);
+    hasher.AddTime(until_ms);
   }
   std::map<std::string, int64_t> unheard;
   for (const auto& [node, until_ms] : ledger_.unheard()) unheard[cluster_.node(node).facts.name] = until_ms;
@@ -291,6 +292,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.AddTime(gang.kept.passed_since_ms);
     hasher.AddTime(gang.kept.started_ms);
     hasher.AddTime(gang.kept.room_until_ms);
+    for (const std::string& uid : gang.kept.failed) hasher.Add(uid);
     AddGangFacts(gang, &hasher);
     hasher.Add(clock_.running(gang));
     hasher.Add(clock_.running(gang) && clock_.by_plan(gang));

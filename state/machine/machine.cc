@@ -65,8 +65,8 @@ Machine::Machine(const MachineSettings& s)
       kube_scheduler_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &calls_,
                        &barrier_, &claims_, &bindings_, &domains_, &queues_},
                       {s.learned_refusal_ms, s.percentage_of_nodes}),
-      verbs_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &barrier_,
-              &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_}),
+      verbs_({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &barrier_, &nominations_,
+              &clock_, &claims_, &bindings_, &domains_, &queues_}),
       submission_driver_({&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_},
                          {s.submission_ttl_ms, s.max_submissions}),
       announcements_({&cluster_,  &ledger_,   &gangs_,    &eligibility_,   &sources_,     &refused_facts_,
@@ -204,6 +204,11 @@ void Machine::On(const UpdateFacts& command, Step* step) {
 
 // --- questions of a scheduler ---
 
+// What was promised before a restart is not taken up yet: neither yes nor no would be true (K-13).
+absl::Status Machine::StillReading() const {
+  return absl::UnavailableError(absl::StrCat(sources_.Reading().text, "; ask again"));
+}
+
 void Machine::On(const Filter& command, Step* step) {
   ledger_.ForgetUnheard(now_ms_);
   step->Tell(kube_scheduler_.OnFilter(command, step));
@@ -221,9 +226,9 @@ void Machine::On(const PreFilter& command, Step* step) { step->Tell(verbs_.OnPre
 
 void Machine::On(const FindNodes& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
-  if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
+  if (pod == nullptr) return step->Refuse(sources_.complete() ? UnknownPod(command.uid) : StillReading());
   NodesReply reply;
-  reply.reason = eligibility_.PodReason(*pod);
+  reply.reason = sources_.complete() ? eligibility_.PodReason(*pod) : sources_.Reading();
   if (reply.reason.none() && pod->state != MemberState::kPending) {
     reply.reason = {ReasonCode::kGone, absl::StrCat("pod ", pod->facts.name, " is ", ToString(pod->state))};
   }
@@ -237,7 +242,10 @@ void Machine::On(const FindNodes& command, Step* step) {
   step->Tell(std::move(reply));
 }
 
-void Machine::On(const Permit& command, Step* step) { step->Answer(verbs_.OnPermit(command, step)); }
+void Machine::On(const Permit& command, Step* step) {
+  if (!sources_.complete()) return step->Refuse(StillReading());
+  step->Answer(verbs_.OnPermit(command, step));
+}
 
 void Machine::On(const PostFilter& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
@@ -246,11 +254,13 @@ void Machine::On(const PostFilter& command, Step* step) {
 }
 
 void Machine::On(const Unreserve& command, Step* step) {
+  if (!sources_.complete()) return step->Refuse(StillReading());
   const Pod* pod = FindPod(command.uid);
   if (pod != nullptr) verbs_.OnUnreserve(*pod, command.cause, step);  // deleted: its place went with it
 }
 
 void Machine::On(const PostBind& command, Step* step) {
+  if (!sources_.complete()) return step->Refuse(StillReading());
   const Pod* pod = FindPod(command.uid);
   if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
   step->Refuse(verbs_.OnPostBind(*pod, command.node, step));

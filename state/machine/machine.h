@@ -139,6 +139,7 @@ class Machine {
   void On(const ReplaceFacts& command, Step* step);
   void On(const UpdateFacts& command, Step* step);
   // Questions of a scheduler.
+  [[nodiscard]] absl::Status StillReading() const;
   void On(const Filter& command, Step* step);
   void On(const Bind& command, Step* step);
   void On(const Preempt& command, Step* step);

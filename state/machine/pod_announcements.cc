@@ -107,7 +107,11 @@ Announcements::OwnerOf Announcements::OwnerIs(const PodDescription& facts) const
   const auto object = gang->objects.find(GangDialect::kOwner);
   if (object == gang->objects.end() || object->second.uid.empty()) return OwnerOf::kKnown;
   if (object->second.uid == membership.owner_uid) return OwnerOf::kKnown;
-  return facts.created_ms <= object->second.created_ms ? OwnerOf::kFormer : OwnerOf::kUnread;
+  if (facts.created_ms != object->second.created_ms) {
+    return facts.created_ms < object->second.created_ms ? OwnerOf::kFormer : OwnerOf::kUnread;
+  }
+  // The API server tells times in seconds: it may be either. Who has a node had time to be bound.
+  return facts.node_name.empty() ? OwnerOf::kUnread : OwnerOf::kFormer;
 }
 
 // Its owner was read, or another of its name.

@@ -60,12 +60,15 @@ void Settling::Settle(const Gang& gang, Step* step) {
 // Whoever would be refused again is called when that may have changed: by every settling, each would have the others
 // called whose calls settle the gang (K-7).
 void Settling::CallExtras(const Gang& gang, Step* step) {
+  const Plan* plan = r_.plans->Of(gang);
   bool full = false;
   absl::flat_hash_map<ClassId, bool> known;  // of one class all are asked alike
   r_.calls->CallExtras(
       gang,
       [&](const Pod& pod) {
         if (r_.bindings->RetryAt(pod) > 0) return false;
+        // Who has a place is called by its plan, less often the longer no scheduler offers that.
+        if (plan != nullptr && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;
         const auto [fits, fresh] = known.try_emplace(pod.cls, true);
         if (fresh) fits->second = r_.queues->Check(pod).none();
         full = full || !fits->second;
@@ -229,7 +232,10 @@ bool Settling::SettleReason(const Gang& gang, int64_t now_ms) {
 }
 
 void Settling::SettleRecord(const Gang& gang, Step* step) {
-  if (r_.sources->complete()) r_.gangs->NoteIncarnation(gang);
+  if (r_.sources->complete()) {
+    r_.gangs->NoteIncarnation(gang);
+    r_.gangs->NoteFailed(gang);
+  }
   if (gang.kept == gang.written) return;
   r_.gangs->NoteWritten(gang, WriteGangRecord(gang, step));
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "absl/algorithm/container.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/machine/reader.h"
 #include "state/placement/hints.h"
@@ -142,6 +143,9 @@ namespace {
 // As HintFor, in the words of who declared this gang.
 std::string HintTo(const Gang& gang, ReasonCode code, const Eligibility& eligibility) {
   switch (code) {
+    case ReasonCode::kNoRoom:
+      if (!absl::StrContains(gang.reason.text, ObstaclePhrase(Obstacle::kStale))) break;
+      return "have the nodes announced again: whoever announced them has said nothing since musterd started";
     case ReasonCode::kGroupDisagrees:
       return eligibility.GroupHint(gang);
     case ReasonCode::kBarrier:
@@ -276,6 +280,7 @@ Reason Reader::WhyMemberWaits(const Pod& pod) const {
 // Of a pod that is placed alone.
 Reason Reader::WhyNoRoom(const Pod& pod) const {
   if (pod.state != MemberState::kPending || pod.cls == kNoClass) return {};
+  if (!r_.sources->complete()) return r_.sources->Reading();
   for (NodeId id = 0; id < r_.cluster->node_limit(); ++id) {
     if (r_.cluster->FindObstacle(id, pod.cls) == Obstacle::kNone && r_.cluster->Room(id, pod.cls, 1) > 0) return {};
   }

@@ -100,12 +100,12 @@ struct GangView {
   Reason reason;  // why it waits; kSatisfied and kNone when it does not
   int64_t reason_since_ms = 0;
   int64_t waits_since_ms = kNever;  // Reader::WaitsSince, only where somebody asked for an explanation
-  int64_t wait_left_ms = 0;  // G-6: what is left of its wait time
-  int32_t planned = 0;       // slots of its plan
-  int32_t asked = 0;         // of them: for which somebody has asked
-  int64_t planned_ms = 0;    // when it was made; 0: there is none
-  int32_t held = 0;          // slots whose pod is at the barrier
-  std::string would_help;    // what would let it go
+  int64_t wait_left_ms = 0;         // G-6: what is left of its wait time
+  int32_t planned = 0;              // slots of its plan
+  int32_t asked = 0;                // of them: for which somebody has asked
+  int64_t planned_ms = 0;           // when it was made; 0: there is none
+  int32_t held = 0;                 // slots whose pod is at the barrier
+  std::string would_help;           // what would let it go
   std::vector<std::string> warnings;
   std::vector<MemberView> members;
   std::vector<MemberCounts> leaves;  // of rules.tree

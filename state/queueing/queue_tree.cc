@@ -68,7 +68,7 @@ QueueTree::Home QueueTree::HomeOf(absl::string_view name) const {
 
 std::string QueueTree::WarningOf(absl::string_view name) const {
   if (name.empty() || name == kDefaultQueue) return "";
-  if (!any()) return absl::StrCat("queue ", name, " is not acted on: no queues are declared (queues.tree)");
+  if (!any()) return absl::StrCat("queue ", name, " is not acted on: no queues are declared");
   const QueueId home = HomeOf(name).queue;
   if (home != kNoQueue && home == Find(name)) return "";
   if (home == kNoQueue && Find(name) != kNoQueue) {

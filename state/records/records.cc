@@ -61,6 +61,7 @@ bool WriteGangRecord(const Gang& gang, Step* step) {
   record.set_passed_since_ms(gang.kept.passed_since_ms);
   record.set_started_ms(gang.kept.started_ms);
   record.set_room_until_ms(gang.kept.room_until_ms);
+  for (const std::string& uid : gang.kept.failed) record.add_failed(uid);
   std::string value = record.SerializeAsString();
   const bool recorded = !value.empty();
   if (!recorded && !gang.recorded) return false;
@@ -151,7 +152,8 @@ absl::Status Restored::LoadOne(const Record& record) {
                               .incarnation = record.incarnation,
                               .passed_since_ms = parsed.passed_since_ms(),
                               .started_ms = parsed.started_ms(),
-                              .room_until_ms = parsed.room_until_ms()};
+                              .room_until_ms = parsed.room_until_ms(),
+                              .failed = {parsed.failed().begin(), parsed.failed().end()}};
     return absl::OkStatus();
   }
   if (record.kind == kCommit) {

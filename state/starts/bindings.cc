@@ -62,6 +62,8 @@ void Bindings::CommitIfAllCame(const Gang& gang, Step* step) {
   for (const Gang* each : together) {
     const Plan& plan = *r_.plans->Of(*each);
     if (plan.held < plan.present()) return;
+    // Places that are kept for members to come start nobody (P-7).
+    if (plan.to_come > 0 && plan.present() == 0 && each->active() == 0) return;
   }
   for (const Gang* each : together) {
     const Reason reason = VerifyPlan(*each, step->now_ms());

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/str_cat.h"
 #include "state/base/text.h"
 
@@ -48,9 +49,12 @@ void Repair::LeaveHalf(const Gang& gang, Step* step) {
 
 void Repair::GoOn(const Gang& gang, Step* step) {
   if (gang.kept.evicting) return EvictMembers(gang, kEvictedAnew, step);
-  // A member that is only gone may have ended long before.
-  const int failed = gang.count(MemberState::kFailed);
-  if (failed > 0 && !gang.whole()) NoteActiveLoss(gang, **gang.in(MemberState::kFailed).begin(), step);
+  // A member that is only gone may have ended long before, and one that failed may have been answered for.
+  if (gang.whole()) return;
+  const MemberSet& failed = gang.in(MemberState::kFailed);
+  const auto news =
+      absl::c_find_if(failed, [&](const Pod* pod) { return !absl::c_binary_search(gang.kept.failed, pod->facts.uid); });
+  if (news != failed.end()) NoteActiveLoss(gang, **news, step);
 }
 
 void Repair::EndEviction(const Gang& gang) {
@@ -100,7 +104,6 @@ bool Repair::HalveGroup(const Gang& gang, const std::vector<std::string>& mates,
     gangs_->SetSatisfied(*mate, false);
     half = true;
   }
-  if (half) gangs_->SetSatisfied(gang, false);
   return half;
 }
 

@@ -5,11 +5,26 @@
 #include <string>
 #include <vector>
 
+#include "service/rpc/errors.h"
 #include "service/support/sync.h"
 #include "tests/contract/rpc_fixture.h"
 
 namespace muster {
 namespace {
+
+// What is wrong may be very long; only what an answer can carry is looked at.
+TEST(Errors, NobodyLooksBehindWhatIsTold) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) absl::StrAppend(&text, i == 0 ? "" : "\n", "queue ", i, ": is wrong");
+  int looks = 0;
+  const grpc::Status status = ToGrpc(absl::InvalidArgumentError(text), "", [&](absl::string_view line) {
+    ++looks;
+    return absl::StrCat("queues[", line.substr(6, line.find(':') - 6), "]");
+  });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_LE(looks, 16);
+  EXPECT_NE(status.error_message().find("queues[0]: queue 0: is wrong"), std::string::npos) << status.error_message();
+}
 
 // Past what the log of changes keeps, a watch starts over: nothing is queued for who does not read, and nothing is
 // lost.

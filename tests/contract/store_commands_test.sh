@@ -93,6 +93,7 @@ cp "$work/copy.db" "$store"
 rm -f "$store-wal" "$store-shm"
 begin "$store"
 [ "$(promised)" = "$before" ] || fail "what was restored is not what was promised: $(promised)"
+has "$(cat "$work/log")" "are forgotten until they are announced again"
 fails "$musterctl" get submission after
 later again
 end

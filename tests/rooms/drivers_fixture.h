@@ -51,8 +51,8 @@ class DriversTest : public RoomsTest {
   KubeScheduler kube_scheduler_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_,
                                  &calls_, &barrier_, &claims_, &bindings_, &domains_, &queues_},
                                 {kLearnedMs, 0}};
-  Verbs verbs_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &sources_, &reasons_, &plans_, &barrier_,
-                &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_}};
+  Verbs verbs_{{&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &reasons_, &plans_, &barrier_, &nominations_,
+                &clock_, &claims_, &bindings_, &domains_, &queues_}};
   SubmissionDriver submission_driver_{
       {&cluster_, &ledger_, &gangs_, &reasons_, &plans_, &submissions_, &claims_, &bindings_}, {kTtlMs, 2}};
 };

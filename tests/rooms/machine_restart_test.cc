@@ -584,5 +584,71 @@ TEST_F(Restarts, AnEvictionIsCarriedThrough) {
   EXPECT_EQ(start({both[0]}), std::set<std::string>{});
 }
 
+// G-13: who failed in an earlier start, or was answered for in this one, is there still; a restart does not make it
+// news.
+TEST_F(Restarts, AFailureIsAnsweredOnce) {
+  int32_t least = 2;
+  const auto member = [&](const std::string& uid, PodPhase phase) {
+    PodDescription pod = Member("g", uid);
+    pod.gang.declaration.Own().on_member_failure = OnMemberFailure::kAll;
+    pod.gang.declaration.Own().min_member = least;
+    pod.node_name = "n";
+    pod.phase = phase;
+    return pod;
+  };
+  std::set<std::string> evicted;
+  const auto apply = [&](const Command& command) {
+    for (const Effect& effect : Apply(command).effects) {
+      if (const auto* evict = std::get_if<EvictPod>(&effect)) evicted.insert(evict->pod.uid);
+    }
+  };
+  const auto start = [&](const std::vector<PodDescription>& pods) {
+    Begin();
+    apply(UpsertNode{Node()});
+    for (const PodDescription& pod : pods) apply(UpsertPod{pod});
+    apply(FactsRead{"Kubernetes"});
+    return std::exchange(evicted, {});
+  };
+  settings_.fact_sources = {"Kubernetes"};
+  const PodDescription failed = member("a", PodPhase::kFailed);
+  start({member("a", PodPhase::kRunning), member("b", PodPhase::kRunning)});
+  apply(UpsertPod{failed});
+  EXPECT_EQ(std::exchange(evicted, {}), std::set<std::string>{"b"});
+  apply(RemovePod{"b"});
+  // It starts anew, as two others; then it is to be larger.
+  for (const char* uid : {"c", "d"}) apply(UpsertPod{member(uid, PodPhase::kRunning)});
+  EXPECT_TRUE(At("g").kept.satisfied);
+  least = 3;
+  for (const char* uid : {"c", "d"}) apply(UpsertPod{member(uid, PodPhase::kRunning)});
+  EXPECT_EQ(start({failed, member("c", PodPhase::kRunning), member("d", PodPhase::kRunning)}), std::set<std::string>{});
+  EXPECT_EQ(start({failed, member("c", PodPhase::kFailed), member("d", PodPhase::kRunning)}),
+            std::set<std::string>{"d"})
+      << "this one is news";
+}
+
+// What was permitted is not taken up yet: the answer to come is another.
+TEST_F(Restarts, NobodyIsToldWhatIsNotReadYet) {
+  Apply(UpsertNode{Node()});
+  const std::vector<PodDescription> pods = {Member("g", "a"), Member("g", "b")};
+  for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
+  Apply(FactsRead{});
+  Permit("a");
+  ASSERT_EQ(Permit("b"), PermitReply::Kind::kPermit);
+  Begin();
+  Apply(UpsertNode{Node()});
+  Apply(UpsertPod{pods[0]});
+  for (const char* uid : {"a", "b"}) {
+    EXPECT_TRUE(absl::IsUnavailable(Apply(muster::Permit{uid, "n", ++token_}).status)) << uid;
+    EXPECT_TRUE(absl::IsUnavailable(Apply(PostBind{uid, "n"}).status)) << uid;
+    EXPECT_TRUE(absl::IsUnavailable(Apply(Unreserve{uid, UnreserveCause::kBindFailed}).status)) << uid;
+  }
+  Apply(UpsertPod{pods[1]});
+  Apply(FactsRead{});
+  EXPECT_EQ(Permit("a"), PermitReply::Kind::kPermit);
+  EXPECT_EQ(Apply(PostBind{"a", "n"}).status, absl::OkStatus());
+  EXPECT_EQ(Apply(Unreserve{"b", UnreserveCause::kBindFailed}).status, absl::OkStatus());
+  EXPECT_EQ(StateOf("b"), MemberState::kPending);
+}
+
 }  // namespace
 }  // namespace muster

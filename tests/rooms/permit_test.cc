@@ -63,10 +63,6 @@ TEST_F(VerbsTest, WhatKeepsAPodFromItsNode) {
   PutLone("r", 1);
   gangs_.SetState(PodAt("r"), MemberState::kRunning);
   EXPECT_EQ(Permit("r", "n", 1), "reject Gone");
-  Sources unread;
-  Verbs early({&cluster_, &ledger_, &index_, &gangs_, &eligibility_, &unread, &reasons_, &plans_, &barrier_,
-               &nominations_, &clock_, &claims_, &bindings_, &domains_, &queues_});
-  EXPECT_EQ(early.OnPermit({"a", "n", 1, 0}, &*step_).reason.code, ReasonCode::kStarting);
 }
 
 TEST_F(VerbsTest, AGangWithoutAMinimumConstrainsNobody) {

@@ -92,18 +92,23 @@ TEST_F(PipelineTest, WhatAnotherTookIsKeptForNobody) {
   const NodeId node = cluster_.FindNode("n");
   const Gang& first = PutGang("a", 2);
   const Gang& ends = PutGang("b", 3);
-  const Gang& over = PutGang("c", 1);
   const ClassId cls = PodAt("a-1").cls;
-  pipeline_.Keep(ends, {{node, cls, 3, 0}}, kT0);
-  pipeline_.Hold(over, {{node, cls, 1, 0}}, kNever);
-  const Pipeline::Lifted lifted = pipeline_.Lift(first, {kNever, Pipeline::Claimant::Rank::kAlone});
-  ASSERT_EQ(lifted.others.size(), 2);
-  pipeline_.Keep(first, {{node, cls, 2, 0}}, kT0);
-  pipeline_.Return(first, lifted, /*placed=*/false, /*kept=*/true);
-  EXPECT_TRUE(pipeline_.KeepsFor(first));
-  EXPECT_FALSE(pipeline_.KeepsFor(ends)) << "4 end, 2 of them are the first one's";
-  EXPECT_TRUE(pipeline_.Holds(over));
-  EXPECT_TRUE(pipeline_.Stands(node));
+  for (const char* name : {"0", "c"}) {  // before `ends` in order, and behind it
+    SCOPED_TRACE(name);
+    const Gang& over = PutGang(name, 2);
+    pipeline_.Keep(ends, {{node, cls, 3, 0}}, kT0);
+    pipeline_.Hold(over, {{node, cls, 2, 0}}, kNever);
+    const Pipeline::Lifted lifted = pipeline_.Lift(first, {kNever, Pipeline::Claimant::Rank::kAlone});
+    ASSERT_EQ(lifted.others.size(), 2);
+    pipeline_.Keep(first, {{node, cls, 2, 0}}, kT0);
+    pipeline_.Return(first, lifted, /*placed=*/false, /*kept=*/true);
+    EXPECT_TRUE(pipeline_.KeepsFor(first));
+    EXPECT_FALSE(pipeline_.KeepsFor(ends)) << "4 end, 2 of them are the first one's";
+    EXPECT_TRUE(pipeline_.Holds(over));
+    EXPECT_TRUE(pipeline_.Stands(node));
+    pipeline_.Drop(over);
+    pipeline_.Drop(first);
+  }
 }
 
 // The node becomes smaller: of two that wait for ending pods, the last in order has lost its room.

@@ -48,9 +48,16 @@ class RecordsTest : public testing::Test {
 
 TEST_F(RecordsTest, EveryFieldOfAGangComesBack) {
   const std::vector<Kept> all = {
-      {.satisfied = true}, {.timed_out = true},  {.held_ms = 123'456'789'012},
-      {.requeues = 7},     {.cycle = 2},         {.cycle_valid = false},
-      {.evicting = true},  {.room_until_ms = 9}, {true, true, true, 5, 6, 7, false, "uid-of-it", 8, 9, 10},
+      {.satisfied = true},
+      {.timed_out = true},
+      {.held_ms = 123'456'789'012},
+      {.requeues = 7},
+      {.cycle = 2},
+      {.cycle_valid = false},
+      {.evicting = true},
+      {.room_until_ms = 9},
+      {.failed = {"a", "b"}},
+      {true, true, true, 5, 6, 7, false, "uid-of-it", 8, 9, 10, {"c"}},
   };
   for (size_t i = 0; i < all.size(); ++i) {
     SCOPED_TRACE(i);

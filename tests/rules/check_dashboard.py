@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The dashboard asks for what musterd tells, and shows what it tells of queues.
+"""The dashboard asks for what musterd tells, and shows what it tells of queues; the docs name all of it.
 
   check_dashboard.py ROOT        print what is wrong; exit 1 if anything is
   check_dashboard.py --self-test prove that each rule catches what it is for
@@ -23,8 +23,10 @@ def problems(dashboard, source, docs):
     # muster_x_{a,b}{label,label} in the docs: the labels of muster_x_a and muster_x_b
     labels = {}
     for name, several, rest, said in re.findall(r"`(muster_[a-z_]*)(?:\{([a-z_,]+)\}([a-z_]*))?(?:\{([a-z_,]+)\})?`", docs):
-        for each in several.split(",") if said and several else [""]:
-            labels.setdefault(name + each + (rest if said else ""), set()).update(set((said or several).split(",")) - {""})
+        parts = several and (said or rest)
+        for each in several.split(",") if parts else [""]:
+            labels.setdefault(name + each + rest, set()).update(set((said if parts else several).split(",")) - {""})
+    out += [f"docs/operating.md does not name {name}" for name in sorted(names - labels.keys())]
     queries = [(f'panel "{panel["title"]}"', target["expr"]) for panel in dashboard["panels"] for target in panel.get("targets", [])]
     queries += [(f'variable {each["name"]}', each["query"]["query"]) for each in dashboard["templating"]["list"] if isinstance(each["query"], dict)]
     for where, text in queries:
@@ -63,8 +65,8 @@ def problems(dashboard, source, docs):
 
 
 def self_test():
-    source = '"muster_nodes" "muster_queue_used"'
-    docs = "`muster_nodes`, `muster_queue_{used,limit}{queue}`"
+    source = '"muster_nodes" "muster_queue_used" "muster_spans_lost_total"'
+    docs = "`muster_nodes`, `muster_queue_{used,limit}{queue}`, `muster_spans_{sent,lost}_total`"
 
     def board(expr, grid=None, more=()):
         panel = lambda i, e, g: {"id": i, "title": f"p{i}", "gridPos": g, "targets": [{"expr": e}]}
@@ -83,11 +85,13 @@ def self_test():
         (board("muster_nodes", {"x": 20, "y": 9, "w": 12, "h": 4}), "wider"),
         ({**board("muster_nodes"), "panels": board("muster_nodes")["panels"][:1]}, "no panel shows muster_queue_used"),
     ]
+    if problems(board("muster_nodes"), source, docs.replace("`muster_nodes`", "")) != ["docs/operating.md does not name muster_nodes"]:
+        sys.exit("a metric that the docs do not name is not found")
     for dashboard, expected in cases:
         found = problems(dashboard, source, docs)
         if (expected is None) != (not found) or (expected and not any(expected in each for each in found)):
             sys.exit(f"expected {expected!r}, found {found}")
-    print(f"{len(cases)} cases")
+    print(f"{len(cases) + 1} cases")
 
 
 def main():

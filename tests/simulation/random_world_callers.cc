@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "state/base/check.h"
 #include "tests/simulation/random_world.h"
 
 namespace muster {
@@ -104,6 +105,9 @@ void RandomWorld::PermitSome() {
   const HoldToken token = next_token_++;
   const std::string uid = SomeUid();
   const Outcome outcome = Apply(Permit{uid, NodeName(Roll(6)), token});
+  // What was promised before a restart is not known before everything is read.
+  MUSTER_CHECK(outcome.status.ok() == machine_->sources().complete());
+  if (!outcome.status.ok()) return;
   if (std::get<PermitReply>(outcome.reply).kind == PermitReply::Kind::kWait) tokens_[token] = uid;
 }
 
