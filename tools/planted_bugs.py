@@ -325,7 +325,7 @@ BUGS = {
         ""),
     "room-to-come-for-ever": (
         "state/machine/due.cc",
-        "    if (plan->committed && plan->to_come > 0) due = std::min(due, gang.kept.room_until_ms);\n",
+        "    if (plan->committed && gang.kept.room_until_ms != 0) due = std::min(due, gang.kept.room_until_ms);\n",
         ""),
     "room-to-come-lost-at-restart": (
         "state/machine/announcements.cc",
@@ -1380,10 +1380,10 @@ BUGS = {
         "void Machine::On(const PostBind& command, Step* step) {\n  if (!sources_.complete()) return step->Refuse(StillReading());\n",
         "void Machine::On(const PostBind& command, Step* step) {\n"),
     "whoever-is-there-brings-those-to-come": (
-        "state/gangs/eligibility.cc", "(gang.rules.tree.empty() ? plannable > 0 : SomeAreMissing(gang))", "plannable > 0"),
+        "state/gangs/eligibility.cc", "(gang.rules.tree.empty() ? plannable > 0 : gang.quorum().SomebodyServes(gang.kept.satisfied))", "plannable > 0"),
     "who-has-a-place-comes-as-an-extra": (
         "state/machine/settling.cc",
-        "        if (plan != nullptr && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;\n", ""),
+        "        if (calls && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;\n", ""),
     "old-domains-keep-off": (
         "state/machine/announcements.cc",
         "  for (const Pod* pod : gang.in(MemberState::kPending)) r_.calls->Unguard(*pod);\n", ""),
@@ -1391,4 +1391,14 @@ BUGS = {
         "state/drivers/permit.cc", "    r_.nominations->Remove(pod);\n", ""),
     "waits-since-the-process-does": (
         "service/rpc/mapping.cc", "std::min(view.waits_since_ms, view.reason_since_ms)", "view.reason_since_ms"),
+    "who-came-is-met-in-silence": (
+        "state/starts/members_to_come.cc",
+        "    if (met && plan != nullptr) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);\n", "    static_cast<void>(met);\n"),
+    "the-next-one-of-a-start-is-not-called": (
+        "state/starts/claims.cc",
+        "    if (gang.kept.room_until_ms != 0) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);\n", ""),
+    "who-came-keeps-his-place-for-ever": (
+        "state/machine/due.cc", "  r_.claims->AwaitWhoCame(gang);  // who came, and whose scheduler did not ask for his place\n", ""),
+    "siblings-of-the-satisfied-serve": (
+        "state/model/quorum.cc", "serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0", "serves[i] == 0 ? 1 : 0"),
 }

@@ -304,7 +304,9 @@ class GangServiceImpl final : public v1::GangService::CallbackService {
                             [response](const GangView& view, const Unconfirmed& unconfirmed) {
                               response->set_text(ExplainText(view, ProcessClock().NowMs(), unconfirmed));
                               *response->mutable_gang() = ToMessage(view);
-                              if (Waits(view)) response->set_waits_since_unix_ms(WaitsSince(view));
+                              if (Waits(view) && view.waits_since_ms != kNever) {
+                                response->set_waits_since_unix_ms(WaitsSince(view));
+                              }
                               response->set_place(view.line.place);
                               response->set_places(view.line.places);
                               for (const InLineView& each : view.line.first) *response->add_ahead() = ToMessage(each);

@@ -211,10 +211,6 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
   std::string out = absl::StrCat("Gang ", view.key, " (", ToString(view.phase), "): ");
   if (view.reason.none()) {
     absl::StrAppend(&out, "has no minimum, so nothing holds it.");
-  } else if (view.phase == GangPhase::kFailed) {
-    absl::StrAppend(&out, "it is over: ", view.failed, view.failed == 1 ? " member" : " members", " failed",
-                    view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "",
-                    "; it starts anew when as many pods come as it needs (", view.rules.min_member, ").");
   } else if (view.reason.code == ReasonCode::kSatisfied) {
     absl::StrAppend(&out, view.reason.text, ": ", view.bound + view.committed, " members have a node",
                     view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "", ", the minimum is ",
@@ -222,12 +218,16 @@ std::string ExplainText(const GangView& view, int64_t now_ms, const Unconfirmed&
   } else {
     const std::string since = Ago(WaitsSince(view), now_ms);
     const std::string reason_since = Ago(view.reason_since_ms, now_ms);
+    if (view.phase == GangPhase::kFailed) {
+      absl::StrAppend(&out, "it is over: ", view.failed, view.failed == 1 ? " member" : " members", " failed",
+                      view.succeeded > 0 ? absl::StrCat(", ", view.succeeded, " succeeded") : "",
+                      ". To start anew it ");
+    }
     absl::StrAppend(&out, "waits since ", since,
                     since == reason_since ? "" : absl::StrCat(", for this reason since ", reason_since), ": ",
                     view.reason.text, " [", ReasonName(view.reason.code), "].");
   }
-  if (!view.would_help.empty() && view.phase != GangPhase::kFailed)
-    absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
+  if (!view.would_help.empty()) absl::StrAppend(&out, " To let it go: ", view.would_help, ".");
   if (view.planned > 0 && view.asked == 0 && now_ms - view.planned_ms >= kLongUnasked) {
     absl::StrAppend(&out, " Its pods were called ", Ago(view.planned_ms, now_ms),
                     " ago, and no scheduler has asked for one of them since: see that the one they name runs and asks "

@@ -12,16 +12,6 @@ namespace muster {
 
 namespace {
 
-// Of the members that wait or may be planned, one is in a subgroup that is short of members.
-bool SomeAreMissing(const Gang& gang) {
-  const Quorum quorum = gang.quorum();
-  for (size_t leaf = 0; leaf < gang.leaves.size(); ++leaf) {
-    const MemberCounts& counts = gang.leaves[leaf];
-    if (counts.waiting + counts.plannable > 0 && quorum.LeafAt(leaf).Missing(gang.kept.satisfied) > 0) return true;
-  }
-  return false;
-}
-
 // REQUIRES: the pod is not able.
 Reason UnableReason(const Pod& pod) {
   if (!pod.facts.gang.problem.none()) return pod.facts.gang.problem;
@@ -230,15 +220,12 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
   const int32_t plannable = gang.count(MemberState::kWaiting) + gangs_->PlannableMembers(gang);
   // P-7: members to come are planned with one that is there and is missing as well, or for those that started without
   // them.
-  const bool some = gang.half_bound() || (gang.rules.tree.empty() ? plannable > 0 : SomeAreMissing(gang));
+  const bool some = gang.half_bound() ||
+                    (gang.rules.tree.empty() ? plannable > 0 : gang.quorum().SomebodyServes(gang.kept.satisfied));
   const int32_t to_come = some && !gang.rules.tree.empty() ? gang.quorum().AllToCome() : 0;
   if (plannable + to_come >= missing && (some || missing == 0) &&
       (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.kept.satisfied))) {
     return {};
-  }
-  if (!some && plannable >= missing) {
-    return {ReasonCode::kNotEnoughPods,
-            absl::StrCat("none of the members that are missing exists yet; ", gang.quorum().LacksPresent())};
   }
   Reason culprit;
   for (const Pod* pod : gang.in(MemberState::kPending)) {
@@ -252,6 +239,10 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
                               ", which asks pod by pod")};
     }
     if (!culprit.none()) break;
+  }
+  if (culprit.none() && !some && plannable >= missing) {
+    return {ReasonCode::kNotEnoughPods,
+            absl::StrCat("none of the members that are missing exists yet; ", gang.quorum().LacksPresent())};
   }
   std::string text = absl::StrCat(plannable, " of ", missing, " missing members can be planned");
   if (!culprit.none()) absl::StrAppend(&text, "; ", culprit.text);

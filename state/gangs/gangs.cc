@@ -284,6 +284,7 @@ void Gangs::NoteIncarnation(const Gang& gang) {
 }
 
 void Gangs::NoteFailed(const Gang& gang) {
+  if (gang.kept.failed.empty() && gang.in(MemberState::kFailed).empty()) return;
   std::vector<std::string> failed;
   if (gang.rules.on_member_failure == OnMemberFailure::kAll) {
     for (const Pod* pod : gang.in(MemberState::kFailed)) failed.push_back(pod->facts.uid);

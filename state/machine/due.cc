@@ -17,7 +17,7 @@ int64_t Settling::Deadline(const Gang& gang, int64_t now_ms) const {
   } else if (const Plan* plan = r_.plans->Of(gang); plan != nullptr) {
     due = std::min({due, plan->next_wake_ms, plan->soon_ms, plan->doubt_ms});
     if (!plan->committed) due = std::min(due, plan->last_arrival_ms + plan_idle_ms_);
-    if (plan->committed && plan->to_come > 0) due = std::min(due, gang.kept.room_until_ms);
+    if (plan->committed && gang.kept.room_until_ms != 0) due = std::min(due, gang.kept.room_until_ms);
   }
   if (gang.retry_at_ms > now_ms) due = std::min(due, gang.retry_at_ms);
   return due;
@@ -45,7 +45,9 @@ void Settling::OnTime(const Gang& gang, Step* step) {
   const Plan* plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
   if (!plan->committed && plan->last_arrival_ms + plan_idle_ms_ <= now_ms) return GiveUpIdlePlan(gang, *plan, step);
-  if (plan->committed && plan->to_come > 0 && gang.kept.room_until_ms <= now_ms) GiveBackToCome(gang, *plan, step);
+  if (plan->committed && gang.kept.room_until_ms != 0 && gang.kept.room_until_ms <= now_ms) {
+    GiveBackToCome(gang, *plan, step);
+  }
   plan = r_.plans->Of(gang);
   if (plan == nullptr) return;
   if (plan->doubt_ms <= now_ms) return GiveUpDoubted(gang, step);
@@ -70,6 +72,8 @@ void Settling::LeaveHalf(const Gang& gang, Step* step) {
 
 // P-7: others waited for this room for as long as the gang might have waited for it. Its first member's owner is told.
 void Settling::GiveBackToCome(const Gang& gang, const Plan& plan, Step* step) {
+  r_.claims->AwaitWhoCame(gang);  // who came, and whose scheduler did not ask for his place
+  if (plan.to_come == 0) return r_.claims->GiveBackToCome(gang);
   const Reason reason{ReasonCode::kWithdrawn,
                       absl::StrCat("gang ", gang.key, ": ", plan.to_come, plan.to_come == 1 ? " member" : " members",
                                    " did not come within ", WriteDuration(gang.rules.wait_time_ms),

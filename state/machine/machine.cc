@@ -249,7 +249,7 @@ void Machine::On(const Permit& command, Step* step) {
 
 void Machine::On(const PostFilter& command, Step* step) {
   const Pod* pod = FindPod(command.uid);
-  if (pod == nullptr) return step->Refuse(UnknownPod(command.uid));
+  if (pod == nullptr) return step->Refuse(sources_.complete() ? UnknownPod(command.uid) : StillReading());
   verbs_.OnPostFilter(*pod, command.message, step);
 }
 

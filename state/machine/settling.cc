@@ -61,14 +61,15 @@ void Settling::Settle(const Gang& gang, Step* step) {
 // called whose calls settle the gang (K-7).
 void Settling::CallExtras(const Gang& gang, Step* step) {
   const Plan* plan = r_.plans->Of(gang);
+  const bool calls = plan != nullptr && std::min(plan->next_wake_ms, plan->soon_ms) != kNever;
   bool full = false;
   absl::flat_hash_map<ClassId, bool> known;  // of one class all are asked alike
   r_.calls->CallExtras(
       gang,
       [&](const Pod& pod) {
         if (r_.bindings->RetryAt(pod) > 0) return false;
-        // Who has a place is called by its plan, less often the longer no scheduler offers that.
-        if (plan != nullptr && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;
+        // Who has a place is called by the plan that is to call, less often the longer no scheduler offers that place.
+        if (calls && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;
         const auto [fits, fresh] = known.try_emplace(pod.cls, true);
         if (fresh) fits->second = r_.queues->Check(pod).none();
         full = full || !fits->second;

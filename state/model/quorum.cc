@@ -60,6 +60,19 @@ bool Quorum::ServedBy(bool finishing, const std::vector<int32_t>& more) const {
   });
 }
 
+bool Quorum::SomebodyServes(bool finishing) const {
+  const std::vector<int32_t> of = minimums();
+  std::vector<uint8_t> serves = SatisfiedNodes([&](size_t leaf) { return of[leaf] - LeafAt(leaf).Missing(finishing); });
+  for (size_t i = 0; i < serves.size(); ++i) {  // parents come first
+    const Subgroup& node = tree_->nodes[i];
+    serves[i] = serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0;
+    if (serves[i] == 0 || node.leaf < 0) continue;
+    const MemberCounts& counts = (*leaves_)[static_cast<size_t>(node.leaf)];
+    if (counts.waiting + counts.plannable > 0) return true;
+  }
+  return false;
+}
+
 std::vector<int32_t> Quorum::ToCome() const {
   std::vector<int32_t> out(leaves_->size(), 0);
   const bool anybody = counts_.pending + counts_.waiting + counts_.active > 0;

@@ -78,6 +78,9 @@ class Quorum {
   [[nodiscard]] int32_t AllToCome() const;
   // It would be there if everybody were who waits, has a node or may be placed, as far as Missing counts them.
   [[nodiscard]] bool Placeable(bool finishing) const;
+  // Somebody who waits or may be placed is missing: his subgroup is short of members, and so are all above it.
+  // REQUIRES: there are subgroups.
+  [[nodiscard]] bool SomebodyServes(bool finishing) const;
   // It would be there with so many members more, by leaf, than Missing counts.
   [[nodiscard]] bool ServedBy(bool finishing, const std::vector<int32_t>& more) const;
   // So many members have a node or are over, by leaf, and one leaf loses some: what is left still meets the minimum.

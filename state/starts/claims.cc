@@ -105,7 +105,12 @@ void Claims::FreeSlot(const Pod& pod) {
 void Claims::NoteMemberLoss(const Gang& gang, Step* step) {
   r_.gangs->Touch(gang);
   const Plan* plan = r_.plans->Of(gang);
-  if (plan == nullptr || plan->committed) return;
+  if (plan == nullptr) return;
+  if (plan->committed) {
+    // P-7: another who came may have the place of who is lost.
+    if (gang.kept.room_until_ms != 0) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
+    return;
+  }
   if (gang.submitted) {
     // Its caller saw who goes where: with another member it is another plan.
     const bool lost =

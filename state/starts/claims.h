@@ -67,6 +67,8 @@ class Claims {
   // P-7: a member that came takes a place that was kept for it. What nobody needs any more is given back; a plan that
   // is not committed and has not what its gang needs is withdrawn.
   void SettleToCome(const Gang& gang, Step* step);
+  // Places of members to come who came are kept for whoever comes, like the others. REQUIRES: a committed plan.
+  void AwaitWhoCame(const Gang& gang);
   // Nothing is kept for members to come any more. REQUIRES: a committed plan.
   void GiveBackToCome(const Gang& gang);
 

@@ -72,9 +72,12 @@ void Claims::SettleToCome(const Gang& gang, Step* step) {
   if (plan == nullptr || (plan->to_come == 0 && gang.kept.room_until_ms == 0)) return;
   if (plan->committed) {
     if (gang.active() == 0 || plan->shape != ShapeOf(gang.rules)) return GiveBackToCome(gang);
-    static_cast<void>(MeetThoseWhoCame(gang, step->now_ms()));
+    const bool met = MeetThoseWhoCame(gang, step->now_ms());
     KeepWhatIsDue(gang);
-    return EndPlanIfDone(gang);
+    EndPlanIfDone(gang);
+    plan = r_.plans->Of(gang);
+    if (met && plan != nullptr) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
+    return;
   }
   if (plan->to_come == 0) return;
   const bool met = MeetThoseWhoCame(gang, step->now_ms());
@@ -85,6 +88,17 @@ void Claims::SettleToCome(const Gang& gang, Step* step) {
                     step);
   }
   if (met) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);
+}
+
+void Claims::AwaitWhoCame(const Gang& gang) {
+  const std::vector<Slot>& slots = r_.plans->Of(gang)->slots;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Slot& slot = slots[i];
+    const bool open = slot.state == SlotState::kFree && slot.pod == nullptr && !slot.to_come;
+    if (open && gang.to_come[static_cast<size_t>(slot.leaf)] != kNoClass) {
+      r_.plans->Await(gang, static_cast<int32_t>(i));
+    }
+  }
 }
 
 void Claims::GiveBackToCome(const Gang& gang) {
