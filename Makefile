@@ -3,7 +3,7 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help deps configure build run test clients compat generate e2e e2e-build bench fuzz asan tsan format lint plant-bugs mutants clean
+.PHONY: help deps configure build run test clients compat generate e2e e2e-build bench fuzz asan-build asan tsan-build tsan format lint plant-bugs mutants clean
 
 help:
 	@echo "make run      install what is missing, build, start musterd with its built-in cluster"
@@ -48,17 +48,21 @@ compat: build
 generate:
 	@tools/generate-clients.sh
 
+asan-build:
+	@$(MAKE) --no-print-directory build PRESET=clang
+
 # Everything, under AddressSanitizer and UndefinedBehaviorSanitizer, leaks included. One build serves this, `make fuzz`
 # and the headers that `make lint` reads. Small worlds are tried to a lesser depth.
-asan:
-	@$(MAKE) --no-print-directory build PRESET=clang
+asan: asan-build
 	@ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 MUSTER_DEPTH=3 \
 	  ctest --test-dir build/clang -j $(JOBS) --output-on-failure --no-tests=error
 
-# The tests with threads: core, engine and HTTP. gRPC itself is left out: Debian's is not built with ThreadSanitizer.
-tsan:
+tsan-build:
 	@$(MAKE) --no-print-directory configure PRESET=tsan
 	@cmake --build build/tsan -j $(JOBS) --target scenario_test engine_test extender_http_test informer_test actuator_test
+
+# The tests with threads: core, engine and HTTP. gRPC itself is left out: Debian's is not built with ThreadSanitizer.
+tsan: tsan-build
 	@TSAN_OPTIONS="suppressions=$(CURDIR)/tests/tsan.supp halt_on_error=1" \
 	  ctest --test-dir build/tsan --output-on-failure --no-tests=error -L threads
 
