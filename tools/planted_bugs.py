@@ -1380,7 +1380,7 @@ BUGS = {
         "void Machine::On(const PostBind& command, Step* step) {\n  if (!sources_.complete()) return step->Refuse(StillReading());\n",
         "void Machine::On(const PostBind& command, Step* step) {\n"),
     "whoever-is-there-brings-those-to-come": (
-        "state/gangs/eligibility.cc", "(gang.rules.tree.empty() ? plannable > 0 : gang.quorum().SomebodyServes(gang.kept.satisfied))", "plannable > 0"),
+        "state/gangs/eligibility.cc", "all_to_come > 0 ? gang.quorum().SomebodyServes(gang.kept.satisfied) : plannable > 0", "plannable > 0"),
     "who-has-a-place-comes-as-an-extra": (
         "state/machine/settling.cc",
         "        if (calls && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;\n", ""),

@@ -50,10 +50,11 @@ class WhyReading {
   bool Step(const Machine& machine, const Gang& gang) {
     if (!holders_seen_) {
       holders_seen_ = machine.ViewHolders(gang, kPodsAtOnce, &holders_read_, &holders_);
-      if (holders_seen_) FindUnconfirmed(machine);
+      if (!holders_seen_) return false;
+      FindUnconfirmed(machine);
+      since_ms_ = machine.WaitsSince(gang);
       return false;
     }
-    since_ms_ = machine.WaitsSince(gang);
     return machine.ViewLine(&gang, kNoQueue, kGangsAtOnce, &line_read_, &line_);
   }
   void Give(GangView* view) {

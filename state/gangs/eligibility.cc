@@ -220,9 +220,10 @@ Reason Eligibility::MembersReason(const Gang& gang) const {
   const int32_t plannable = gang.count(MemberState::kWaiting) + gangs_->PlannableMembers(gang);
   // P-7: members to come are planned with one that is there and is missing as well, or for those that started without
   // them.
-  const bool some = gang.half_bound() ||
-                    (gang.rules.tree.empty() ? plannable > 0 : gang.quorum().SomebodyServes(gang.kept.satisfied));
-  const int32_t to_come = some && !gang.rules.tree.empty() ? gang.quorum().AllToCome() : 0;
+  const int32_t all_to_come = gang.rules.tree.empty() ? 0 : gang.quorum().AllToCome();
+  const bool some =
+      gang.half_bound() || (all_to_come > 0 ? gang.quorum().SomebodyServes(gang.kept.satisfied) : plannable > 0);
+  const int32_t to_come = some ? all_to_come : 0;
   if (plannable + to_come >= missing && (some || missing == 0) &&
       (missing == 0 || gang.rules.tree.empty() || gang.quorum().Placeable(gang.kept.satisfied))) {
     return {};

@@ -62,7 +62,8 @@ bool Quorum::ServedBy(bool finishing, const std::vector<int32_t>& more) const {
 
 bool Quorum::SomebodyServes(bool finishing) const {
   const std::vector<int32_t> of = minimums();
-  std::vector<uint8_t> serves = SatisfiedNodes([&](size_t leaf) { return of[leaf] - LeafAt(leaf).Missing(finishing); });
+  std::vector<uint8_t> serves = SatisfiedNodes(
+      [&](size_t leaf) { return of[leaf] - Quorum(of[leaf], policy_, (*leaves_)[leaf]).Missing(finishing); });
   for (size_t i = 0; i < serves.size(); ++i) {  // parents come first
     const Subgroup& node = tree_->nodes[i];
     serves[i] = serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0;

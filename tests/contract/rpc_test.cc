@@ -77,6 +77,25 @@ TEST_F(Rpc, AGangWaitsSinceItsPodsDo) {
   EXPECT_EQ(client_->ExplainGang("d", "old")->waits_since_unix_ms(), now_ms - 2 * kHour);
 }
 
+TEST_F(Rpc, AGangThatFailedSaysSo) {
+  v1::UpdateFactsRequest update;
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("lost");
+  pod->set_namespace_("d");
+  pod->set_name("lost");
+  pod->set_gang("lost");
+  pod->mutable_declaration()->set_min_member(1);
+  pod->set_node_name("n");
+  pod->set_phase("Failed");
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto why = client_->ExplainGang("d", "lost");
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_NE(why->text().find("(Failed): it is over: 1 member failed. To start anew it waits since "), std::string::npos)
+      << why->text();
+  EXPECT_NE(why->text().find("0 of 1 pods exist"), std::string::npos) << why->text();
+  EXPECT_EQ(why->waits_since_unix_ms(), 0) << "nobody waits";
+}
+
 TEST_F(Rpc, NobodyIsCreatedAtTheEndOfTime) {
   v1::UpdateFactsRequest update;
   v1::PodFacts* pod = update.add_pods();

@@ -173,6 +173,8 @@ TEST_F(KeptFactsTest, NothingNewGoesWhereNobodySpokeForTooLong) {
   Apply(PlanRound{});
   EXPECT_NE(Asked().reason.text.find("1 node: not announced since musterd started"), std::string::npos)
       << Asked().reason.text;
+  EXPECT_EQ(machine_->ViewGang(*machine_->FindGang("d/g"), false).would_help,
+            "have the nodes announced again: whoever announced them has said nothing since musterd started");
   EXPECT_FALSE(Try(ConfirmGang{"s", plan}).ok());
   EXPECT_EQ(machine_->cluster().TotalFree().Get(kCpu), 0) << "it is nobody's to promise";
   EXPECT_EQ(machine_->sources().ShutAt(), kNever) << "once";

@@ -1,88 +1,8 @@
 // What another process makes of the records of one that died, and of what it reads (SPEC K-13, S-2).
-#include <gtest/gtest.h>
-
-#include <map>
-#include <memory>
-#include <set>
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "state/machine/machine.h"
-#include "state/records/records.h"
+#include "tests/rooms/restart_fixture.h"
 
 namespace muster {
 namespace {
-
-class Restarts : public testing::Test {
- protected:
-  Restarts() { Begin(); }
-
-  Outcome Apply(const Command& command) {
-    Outcome outcome;
-    machine_->Apply(command, ++now_ms_, &outcome);
-    for (const Record& record : outcome.records) {
-      store_[RecordName(record)] = record;
-      if (record.value.empty()) store_.erase(RecordName(record));
-    }
-    for (const Effect& effect : outcome.effects) {
-      const auto* call = std::get_if<CallPod>(&effect);
-      if (call != nullptr && !call->remove_gate) called_.push_back(call->pod.uid);
-      if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) marked_.insert(mark->pod.uid);
-    }
-    EXPECT_EQ(machine_->CheckInvariants(), absl::OkStatus());
-    if (machine_->PlanningDue() && !std::holds_alternative<PlanRound>(command)) Apply(PlanRound{});
-    return outcome;
-  }
-  // The process dies; another one reads the same nodes and `pods`.
-  void Restart(const std::vector<PodDescription>& pods) {
-    Begin();
-    Apply(UpsertNode{Node()});
-    for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
-    Apply(FactsRead{});
-  }
-  void Begin() {
-    std::vector<Record> records;
-    for (const auto& [name, record] : store_) records.push_back(record);
-    machine_ = std::make_unique<Machine>(settings_);
-    ASSERT_EQ(machine_->Load(records), absl::OkStatus());
-  }
-  static NodeDescription Node() {
-    NodeDescription node;
-    node.name = "n";
-    node.allocatable = {{"cpu", 8'000}, {"pods", 100}};
-    return node;
-  }
-  // Member `uid` of gang `gang`, which needs two; placed by its own caller.
-  static PodDescription Member(const std::string& gang, const std::string& uid, std::vector<std::string> group = {}) {
-    PodDescription pod;
-    pod.uid = pod.name = uid;
-    pod.name_space = "d";
-    pod.scheduler_name = "own";
-    pod.shape.Own().requests = {{"cpu", 1'000}};
-    pod.gang.name = gang;
-    pod.gang.declares = true;
-    pod.gang.declaration.Own().min_member = 2;
-    pod.gang.declaration.Own().groups = std::move(group);
-    return pod;
-  }
-  // UIDs of the pods that were called since, by more than taking their gates away.
-  std::vector<std::string> TakeCalled() { return std::exchange(called_, {}); }
-  PermitReply::Kind Permit(const std::string& uid) {
-    const Outcome outcome = Apply(muster::Permit{uid, "n", ++token_});
-    return std::get<PermitReply>(outcome.reply).kind;
-  }
-  [[nodiscard]] const Gang& At(const std::string& gang) const { return *machine_->FindGang("d/" + gang); }
-  [[nodiscard]] MemberState StateOf(const std::string& uid) const { return machine_->FindPod(uid)->state; }
-
-  MachineSettings settings_;
-  std::unique_ptr<Machine> machine_;
-  std::map<std::string, Record> store_;
-  std::vector<std::string> called_;
-  std::set<std::string> marked_;  // UIDs of the pods that are to be marked as timed out
-  int64_t now_ms_ = 1'000'000;
-  HoldToken token_ = 0;
-};
 
 // S-2: who was told PERMIT may bind, whatever became of the process that said so.
 TEST_F(Restarts, APermitIsKept) {
@@ -229,32 +149,6 @@ TEST_F(Restarts, APodGroupIsToldByItsUid) {
   EXPECT_FALSE(At("g").kept.timed_out);
 }
 
-// An edit by hand is not everything there is: records wait for who says so (finding 7 of the core's review).
-// What is kept of the gang may be of a start that was interrupted: no member of it is bound by itself meanwhile.
-TEST_F(Restarts, NoMemberIsBoundWhileTheClusterIsRead) {
-  Apply(UpsertNode{Node()});
-  std::vector<PodDescription> pods = {Member("g", "a"), Member("g", "b")};
-  for (PodDescription& pod : pods) {
-    pod.scheduler_name = "default-scheduler";
-    Apply(UpsertPod{pod});
-  }
-  Apply(FactsRead{});
-  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
-  for (const char* uid : {"a", "b"}) {
-    Apply(Filter{uid, offer});
-    Apply(Bind{uid, "n", 1});
-  }
-  ASSERT_TRUE(machine_->FindGang("d/g")->kept.satisfied);
-  Begin();
-  Apply(UpsertNode{Node()});
-  Apply(UpsertPod{pods[0]});
-  const Outcome outcome = Apply(Bind{"a", "n", 2});
-  EXPECT_TRUE(outcome.effects.empty());
-  ASSERT_EQ(outcome.answers.size(), 1U);
-  EXPECT_FALSE(outcome.answers[0].permitted);
-  EXPECT_EQ(outcome.answers[0].reason.code, ReasonCode::kStarting);
-}
-
 // K-13: in the very command that ends the reading, before a plain pod can ask for the room.
 TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
   NodeDescription node = Node();
@@ -347,136 +241,6 @@ TEST_F(Restarts, RoomForMembersToComeIsFoundAnew) {
     Apply(fact);
   }
   EXPECT_EQ(to_come(), 0);
-}
-
-TEST_F(Restarts, AnEditByHandDoesNotEndTheReading) {
-  Restart({Member("g", "g-1"), Member("g", "g-2")});
-  Permit("g-1");
-  Apply(Unreserve{"g-1", UnreserveCause::kPermitTimeout});
-  const std::map<std::string, Record> before = store_;
-  Begin();
-  Apply(UpdateFacts{.step = {"hand", 0}, .nodes = {Node()}});
-  EXPECT_FALSE(machine_->sources().complete());
-  EXPECT_EQ(store_.size(), before.size());
-  Apply(ReplaceFacts{.step = {"announcer", 1}, .nodes = {Node()}, .pods = {Member("g", "g-1"), Member("g", "g-2")}});
-  EXPECT_TRUE(machine_->sources().complete());
-  EXPECT_TRUE(At("g").kept.timed_out);
-}
-
-// Where nothing was kept, what was announced is all there is.
-TEST_F(Restarts, AnEditByHandBeginsAnEmptyInstallation) {
-  Apply(UpdateFacts{.step = {"hand", 0}, .nodes = {Node()}});
-  EXPECT_TRUE(machine_->sources().complete());
-}
-
-// Facts are complete when every source that is expected was read.
-TEST_F(Restarts, EverySourceMustBeRead) {
-  settings_.fact_sources = {"Kubernetes"};
-  Begin();
-  Apply(UpdateFacts{.step = {"hand", 0}, .nodes = {Node()}});
-  Apply(FactsRead{});
-  EXPECT_FALSE(machine_->sources().complete()) << "nobody said what there is in Kubernetes";
-  Apply(ExpectFacts{{"nodes", "pods"}});
-  Apply(FactsRead{"pods"});
-  Apply(FactsRead{"pods"});
-  Apply(UpsertPod{Member("g", "g-1")});
-  EXPECT_FALSE(machine_->sources().complete());
-  EXPECT_EQ(machine_->sources().Reading().text, "Muster is still reading the cluster: nodes");
-  Apply(FactsRead{"nodes"});
-  EXPECT_TRUE(machine_->sources().complete());
-  Apply(ExpectFacts{{"nodes"}});
-  EXPECT_TRUE(machine_->sources().complete()) << "what was read stays read";
-}
-
-// A gang says what is still being read, as it is now.
-TEST_F(Restarts, WhatIsStillReadIsSaidAnew) {
-  settings_.fact_sources = {"Kubernetes"};
-  Begin();
-  Apply(ExpectFacts{{"nodes", "pods"}});
-  for (const char* member : {"g-1", "g-2"}) {
-    PodDescription pod = Member("g", member);
-    pod.scheduler_name = "default-scheduler";
-    Apply(UpsertPod{pod});
-  }
-  EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes, pods");
-  Apply(FactsRead{"pods"});
-  EXPECT_EQ(machine_->FindGang("d/g")->reason.text, "Muster is still reading the cluster: nodes");
-}
-
-// P-3: namespaces that are read behind their pods count for them as if they had been there before.
-TEST_F(Restarts, NamespacesThatAreReadBehindTheirPods) {
-  settings_.fact_sources = {"Kubernetes"};
-  Begin();
-  Apply(ExpectFacts{{"nodes", "pods", "namespaces"}});
-  Apply(UpsertNode{Node()});
-  PodDescription picky = Member("g", "g-1");
-  picky.scheduler_name = "default-scheduler";
-  picky.gang.declaration.Own().min_member = 1;
-  PodSelector loud{false, {}, {{"app", SelectorOperator::kIn, {"loud"}}}};
-  loud.by_labels = true;
-  loud.namespace_labels = {{NamespaceKey("team"), SelectorOperator::kIn, {"x"}}};
-  picky.shape.Own().neighbours.anti_affinity = {{"kubernetes.io/hostname", loud}};
-  Apply(UpsertPod{picky});
-  PodDescription there = Member("other", "there");
-  there.gang = {};
-  there.name_space = "noisy";
-  there.labels = PackLabels({{"app", "loud"}});
-  there.node_name = Node().name;
-  there.phase = PodPhase::kRunning;
-  Apply(UpsertPod{there});
-  Apply(UpsertNamespace{"noisy", {{"team", "x"}}});
-  for (const char* source : {"namespaces", "nodes", "pods"}) Apply(FactsRead{source});
-  Apply(PlanRound{});
-  EXPECT_EQ(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
-  EXPECT_NE(machine_->FindGang("d/g")->reason.text.find("pod anti-affinity"), std::string::npos)
-      << machine_->FindGang("d/g")->reason.text;
-  Apply(UpsertNamespace{"noisy", {{"team", "y"}}});
-  Apply(PlanRound{});
-  EXPECT_NE(machine_->plans().Of(*machine_->FindGang("d/g")), nullptr);
-}
-
-// K-14: kube-scheduler asked about a pod of no gang while the cluster was read, and parks it; its condition is read
-// later than the rest.
-TEST_F(Restarts, APodThatWasRefusedWhileTheClusterIsReadIsCalled) {
-  settings_.fact_sources = {"Kubernetes"};
-  Begin();
-  Apply(UpsertNode{Node()});
-  PodDescription lone = Member("g", "lone");
-  lone.gang = {};
-  lone.scheduler_name = "default-scheduler";
-  Apply(UpsertPod{lone});
-  PodDescription other = lone;
-  other.uid = other.name = "other";
-  Apply(UpsertPod{other});
-  Apply(Filter{lone.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
-  Apply(ExpectFacts{{"pods"}});
-  TakeCalled();
-  Apply(FactsRead{"pods"});
-  EXPECT_EQ(TakeCalled(), std::vector<std::string>{lone.uid}) << "and nobody who was not refused";
-}
-
-// K-14: that its gate is gone is read only after kube-scheduler has asked about the pod, and was told to wait. A pod
-// without a gate does not hear a call that takes it away.
-TEST_F(Restarts, APodOfWhichTheGateWentWhileTheClusterIsReadIsCalled) {
-  settings_.fact_sources = {"Kubernetes"};
-  Begin();
-  Apply(UpsertNode{Node()});
-  std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2"), Member("g", "lone")};
-  pods[2].gang = {};
-  for (PodDescription& pod : pods) {
-    pod.scheduler_name = "default-scheduler";
-    pod.our_gate = true;
-    Apply(UpsertPod{pod});
-    Apply(Filter{pod.uid, std::make_shared<const NodeOffer>(NodeOffer::Every())});
-  }
-  Apply(ExpectFacts{{"pods"}});
-  Apply(FactsRead{"pods"});
-  for (PodDescription& pod : pods) {
-    pod.our_gate = false;
-    TakeCalled();
-    Apply(UpsertPod{pod});
-    EXPECT_EQ(TakeCalled(), std::vector<std::string>{pod.uid});
-  }
 }
 
 // S-1: the number of a plan means one plan, whichever process made it.
@@ -624,30 +388,6 @@ TEST_F(Restarts, AFailureIsAnsweredOnce) {
   EXPECT_EQ(start({failed, member("c", PodPhase::kFailed), member("d", PodPhase::kRunning)}),
             std::set<std::string>{"d"})
       << "this one is news";
-}
-
-// What was permitted is not taken up yet: the answer to come is another.
-TEST_F(Restarts, NobodyIsToldWhatIsNotReadYet) {
-  Apply(UpsertNode{Node()});
-  const std::vector<PodDescription> pods = {Member("g", "a"), Member("g", "b")};
-  for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
-  Apply(FactsRead{});
-  Permit("a");
-  ASSERT_EQ(Permit("b"), PermitReply::Kind::kPermit);
-  Begin();
-  Apply(UpsertNode{Node()});
-  Apply(UpsertPod{pods[0]});
-  for (const char* uid : {"a", "b"}) {
-    EXPECT_TRUE(absl::IsUnavailable(Apply(muster::Permit{uid, "n", ++token_}).status)) << uid;
-    EXPECT_TRUE(absl::IsUnavailable(Apply(PostBind{uid, "n"}).status)) << uid;
-    EXPECT_TRUE(absl::IsUnavailable(Apply(Unreserve{uid, UnreserveCause::kBindFailed}).status)) << uid;
-  }
-  Apply(UpsertPod{pods[1]});
-  Apply(FactsRead{});
-  EXPECT_EQ(Permit("a"), PermitReply::Kind::kPermit);
-  EXPECT_EQ(Apply(PostBind{"a", "n"}).status, absl::OkStatus());
-  EXPECT_EQ(Apply(Unreserve{"b", UnreserveCause::kBindFailed}).status, absl::OkStatus());
-  EXPECT_EQ(StateOf("b"), MemberState::kPending);
 }
 
 }  // namespace
