@@ -546,6 +546,20 @@ TEST_F(Owned, PodsMayComeBeforeTheirOwner) {
   EXPECT_TRUE(Planned("job-train"));
 }
 
+// The API server tells times in seconds: an owner deleted and made again within one has pods as old as its predecessor.
+TEST_F(Owned, PodsOfTheSameSecondMayBeOfEither) {
+  PutOwner("first", 1'000);
+  Apply(UpsertPod{Of("first", "a-0", 1'000, "n")});
+  for (const char* name : {"b-0", "b-1"}) {
+    Apply(UpsertPod{Of("second", name, 1'000)});
+    EXPECT_EQ(machine_.FindPod(name)->state, MemberState::kPending) << "it may be of the next one";
+  }
+  EXPECT_FALSE(Planned("job-train"));
+  PutOwner("second", 1'000);
+  EXPECT_EQ(machine_.FindPod("a-0")->state, MemberState::kLeaving) << "who has a node is of the first";
+  EXPECT_TRUE(Planned("job-train"));
+}
+
 // S-1: an update that only says that a pod runs leaves it what it has.
 TEST_F(WholeMachine, WhatRunsKeepsWhatItHas) {
   Apply(UpsertNode{Node("n", 1)});
