@@ -374,18 +374,22 @@ TEST_F(Restarts, AFailureIsAnsweredOnce) {
     return std::exchange(evicted, {});
   };
   settings_.fact_sources = {"Kubernetes"};
-  const PodDescription failed = member("a", PodPhase::kFailed);
+  const auto failed = [&] { return member("a", PodPhase::kFailed); };
   start({member("a", PodPhase::kRunning), member("b", PodPhase::kRunning)});
-  apply(UpsertPod{failed});
+  apply(UpsertPod{failed()});
   EXPECT_EQ(std::exchange(evicted, {}), std::set<std::string>{"b"});
   apply(RemovePod{"b"});
   // It starts anew, as two others; then it is to be larger.
   for (const char* uid : {"c", "d"}) apply(UpsertPod{member(uid, PodPhase::kRunning)});
   EXPECT_TRUE(At("g").kept.satisfied);
   least = 3;
+  apply(UpsertPod{failed()});
   for (const char* uid : {"c", "d"}) apply(UpsertPod{member(uid, PodPhase::kRunning)});
-  EXPECT_EQ(start({failed, member("c", PodPhase::kRunning), member("d", PodPhase::kRunning)}), std::set<std::string>{});
-  EXPECT_EQ(start({failed, member("c", PodPhase::kFailed), member("d", PodPhase::kRunning)}),
+  EXPECT_EQ(start({failed(), member("c", PodPhase::kRunning), member("d", PodPhase::kRunning)}),
+            std::set<std::string>{});
+  EXPECT_FALSE(At("g").whole()) << "or its policy would not be asked";
+  EXPECT_TRUE(At("g").kept.satisfied);
+  EXPECT_EQ(start({failed(), member("c", PodPhase::kFailed), member("d", PodPhase::kRunning)}),
             std::set<std::string>{"d"})
       << "this one is news";
 }
