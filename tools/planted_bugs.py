@@ -1401,4 +1401,20 @@ BUGS = {
         "state/machine/due.cc", "  r_.claims->AwaitWhoCame(gang);  // who came, and whose scheduler did not ask for his place\n", ""),
     "siblings-of-the-satisfied-serve": (
         "state/model/quorum.cc", "serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0", "serves[i] == 0 ? 1 : 0"),
+    "what-may-arrive-is-planned-anew": (
+        "state/machine/announcements.cc", "  if (start.deadline_ms <= step->now_ms()) return;\n", "  if (start.deadline_ms != 0) return;\n"),
+    "places-that-were-sent-are-anybodys": (
+        "state/starts/placing.cc", "    if (slot >= 0 && r_.plans->HasPlaceFor(*place.pod)) r_.plans->Offer(*place.pod, slot);\n",
+        "    static_cast<void>(slot);\n"),
+    "planned-again-without-room": (
+        "state/starts/placing.cc", "      if (!fits || missing-- == 0) return false;\n", "      static_cast<void>(fits);\n      if (missing-- == 0) return false;\n"),
+    "a-pod-alone-loses-what-was-sent": (
+        "state/starts/commitments.cc", "    if (!alone || !TakeUpSent(", "    if (alone || !TakeUpSent("),
+    "what-was-sent-is-kept-for-ever": (
+        "state/starts/bindings.cc", "  if (Resumable(pod)) return EndResume(pod, step);\n", ""),
+    "kept-where-its-scheduler-does-not-go": (
+        "state/drivers/kube_scheduler.cc", "    if (pod->gang == nullptr && question.offer->Contains(node)) {\n", "    if (pod->gang == nullptr) {\n"),
+    "kept-although-refused": (
+        "state/machine/pod_announcements.cc",
+        "  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod)) r_.bindings->EndResume(pod, step);\n", ""),
 }

@@ -21,7 +21,7 @@
 namespace muster {
 
 // Of what stands above, and of SegmentHeader.
-inline constexpr int32_t kRecordingFormat = 13;
+inline constexpr int32_t kRecordingFormat = 14;
 
 struct SegmentHeader {
   int32_t format = kRecordingFormat;

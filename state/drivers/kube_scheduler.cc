@@ -35,6 +35,14 @@ FilterReply KubeScheduler::OnFilter(const Filter& question, Step* step) {
     r_.calls->SetParked(*pod, true);  // the call that it may have had is used up
     return Refuse(r_.sources->Reading());
   }
+  if (r_.bindings->Resumable(*pod)) {
+    // Where its binding went, or may go still: nowhere else, unless kube-scheduler does not offer that any more.
+    const std::string node = r_.bindings->CommittedTo(*pod);
+    if (pod->gang == nullptr && question.offer->Contains(node)) {
+      return FilterReply{FilterReply::Kind::kOneNode, node, {}, {}};
+    }
+    r_.bindings->EndResume(*pod, step);
+  }
   if (pod->gang != nullptr) return FilterMember(*pod, *question.offer, step);
   FilterReply reply = FilterFree(*pod, *question.offer);
   if (!reply.guarded.empty()) r_.calls->NoteGuarded(*pod);
@@ -295,6 +303,10 @@ void KubeScheduler::OnBind(const Bind& call, Step* step) {
   if (!pod->facts.node_name.empty() && pod->facts.node_name == call.node) return step->EndHold(call.token, true, {});
   if (Reason refusal = BindRefusal(*pod, call); !refusal.none()) {
     return step->EndHold(call.token, false, std::move(refusal));
+  }
+  if (r_.bindings->Resumable(*pod)) {
+    if (pod->gang == nullptr) return r_.bindings->Resume(*pod, call.token, step);
+    r_.bindings->EndResume(*pod, step);  // it is a gang's meanwhile
   }
   if (pod->state != MemberState::kPending) return r_.barrier->AddHold(*pod, call.token);  // it joins the same wait
   if (pod->gang != nullptr && !r_.sources->complete()) {

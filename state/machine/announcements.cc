@@ -152,14 +152,15 @@ bool Announcements::IsThatGang(const Gang& gang, const std::string& incarnation)
 
 // K-13: a commitment of which the binding is not there is a start that was interrupted. Its gang, and those that
 // started with it, are finished like any that is half bound; what was recorded at the commit does not make them
-// satisfied. A pod that its caller binds is permitted still.
-void Announcements::TakeUpCommitments(Step* step) {
+// satisfied. A pod that its caller binds is permitted still, and one of no gang keeps its place for as long as its
+// binding may be under way. Returns the starts that were interrupted.
+std::vector<Start> Announcements::TakeUpCommitments(Step* step) {
   std::vector<std::string> taken_up;
   absl::btree_set<int64_t> interrupted;
   for (const Commitment& commitment : r_.restored->commitments()) {
     const Pod* pod = r_.gangs->FindPod(commitment.uid);
     if (pod != nullptr && !pod->facts.node_name.empty()) continue;
-    if (pod != nullptr && commitment.permitted && r_.bindings->TakeUp(*pod, commitment, step)) {
+    if (pod != nullptr && r_.bindings->TakeUp(*pod, commitment, step)) {
       taken_up.push_back(commitment.uid);
       continue;
     }
@@ -167,11 +168,13 @@ void Announcements::TakeUpCommitments(Step* step) {
     interrupted.insert(commitment.start);
     if (const Gang* gang = r_.gangs->FindGang(commitment.gang); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
   }
+  std::vector<Start> starts;
   for (const auto& [plan, start] : r_.restored->starts()) {
     if (!interrupted.contains(plan)) continue;
     for (const std::string& key : start.gangs) {
       if (const Gang* gang = r_.gangs->FindGang(key); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
     }
+    starts.push_back(start);
   }
   // P-7: room that was kept for members to come is found anew, before anybody else's.
   r_.gangs->ForEachGang([&](const Gang& gang) {
@@ -179,6 +182,26 @@ void Announcements::TakeUpCommitments(Step* step) {
     if (kept && gang.active() > 0) r_.gangs->SetSatisfied(gang, false);
   });
   r_.restored->ForgetRest(taken_up, step);
+  return starts;
+}
+
+// The process before may have sent bindings that the API server has not carried out yet: while that may be, the gangs
+// are to have the same places once more, so that whatever arrives finds its room.
+void Announcements::PlanAgain(const Start& start, Step* step) {
+  if (start.deadline_ms <= step->now_ms()) return;
+  std::vector<Planning::Destination> places;
+  for (const Start::Place& place : start.places) {
+    const Pod* pod = r_.gangs->FindPod(place.uid);
+    const bool to_place = pod != nullptr && pod->gang != nullptr && pod->state == MemberState::kPending;
+    if (to_place && r_.gangs->Plannable(*pod)) places.push_back({pod, r_.cluster->FindNode(place.node)});
+  }
+  if (places.empty()) return;
+  const Group gangs = r_.eligibility->Unplaced(*places.front().pod->gang);
+  const bool may = absl::c_all_of(gangs, [&](const Gang* gang) {
+    return !gang->kept.satisfied && r_.plans->Of(*gang) == nullptr &&
+           r_.eligibility->PlanReason(*gang, step->now_ms()).none();
+  });
+  if (may && !gangs.empty()) r_.planning->PlanAgain(gangs, places, step);
 }
 
 // What is still being read is something else now, and gangs say what it is.
@@ -197,13 +220,14 @@ void Announcements::Complete(const std::string& source, Step* step) {
   r_.gangs->ForEachGang([&](const Gang& gang) {
     if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);
   });
-  TakeUpCommitments(step);
+  const std::vector<Start> interrupted = TakeUpCommitments(step);
   for (const std::string& uid : r_.gangs->Uids()) {
     const Pod& pod = *r_.gangs->FindPod(uid);
     // Whoever had it bound by the process before may have got no answer.
     if (!pod.facts.node_name.empty()) r_.bindings->NoteCallerGone(pod, step->now_ms());
     const bool gated = pod.facts.our_gate || pod.facts.other_gates;
-    if (pod.state != MemberState::kPending || gated || !r_.gangs->Serves(pod)) continue;
+    const bool asked = pod.state == MemberState::kPending || r_.bindings->Resumable(pod);
+    if (!asked || gated || !r_.gangs->Serves(pod)) continue;
     // K-14: kube-scheduler parked these while nobody answered, or was told that the cluster is still being read; that
     // the pod says so may be read later than everything else.
     const bool parked = !pod.facts.unschedulable.empty() || r_.calls->Of(pod).refused;
@@ -216,6 +240,7 @@ void Announcements::Complete(const std::string& source, Step* step) {
     r_.repair->GoOn(gang, step);
     r_.gangs->Touch(gang);
   });
+  for (const Start& start : interrupted) PlanAgain(start, step);
 }
 
 void Announcements::TakeUpFacts(Step* step) {

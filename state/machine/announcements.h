@@ -119,7 +119,8 @@ class Announcements {
   // P-7: the classes of members that the gang says are to come.
   void HoldToCome(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
-  void TakeUpCommitments(Step* step);
+  [[nodiscard]] std::vector<Start> TakeUpCommitments(Step* step);
+  void PlanAgain(const Start& start, Step* step);
   enum class OwnerOf : uint8_t {
     kKnown,   // or it has none
     kFormer,  // deleted: the one that is known came after the pod

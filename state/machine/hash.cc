@@ -175,7 +175,8 @@ void AddBarrier(const Barrier::State& at, const Cluster& cluster, StateHasher* h
   hasher->Add(known ? NameOf(cluster, at.node) : absl::string_view());
 }
 
-void AddBinding(const Binding& binding, const Bindings::Permission& permission, StateHasher* hasher) {
+void AddBinding(const Binding& binding, const Bindings::Permission& permission, int64_t resume_by_ms,
+                StateHasher* hasher) {
   hasher->Add(static_cast<int>(binding.phase));
   hasher->Add(binding.node);
   hasher->Add(binding.reason);
@@ -184,6 +185,7 @@ void AddBinding(const Binding& binding, const Bindings::Permission& permission, 
   hasher->Add(permission.given);
   hasher->Add(permission.bind_within_ms);
   hasher->AddTime(permission.bind_by_ms);
+  hasher->AddTime(resume_by_ms);
 }
 
 void AddCalls(const Calls::State& calls, StateHasher* hasher) {
@@ -332,7 +334,7 @@ uint64_t Machine::Hash(StateHasher hasher) const {
     hasher.Add(plans_.SlotIndex(pod));
     hasher.AddTime(pod_deadlines_.Of(pod.id));
     AddBarrier(barrier_.Of(pod), cluster_, &hasher);
-    AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), &hasher);
+    AddBinding(bindings_.Of(pod), bindings_.PermissionOf(pod), bindings_.ResumeBy(pod), &hasher);
     for (const int64_t each : {int64_t{bindings_.FailuresInARow(pod)}, bindings_.RecordedStart(pod)}) hasher.Add(each);
     AddCalls(calls_.Of(pod), &hasher);
   }

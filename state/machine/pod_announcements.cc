@@ -333,6 +333,7 @@ void Announcements::FollowNomination(const Pod& pod) {
 
 // G-3, K-7: kube-scheduler says that no node takes this pod, for a reason of its own.
 void Announcements::NoteUnschedulable(const Pod& pod, Step* step) {
+  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod)) r_.bindings->EndResume(pod, step);
   if (pod.gang == nullptr || pod.state != MemberState::kPending || !SaysNothingOfUs(pod)) return;
   const Gang& gang = *pod.gang;
   NotifySoon(gang, step->now_ms());

@@ -208,6 +208,7 @@ void Bindings::NoteBound(const Pod& pod, Step* step) {
                     step);
   }
   ForgetCommit(pod, step);
+  states_[pod.id].resume_by_ms = kNever;
   if (as_asked && r_.barrier->Of(pod).holds.empty()) NoteUnheard(pod, step->now_ms());
   r_.ledger->NoteThere(pod.id);
   states_[pod.id].failures = 0;
@@ -309,6 +310,7 @@ void Bindings::Renominate(const Pod& pod) {
 void Bindings::End(const Pod& pod, const Reason& reason, Step* step) {
   r_.barrier->End(pod, reason, step);
   ForgetCommit(pod, step);
+  states_[pod.id].resume_by_ms = kNever;
   r_.barrier->Answer(pod, false, reason, step);
 }
 
@@ -344,7 +346,7 @@ int64_t Bindings::Deadline(const Pod& pod) const {
   if (pod.state == MemberState::kWaiting) return r_.barrier->Of(pod).until_ms;
   if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);
   if (pod.state != MemberState::kCommitted) return kNever;
-  return std::min(Of(pod).next_try_ms, PermissionOf(pod).bind_by_ms);
+  return std::min({Of(pod).next_try_ms, PermissionOf(pod).bind_by_ms, states_.Of(pod.id).resume_by_ms});
 }
 
 void Bindings::OnTime(const Pod& pod, Step* step) {
@@ -356,6 +358,7 @@ void Bindings::OnTime(const Pod& pod, Step* step) {
     if (pod.gang != nullptr) r_.gangs->Touch(*pod.gang);
     return;
   }
+  if (Resumable(pod)) return EndResume(pod, step);
   if (Of(pod).next_try_ms <= step->now_ms()) Send(pod, step);
   if (PermissionOf(pod).bind_by_ms > step->now_ms()) return;
   const Reason reason{ReasonCode::kBindFailed,

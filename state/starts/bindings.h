@@ -119,8 +119,19 @@ class Bindings {
   // A submitted pod's caller starts it: it was permitted.
   void NotePermitted(const Pod& pod) { states_[pod.id].permission.given = true; }
 
-  // After a restart: the pod's caller may bind it still. False: it cannot any more.
+  // --- after a restart (K-13) ---
+  // What was decided for the pod stands: its caller may bind it still; or it is in no gang, and its binding may have
+  // been sent and not be carried out yet. False: it cannot any more, or a plan is to say.
   [[nodiscard]] bool TakeUp(const Pod& pod, const Commitment& commitment, Step* step);
+  // The process before may have sent its binding: its place is kept until that is over. Nothing is sent unless its
+  // scheduler asks again, which knows nothing of it any more and may give its room to pods that Muster is not asked of.
+  [[nodiscard]] bool Resumable(const Pod& pod) const { return ResumeBy(pod) != kNever; }
+  // When its place is given back; kNever: it is not kept so.
+  [[nodiscard]] int64_t ResumeBy(const Pod& pod) const { return states_.Of(pod.id).resume_by_ms; }
+  // Its scheduler has it bound there. REQUIRES: Resumable.
+  void Resume(const Pod& pod, HoldToken token, Step* step);
+  // Its place is given back. REQUIRES: Resumable.
+  void EndResume(const Pod& pod, Step* step);
 
   // --- what becomes of bindings and pods ---
   void NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* step);
@@ -141,9 +152,10 @@ class Bindings {
  private:
   struct State {
     Binding binding;
-    bool recorded = false;  // the store holds a commit record of it,
-    int64_t start = 0;      // as part of this start
-    int32_t failures = 0;   // in a row, over commits (G-14)
+    bool recorded = false;          // the store holds a commit record of it,
+    int64_t start = 0;              // as part of this start
+    int32_t failures = 0;           // in a row, over commits (G-14)
+    int64_t resume_by_ms = kNever;  // taken up after a restart: its place is given back then
     Permission permission;
   };
   void Commit(const Gang& gang, Step* step);
@@ -152,6 +164,7 @@ class Bindings {
   void EndBarred(const Gang& gang, Step* step);
   void PermitWaiting(const Gang& gang, int64_t start, Step* step);
   void BeginPermit(const Pod& pod, Step* step);
+  bool TakeUpSent(const Pod& pod, NodeId node, int64_t until_ms);
   void NoteBound(const Pod& pod, Step* step);
   // Nobody tells kube-scheduler that the pod is bound.
   void NoteUnheard(const Pod& pod, int64_t now_ms);

@@ -62,6 +62,13 @@ bool Bindings::TakeUp(const Pod& pod, const Commitment& commitment, Step* step) 
   const bool possible = pod.state == MemberState::kPending && pod.cls != kNoClass && !commitment.node.empty() &&
                         (pod.gang == nullptr || !pod.gang->submitted);
   if (!possible) return false;
+  if (!commitment.permitted) {
+    const bool alone = pod.gang == nullptr && commitment.gang.empty();
+    const NodeId sent_to = r_.cluster->FindNode(commitment.node);
+    if (!alone || !TakeUpSent(pod, sent_to, step->now_ms() + settings_.answer_limit_ms)) return false;
+    NoteRecorded(pod, /*start=*/0);
+    return true;
+  }
   // It may be away for a while: who was permitted there is bound there all the same.
   const NodeId node = r_.cluster->InternNode(commitment.node);
   NoteRecorded(pod, commitment.start);
@@ -70,6 +77,49 @@ bool Bindings::TakeUp(const Pod& pod, const Commitment& commitment, Step* step) 
   r_.barrier->SetNode(pod, node);
   BeginPermit(pod, step);
   return true;
+}
+
+// What the node cannot take any more is not waited for.
+bool Bindings::TakeUpSent(const Pod& pod, NodeId node, int64_t until_ms) {
+  if (node == kNoNode || r_.cluster->FindObstacle(node, pod.cls) != Obstacle::kNone) return false;
+  if (r_.ledger->Reserves(pod.id)) r_.ledger->DischargePod(pod.id, /*gained=*/false);
+  if (!r_.cluster->FitsWith(node, pod.cls, {})) {
+    Renominate(pod);
+    return false;
+  }
+  r_.nominations->Remove(pod);
+  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);
+  r_.ledger->NoteGoing(pod.id);
+  r_.barrier->SetByPermit(pod, false);
+  r_.barrier->SetNode(pod, node);
+  State& state = states_[pod.id];
+  state.binding = Binding{BindingPhase::kPending, r_.cluster->node(node).facts.name, "", 0, kNever};
+  state.resume_by_ms = until_ms;
+  r_.gangs->SetState(pod, MemberState::kCommitted);
+  r_.deadlines->Look(pod.id);
+  return true;
+}
+
+void Bindings::Resume(const Pod& pod, HoldToken token, Step* step) {
+  MUSTER_CHECK(Resumable(pod));
+  states_[pod.id].resume_by_ms = kNever;
+  r_.barrier->AddHold(pod, token);
+  r_.barrier->SetAnswerBy(pod, step->now_ms() + settings_.answer_limit_ms);
+  r_.calls->SetParked(pod, false);
+  Send(pod, step);
+}
+
+void Bindings::EndResume(const Pod& pod, Step* step) {
+  MUSTER_CHECK(Resumable(pod));
+  states_[pod.id].resume_by_ms = kNever;
+  states_[pod.id].binding = Binding();
+  r_.ledger->DischargePod(pod.id, /*gained=*/true);
+  ForgetCommit(pod, step);
+  r_.gangs->SetState(pod, MemberState::kPending);
+  r_.deadlines->Look(pod.id);
+  if (pod.gang == nullptr) return Renominate(pod);
+  r_.calls->SetParked(pod, true);  // it became a gang's meanwhile
+  r_.claims->NoteMemberLoss(*pod.gang, step);
 }
 
 }  // namespace muster

@@ -1,5 +1,6 @@
 // Places for gangs that start together, which their queues agree to (SPEC P-4 to P-6, Q-2).
 #include <algorithm>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -88,6 +89,44 @@ Reason Planning::QueueAgrees(const Group& gangs, const Placed& placed) const {
   // Of who asks for less nothing is proven.
   if (reason.code == ReasonCode::kQueueRejected) reason.code = ReasonCode::kQueueLimit;
   return reason;
+}
+
+bool Planning::PlanAgain(const Group& gangs, absl::Span<const Destination> places, Step* step) {
+  if (!NoChance(gangs).none()) return false;
+  r_.nominations->Charge();
+  Statement statement(r_.cluster);
+  Placed placed;
+  for (const Gang* gang : gangs) {
+    int32_t missing = r_.eligibility->Missing(*gang);
+    Placed::Part& part = placed.parts.emplace_back();
+    part.lowest_priority = std::numeric_limits<int32_t>::max();
+    for (const Destination& place : places) {
+      if (place.pod->gang != gang) continue;
+      const ClassId cls = place.pod->cls;
+      const bool fits = place.node != kNoNode && r_.cluster->FindObstacle(place.node, cls) == Obstacle::kNone &&
+                        r_.cluster->FitsWith(place.node, cls, {});
+      if (!fits || missing-- == 0) return false;
+      statement.BeginPart(place.pod->leaf);
+      statement.Allocate(place.node, cls, 1);
+      part.operations.push_back(statement.operations().back());
+      part.lowest_priority = std::min(part.lowest_priority, place.pod->facts.priority);
+    }
+    if (missing > 0) return false;
+  }
+  for (const Statement::Operation& operation : statement.operations()) {
+    if (!r_.cluster->Carries(operation.node, operation.cls)) return false;
+  }
+  if (!QueueAgrees(gangs, placed).none()) return false;
+  ++stats_.placed;
+  static_cast<void>(statement.Commit());
+  AdoptPlans(gangs, placed, step);
+  // Each has its own: another member of its class would leave it none.
+  for (const Destination& place : places) {
+    if (!absl::c_linear_search(gangs, place.pod->gang)) continue;
+    const int32_t slot = Plans::FindFree(*r_.plans->Of(*place.pod->gang), *place.pod, place.node);
+    if (slot >= 0 && r_.plans->HasPlaceFor(*place.pod)) r_.plans->Offer(*place.pod, slot);
+  }
+  return true;
 }
 
 // Wherever there is room.

@@ -86,6 +86,13 @@ class Planning {
   void WakeAll() {
     r_.backlog->Wake(/*anew=*/true, [](const WaitFor& /*wait_for*/, int32_t /*gang*/) { return true; });
   }
+  struct Destination {
+    const Pod* pod;
+    NodeId node;  // kNoNode: it is not known any more
+  };
+  // The gangs, which start together, have these places, which they had before (K-13). False: they need more or less,
+  // or cannot have them all; nothing is done. REQUIRES: the pods can be placed, and no gang has a plan.
+  bool PlanAgain(const Group& gangs, absl::Span<const Destination> places, Step* step);
   // Tries up to `max_gangs` gangs, in order.
   void Round(int32_t max_gangs, Step* step);
   // What the gang asks of the cluster, as bytes (never none): equal for gangs that need the same, and only for those.

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "state/placement/statement.h"
 #include "tests/rooms/small_cluster.h"
+#include "tests/share.h"
 
 namespace muster {
 namespace {
@@ -178,7 +179,8 @@ TEST_F(ClassIndexTest, ForgetsWhoIsNotUsed) {
 }
 
 TEST_F(ClassIndexTest, AgreesWithAScan) {
-  for (uint64_t seed = 1; seed <= 30; ++seed) {
+  const int seeds = ShareOf(30);
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     std::mt19937_64 random(seed);
     const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };

@@ -170,6 +170,108 @@ TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
   EXPECT_EQ(std::get<FilterReply>(outcome.reply).guarded, std::vector<std::string>{"n"});
 }
 
+// K-13, S-2: the process before may have sent bindings that the API server has not carried out yet. As long as that may
+// be, its gang is to have the same places, each member its own, although it would be placed elsewhere now; then it is.
+TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
+  std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2"), Member("g", "g-3")};
+  for (PodDescription& pod : pods) pod.scheduler_name = "default-scheduler";
+  NodeDescription tight = Node();
+  tight.name = "tight";
+  tight.allocatable["cpu"] = 2'000;
+  const auto restart = [&] {
+    Begin();
+    for (const NodeDescription& node : {Node(), tight}) Apply(UpsertNode{node});
+    for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
+    Apply(FactsRead{});
+  };
+  const auto planned_on = [&](const std::string& node) {
+    const Plan* plan = machine_->plans().Of(At("g"));
+    const NodeId id = machine_->cluster().FindNode(node);
+    return plan != nullptr && plan->size() == 2 &&
+           absl::c_all_of(plan->slots, [&](const Slot& slot) { return slot.node == id; });
+  };
+  restart();
+  ASSERT_TRUE(planned_on("n"));
+  for (const char* uid : {"g-1", "g-2"}) {
+    EXPECT_EQ(FilterOn(uid, {"tight"}).node, "tight") << "its slot moves to where it may go";
+    Apply(Bind{uid, "tight", ++token_});
+  }
+  ASSERT_EQ(StateOf("g-1"), MemberState::kCommitted);
+  const std::map<std::string, Record> committed = store_;
+  restart();
+  EXPECT_FALSE(At("g").kept.satisfied);
+  ASSERT_TRUE(planned_on("tight"));
+  EXPECT_EQ(FilterOn("g-3", {"n", "tight"}).kind, FilterReply::Kind::kRefuse) << "g-1 and g-2 may be there in a moment";
+  pods[0].node_name = "tight";
+  Apply(UpsertPod{pods[0]});
+  EXPECT_EQ(FilterOn("g-2", {"n", "tight"}).node, "tight");
+  Apply(Bind{"g-2", "tight", ++token_});
+  EXPECT_EQ(StateOf("g-2"), MemberState::kCommitted);
+
+  // Where a place is not to be had any more, or nothing can be under way any more, the gang is planned like any other.
+  pods[0].node_name.clear();
+  store_ = committed;
+  pods[0].shape.Own().requests["cpu"] = pods[1].shape.Own().requests["cpu"] = 2'000;
+  restart();
+  EXPECT_TRUE(planned_on("n"));
+  for (PodDescription& pod : pods) pod.shape.Own().requests["cpu"] = 1'000;
+  store_ = committed;
+  now_ms_ += settings_.answer_limit_ms;
+  restart();
+  EXPECT_TRUE(planned_on("n"));
+}
+
+// The same of a pod that was bound by itself: it goes to its node and nowhere else, and nobody else has its room.
+TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
+  PodDescription pod = Member("", "alone");
+  pod.gang = GangMembership();
+  pod.scheduler_name = "default-scheduler";
+  Restart({pod});
+  Apply(Bind{"alone", "n", ++token_});
+  ASSERT_EQ(StateOf("alone"), MemberState::kCommitted);
+  const std::map<std::string, Record> committed = store_;
+  const auto used = [&] { return machine_->cluster().node(machine_->cluster().FindNode("n")).used_pods; };
+  Restart({pod});
+  EXPECT_EQ(used(), 1);
+  EXPECT_EQ(store_.count("commit/alone"), 1U) << "a second crash does not forget it";
+  EXPECT_EQ(FilterOn("alone", {"m", "n"}).node, "n");
+  const Outcome sent = Apply(Bind{"alone", "n", ++token_});
+  ASSERT_EQ(sent.effects.size(), 1U);
+  EXPECT_EQ(std::get<BindPod>(sent.effects.front()).deadline_ms, now_ms_ + settings_.answer_limit_ms);
+  Apply(BindingOutcome{"alone", "n", BindingResult::kBound, ""});
+  EXPECT_EQ(StateOf("alone"), MemberState::kBound);
+  EXPECT_EQ(store_.count("commit/alone"), 0U);
+
+  // It may be bound without being asked for again,
+  store_ = committed;
+  Restart({pod});
+  PodDescription bound = pod;
+  bound.node_name = "n";
+  Apply(UpsertPod{bound});
+  EXPECT_EQ(StateOf("alone"), MemberState::kBound);
+  EXPECT_EQ(used(), 1);
+  // its scheduler may not have that node for it any more,
+  store_ = committed;
+  Restart({pod});
+  EXPECT_EQ(FilterOn("alone", {"m"}).kind, FilterReply::Kind::kPass);
+  EXPECT_EQ(used(), 0);
+  // or any,
+  store_ = committed;
+  Restart({pod});
+  PodDescription refused = pod;
+  refused.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
+  Apply(UpsertPod{refused});
+  EXPECT_EQ(used(), 0);
+  // or nobody comes.
+  store_ = committed;
+  Restart({pod});
+  now_ms_ += settings_.answer_limit_ms;
+  Apply(Tick{});
+  EXPECT_EQ(StateOf("alone"), MemberState::kPending);
+  EXPECT_EQ(used(), 0);
+  EXPECT_EQ(store_.count("commit/alone"), 0U);
+}
+
 // P-7: what a driver was promised for its workers is found anew before anybody else is given room, also when none of
 // them exists yet; for as long as was left, and no longer.
 TEST_F(Restarts, RoomForMembersToComeIsFoundAnew) {

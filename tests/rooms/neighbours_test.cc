@@ -15,6 +15,7 @@
 #include "state/placement/tree_planner.h"
 #include "tests/rooms/neighbours_twin.h"
 #include "tests/rooms/small_cluster.h"
+#include "tests/share.h"
 
 namespace muster {
 namespace {
@@ -262,7 +263,8 @@ Labels RandomNodeLabels(Dice* dice) {
 TEST(Neighbours, SayWhatTheTwinSays) {
   int64_t fits = 0;
   int64_t refused = 0;
-  for (uint64_t seed = 1; seed <= 150; ++seed) {
+  const int seeds = ShareOf(150);
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     Dice dice(seed);
     Both both;

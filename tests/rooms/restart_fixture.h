@@ -74,6 +74,9 @@ class Restarts : public testing::Test {
     const Outcome outcome = Apply(muster::Permit{uid, "n", ++token_});
     return std::get<PermitReply>(outcome.reply).kind;
   }
+  FilterReply FilterOn(const std::string& uid, std::vector<std::string> offered) {
+    return std::get<FilterReply>(Apply(Filter{uid, std::make_shared<NodeOffer>(std::move(offered))}).reply);
+  }
   [[nodiscard]] const Gang& At(const std::string& gang) const { return *machine_->FindGang("d/" + gang); }
   [[nodiscard]] MemberState StateOf(const std::string& uid) const { return machine_->FindPod(uid)->state; }
 

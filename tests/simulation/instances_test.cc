@@ -15,7 +15,7 @@
 
 #include "absl/strings/numbers.h"
 #include "state/placement/planner.h"
-#include "tests/simulation/share.h"
+#include "tests/share.h"
 
 namespace muster {
 namespace {

@@ -11,8 +11,8 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "tests/share.h"
 #include "tests/simulation/liveness_world.h"
-#include "tests/simulation/share.h"
 
 namespace muster {
 namespace {

@@ -18,9 +18,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
+#include "tests/share.h"
 #include "tests/simulation/caller_world.h"
 #include "tests/simulation/path_world.h"
-#include "tests/simulation/share.h"
 #include "tests/simulation/verb_world.h"
 
 namespace muster {

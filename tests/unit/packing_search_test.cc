@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/placement/packing_state.h"
+#include "tests/share.h"
 
 namespace muster {
 namespace {
@@ -101,8 +102,8 @@ Packing RandomPacking(uint64_t seed) {
 
 TEST(PackingSearch, AgreesWithTryingEverything) {
   int fitting = 0;
-  constexpr int kSeeds = 20'000;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+  const int seeds = ShareOf(20'000);
+  for (uint64_t seed = 1; seed <= static_cast<uint64_t>(seeds); ++seed) {
     SCOPED_TRACE(absl::StrCat("seed ", seed));
     const Packing packing = RandomPacking(seed);
     const bool fits = Everything(packing).Fits();
@@ -126,8 +127,8 @@ TEST(PackingSearch, AgreesWithTryingEverything) {
       }
     }
   }
-  EXPECT_GT(fitting, kSeeds / 5);
-  EXPECT_LT(fitting, kSeeds * 4 / 5);
+  EXPECT_GT(fitting, seeds / 5);
+  EXPECT_LT(fitting, seeds * 4 / 5);
 }
 
 // The rule of Hopeless as it is written down, counted anew each time.

@@ -1,6 +1,6 @@
 // How much of a random test is run: a build that is ten times slower reaches the same code with a part of the seeds.
-#ifndef MUSTER_TESTS_SIMULATION_SHARE_H_
-#define MUSTER_TESTS_SIMULATION_SHARE_H_
+#ifndef MUSTER_TESTS_SHARE_H_
+#define MUSTER_TESTS_SHARE_H_
 
 #include <algorithm>
 #include <cstdio>
@@ -22,4 +22,4 @@ inline int ShareOf(int seeds) {
 
 }  // namespace muster
 
-#endif  // MUSTER_TESTS_SIMULATION_SHARE_H_
+#endif  // MUSTER_TESTS_SHARE_H_
