@@ -296,8 +296,8 @@ TEST(Neighbours, SayWhatTheTwinSays) {
       if (testing::Test::HasFailure()) return;
     }
   }
-  EXPECT_GT(fits, 5'000);
-  EXPECT_GT(refused, 5'000);
+  EXPECT_GT(fits, 33 * seeds);
+  EXPECT_GT(refused, 33 * seeds);
 }
 
 // A selector that can mean nobody brings no label into use.
