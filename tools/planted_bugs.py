@@ -1402,7 +1402,7 @@ BUGS = {
     "siblings-of-the-satisfied-serve": (
         "state/model/quorum.cc", "serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0", "serves[i] == 0 ? 1 : 0"),
     "what-may-arrive-is-planned-anew": (
-        "state/machine/announcements.cc", "  if (start.deadline_ms <= step->now_ms()) return;\n", "  if (start.deadline_ms != 0) return;\n"),
+        "state/machine/announcements.cc", "  if (places.empty()) return;\n  const Group gangs", "  if (!places.empty()) return;\n  const Group gangs"),
     "places-that-were-sent-are-anybodys": (
         "state/starts/placing.cc", "    if (slot >= 0 && r_.plans->HasPlaceFor(*place.pod)) r_.plans->Offer(*place.pod, slot);\n",
         "    static_cast<void>(slot);\n"),
@@ -1413,8 +1413,25 @@ BUGS = {
     "what-was-sent-is-kept-for-ever": (
         "state/starts/bindings.cc", "  if (Resumable(pod)) return EndResume(pod, step);\n", ""),
     "kept-where-its-scheduler-does-not-go": (
-        "state/drivers/kube_scheduler.cc", "    if (pod->gang == nullptr && question.offer->Contains(node)) {\n", "    if (pod->gang == nullptr) {\n"),
+        "state/drivers/kube_scheduler.cc", "    if (question.offer->Contains(node)) {\n", "    if (question.offer != nullptr) {\n"),
     "kept-although-refused": (
         "state/machine/pod_announcements.cc",
-        "  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod)) r_.bindings->EndResume(pod, step);\n", ""),
+        "  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod) && TellsOfNodes(pod)) r_.bindings->EndResume(pod, step);\n", ""),
+    "given-back-for-a-call-that-failed": (
+        "state/machine/pod_announcements.cc", " && SaysNothingOfUs(pod) && TellsOfNodes(pod)) r_.bindings", " && SaysNothingOfUs(pod)) r_.bindings"),
+    "kept-for-a-gangs-member": (
+        "state/machine/pod_announcements.cc",
+        "  if (change.gang && r_.bindings->Resumable(pod)) r_.bindings->EndResume(pod, step);  // a plan is to say where it goes\n", ""),
+    "kept-and-evicts-others": (
+        "state/drivers/preempt.cc",
+        "  if (pod != nullptr && r_.bindings->Resumable(*pod)) r_.bindings->EndResume(*pod, step);  // it finds no node\n", ""),
+    "anybodys-outcome-ends-what-is-kept": (
+        "state/starts/bindings.cc", "  if (!asked || Resumable(pod) || binding.node", "  if (!asked || binding.node"),
+    "who-arrives-late-takes-the-places-of-all": (
+        "state/starts/bindings.cc", "  if (there) r_.plans->DropFree(gang, index);\n", "  static_cast<void>(there);\n  static_cast<void>(index);\n"),
+    "who-waits-for-a-late-one-waits-on": (
+        "state/machine/settling.cc", " && (plan->to_come > 0 || plan->held == plan->present());", " && plan->to_come > 0;"),
+    "planned-again-in-two-domains": (
+        "state/machine/announcements.cc",
+        "  for (const Planning::Destination& place : places) r_.claims->ReverifyNode(place.node, step);\n", ""),
 }

@@ -26,6 +26,7 @@ PreemptReply KubeScheduler::OnPreempt(const Preempt& question, Step* step) {
   // Until everything is read nobody knows whom an eviction would break, nor who has a place already.
   if (!r_.sources->complete()) return reply;
   const Pod* pod = r_.gangs->FindPod(question.uid);
+  if (pod != nullptr && r_.bindings->Resumable(*pod)) r_.bindings->EndResume(*pod, step);  // it finds no node
   const bool known = pod != nullptr && pod->gang != nullptr;
   const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang) : !question.names_gang;
   const bool placed = known && (pod->state == MemberState::kWaiting || pod->state == MemberState::kCommitted);

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "absl/algorithm/container.h"
-#include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
@@ -153,10 +152,10 @@ bool Announcements::IsThatGang(const Gang& gang, const std::string& incarnation)
 // K-13: a commitment of which the binding is not there is a start that was interrupted. Its gang, and those that
 // started with it, are finished like any that is half bound; what was recorded at the commit does not make them
 // satisfied. A pod that its caller binds is permitted still, and one of no gang keeps its place for as long as its
-// binding may be under way. Returns the starts that were interrupted.
-std::vector<Start> Announcements::TakeUpCommitments(Step* step) {
+// binding may be under way. Returns what was interrupted, by start.
+Announcements::Interrupted Announcements::TakeUpCommitments(Step* step) {
   std::vector<std::string> taken_up;
-  absl::btree_set<int64_t> interrupted;
+  Interrupted interrupted;
   for (const Commitment& commitment : r_.restored->commitments()) {
     const Pod* pod = r_.gangs->FindPod(commitment.uid);
     if (pod != nullptr && !pod->facts.node_name.empty()) continue;
@@ -165,16 +164,14 @@ std::vector<Start> Announcements::TakeUpCommitments(Step* step) {
       continue;
     }
     if (commitment.start == 0) continue;  // a pod alone: its gang, if any, had started before
-    interrupted.insert(commitment.start);
+    interrupted[commitment.start].push_back(commitment);
     if (const Gang* gang = r_.gangs->FindGang(commitment.gang); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
   }
-  std::vector<Start> starts;
   for (const auto& [plan, start] : r_.restored->starts()) {
     if (!interrupted.contains(plan)) continue;
     for (const std::string& key : start.gangs) {
       if (const Gang* gang = r_.gangs->FindGang(key); gang != nullptr) r_.gangs->SetSatisfied(*gang, false);
     }
-    starts.push_back(start);
   }
   // P-7: room that was kept for members to come is found anew, before anybody else's.
   r_.gangs->ForEachGang([&](const Gang& gang) {
@@ -182,18 +179,17 @@ std::vector<Start> Announcements::TakeUpCommitments(Step* step) {
     if (kept && gang.active() > 0) r_.gangs->SetSatisfied(gang, false);
   });
   r_.restored->ForgetRest(taken_up, step);
-  return starts;
+  return interrupted;
 }
 
-// The process before may have sent bindings that the API server has not carried out yet: while that may be, the gangs
-// are to have the same places once more, so that whatever arrives finds its room.
-void Announcements::PlanAgain(const Start& start, Step* step) {
-  if (start.deadline_ms <= step->now_ms()) return;
+// The process before may have sent bindings that the API server has not carried out yet: the gangs are to have the same
+// places once more, so that whatever arrives finds its room.
+void Announcements::PlanAgain(const std::vector<Commitment>& start, Step* step) {
   std::vector<Planning::Destination> places;
-  for (const Start::Place& place : start.places) {
-    const Pod* pod = r_.gangs->FindPod(place.uid);
+  for (const Commitment& commitment : start) {
+    const Pod* pod = r_.gangs->FindPod(commitment.uid);
     const bool to_place = pod != nullptr && pod->gang != nullptr && pod->state == MemberState::kPending;
-    if (to_place && r_.gangs->Plannable(*pod)) places.push_back({pod, r_.cluster->FindNode(place.node)});
+    if (to_place && r_.gangs->Plannable(*pod)) places.push_back({pod, r_.cluster->FindNode(commitment.node)});
   }
   if (places.empty()) return;
   const Group gangs = r_.eligibility->Unplaced(*places.front().pod->gang);
@@ -201,7 +197,9 @@ void Announcements::PlanAgain(const Start& start, Step* step) {
     return !gang->kept.satisfied && r_.plans->Of(*gang) == nullptr &&
            r_.eligibility->PlanReason(*gang, step->now_ms()).none();
   });
-  if (may && !gangs.empty()) r_.planning->PlanAgain(gangs, places, step);
+  if (!may || gangs.empty() || !r_.planning->PlanAgain(gangs, places, step)) return;
+  // Required domains may be others by now (P-4).
+  for (const Planning::Destination& place : places) r_.claims->ReverifyNode(place.node, step);
 }
 
 // What is still being read is something else now, and gangs say what it is.
@@ -220,7 +218,7 @@ void Announcements::Complete(const std::string& source, Step* step) {
   r_.gangs->ForEachGang([&](const Gang& gang) {
     if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);
   });
-  const std::vector<Start> interrupted = TakeUpCommitments(step);
+  const Interrupted interrupted = TakeUpCommitments(step);
   for (const std::string& uid : r_.gangs->Uids()) {
     const Pod& pod = *r_.gangs->FindPod(uid);
     // Whoever had it bound by the process before may have got no answer.
@@ -240,7 +238,7 @@ void Announcements::Complete(const std::string& source, Step* step) {
     r_.repair->GoOn(gang, step);
     r_.gangs->Touch(gang);
   });
-  for (const Start& start : interrupted) PlanAgain(start, step);
+  for (const auto& [plan, commitments] : interrupted) PlanAgain(commitments, step);
 }
 
 void Announcements::TakeUpFacts(Step* step) {

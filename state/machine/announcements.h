@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "state/gangs/refused_facts.h"
 #include "state/gangs/sources.h"
@@ -119,8 +120,9 @@ class Announcements {
   // P-7: the classes of members that the gang says are to come.
   void HoldToCome(const Gang& gang);
   [[nodiscard]] static bool IsThatGang(const Gang& gang, const std::string& incarnation);
-  [[nodiscard]] std::vector<Start> TakeUpCommitments(Step* step);
-  void PlanAgain(const Start& start, Step* step);
+  using Interrupted = absl::btree_map<int64_t, std::vector<Commitment>>;  // by the start that they are part of
+  [[nodiscard]] Interrupted TakeUpCommitments(Step* step);
+  void PlanAgain(const std::vector<Commitment>& start, Step* step);
   enum class OwnerOf : uint8_t {
     kKnown,   // or it has none
     kFormer,  // deleted: the one that is known came after the pod

@@ -233,6 +233,7 @@ void Announcements::ChangePod(const Pod& pod, PodDescription facts, Step* step) 
   change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));
   if (!change.declaration) facts.gang.declaration = pod.facts.gang.declaration;
   const bool was_gated = pod.facts.our_gate;
+  if (change.gang && r_.bindings->Resumable(pod)) r_.bindings->EndResume(pod, step);  // a plan is to say where it goes
   if (change.shape || change.gang || change.priority || change.subgroup) {
     r_.barrier->End(pod, Reason{ReasonCode::kGone, absl::StrCat("pod ", facts.name, " was changed")}, step);
     r_.claims->FreeSlot(pod);
@@ -333,7 +334,8 @@ void Announcements::FollowNomination(const Pod& pod) {
 
 // G-3, K-7: kube-scheduler says that no node takes this pod, for a reason of its own.
 void Announcements::NoteUnschedulable(const Pod& pod, Step* step) {
-  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod)) r_.bindings->EndResume(pod, step);
+  // That the call in which it was being bound has failed is no such reason.
+  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod) && TellsOfNodes(pod)) r_.bindings->EndResume(pod, step);
   if (pod.gang == nullptr || pod.state != MemberState::kPending || !SaysNothingOfUs(pod)) return;
   const Gang& gang = *pod.gang;
   NotifySoon(gang, step->now_ms());

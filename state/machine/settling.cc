@@ -150,7 +150,10 @@ void Settling::SettlePlan(const Gang& gang, Step* step) {
 void Settling::SettleToCome(const Gang& gang, Step* step) {
   r_.claims->SettleToCome(gang, step);
   const Plan* plan = r_.plans->Of(gang);
-  if (plan != nullptr && !plan->committed && plan->to_come > 0) r_.bindings->CommitIfAllCame(gang, step);
+  // Members to come are due no more, or who was missing was bound by somebody else.
+  const bool may_have_come =
+      plan != nullptr && !plan->committed && (plan->to_come > 0 || plan->held == plan->present());
+  if (may_have_come) r_.bindings->CommitIfAllCame(gang, step);
   if (gang.kept.room_until_ms == 0 || plan != nullptr || !r_.sources->complete()) return;
   // Of one that is half bound it is to be found anew (K-13).
   if (gang.half_bound()) return;

@@ -175,7 +175,7 @@ void Bindings::EndStart(const Gang& gang, Step* step) {
 void Bindings::NoteOutcome(const Pod& pod, const BindingOutcome& outcome, Step* step) {
   Binding& binding = states_[pod.id].binding;
   const bool asked = pod.state == MemberState::kCommitted && binding.phase == BindingPhase::kPending;
-  if (!asked || binding.node != outcome.node) return;
+  if (!asked || Resumable(pod) || binding.node != outcome.node) return;
   if (outcome.result == BindingResult::kBound) {
     r_.gangs->SetNode(pod, outcome.node);
     NoteBound(pod, step);
@@ -248,7 +248,12 @@ void Bindings::LeaveSlot(const Pod& pod, Step* step) {
     r_.gangs->Touch(gang);
     return;
   }
+  // Bound by somebody else, or by the process before. Where that was its place, the others keep theirs.
+  const int32_t index = r_.plans->SlotIndex(pod);
+  const bool there = r_.cluster->node(slot->node).facts.name == pod.facts.node_name;
   r_.claims->FreeSlot(pod);
+  if (there) r_.plans->DropFree(gang, index);
+  r_.claims->EndPlanIfDone(gang);
   r_.claims->NoteMemberLoss(gang, step);
 }
 

@@ -18,6 +18,7 @@ constexpr size_t kMaxAskedEarly = 10'000;
 constexpr absl::string_view kNote =
     "muster: room is reserved for the pod's gang; its scheduler was asked to look again. It said before: ";
 constexpr size_t kMaxWords = 600;
+constexpr absl::string_view kBefore = "nodes are available: ";
 
 }  // namespace
 
@@ -26,6 +27,8 @@ PodRef RefOf(const Pod& pod) { return PodRef{pod.facts.name_space, pod.facts.nam
 bool SaysNothingOfUs(const Pod& pod) {
   return !pod.facts.unschedulable.empty() && pod.facts.unschedulable.find("muster:") == std::string::npos;
 }
+
+bool TellsOfNodes(const Pod& pod) { return absl::StrContains(pod.facts.unschedulable, kBefore); }
 
 absl::string_view OwnWords(const Pod& pod) {
   const absl::string_view message = pod.facts.unschedulable;
@@ -36,7 +39,6 @@ absl::string_view OwnWords(const Pod& pod) {
 bool Unmodelled(absl::string_view words) {
   if (words.empty()) return false;
   // "0/4 nodes are available: 1 Insufficient cpu, 3 node(s) were unschedulable. preemption: ..."
-  constexpr absl::string_view kBefore = "nodes are available: ";
   const size_t at = words.find(kBefore);
   if (at == absl::string_view::npos) return true;
   words.remove_prefix(at + kBefore.size());

@@ -28,6 +28,9 @@ namespace muster {
 // kube-scheduler refused the pod without asking us: its message does not carry our reason.
 [[nodiscard]] bool SaysNothingOfUs(const Pod& pod);
 
+// It looked at nodes for the pod: "0/4 nodes are available: ..."; otherwise something else went wrong.
+[[nodiscard]] bool TellsOfNodes(const Pod& pod);
+
 // What kube-scheduler itself said last when it found no node for the pod; empty: nothing.
 [[nodiscard]] absl::string_view OwnWords(const Pod& pod);
 

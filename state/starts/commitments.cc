@@ -113,13 +113,13 @@ void Bindings::EndResume(const Pod& pod, Step* step) {
   MUSTER_CHECK(Resumable(pod));
   states_[pod.id].resume_by_ms = kNever;
   states_[pod.id].binding = Binding();
+  const bool felt = r_.claims->FeltElsewhere(pod);
   r_.ledger->DischargePod(pod.id, /*gained=*/true);
   ForgetCommit(pod, step);
   r_.gangs->SetState(pod, MemberState::kPending);
   r_.deadlines->Look(pod.id);
-  if (pod.gang == nullptr) return Renominate(pod);
-  r_.calls->SetParked(pod, true);  // it became a gang's meanwhile
-  r_.claims->NoteMemberLoss(*pod.gang, step);
+  Renominate(pod);
+  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);
 }
 
 }  // namespace muster

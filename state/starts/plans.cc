@@ -275,10 +275,25 @@ void Plans::DropToCome(const Gang& gang, int32_t slot) {
   const auto at = static_cast<size_t>(slot);
   MUSTER_CHECK(plan.slots[at].to_come);
   ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
-  plan.slots[at] = plan.slots.back();
-  plan.slots.pop_back();
-  if (at < plan.slots.size() && plan.slots[at].pod != nullptr) slots_[plan.slots[at].pod->id].index = slot;
+  RemoveSlot(&plan, at);
   --plan.to_come;
+}
+
+// The last takes its place.
+void Plans::RemoveSlot(Plan* plan, size_t at) {
+  plan->slots[at] = plan->slots.back();
+  plan->slots.pop_back();
+  if (at == plan->slots.size() || plan->slots[at].pod == nullptr) return;
+  slots_[plan->slots[at].pod->id].index = static_cast<int32_t>(at);
+}
+
+void Plans::DropFree(const Gang& gang, int32_t slot) {
+  Plan& plan = Mut(gang);
+  const auto at = static_cast<size_t>(slot);
+  MUSTER_CHECK(!plan.committed && plan.slots[at].state == SlotState::kFree && !plan.slots[at].to_come);
+  ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  RemoveSlot(&plan, at);
+  if (plan.uses_holds) --promised_holds_;
 }
 
 bool Plans::Release(const Pod& pod) {
@@ -294,9 +309,7 @@ bool Plans::Release(const Pod& pod) {
     return false;
   }
   // Nothing is charged for a committed slot any more: it goes with its pod.
-  slot = plan.slots.back();
-  plan.slots.pop_back();
-  if (at < plan.slots.size() && plan.slots[at].pod != nullptr) slots_[plan.slots[at].pod->id].index = index;
+  RemoveSlot(&plan, at);
   --promised_holds_;
   return true;
 }

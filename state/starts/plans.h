@@ -146,6 +146,8 @@ class Plans {
   // A free slot of a committed plan waits for a member to come; such a slot is given back.
   void Await(const Gang& gang, int32_t slot);
   void DropToCome(const Gang& gang, int32_t slot);
+  // A free slot of a plan that is not committed is needed no more.
+  void DropFree(const Gang& gang, int32_t slot);
   // The pod gives up its slot. A committed one goes with it, others are free again. Returns whether a slot is gone.
   bool Release(const Pod& pod);
   // G-13: the pod's committed slot becomes a promise again. REQUIRES: the pod is charged no more.
@@ -174,6 +176,7 @@ class Plans {
  private:
   // The free slot of the highest priority that the pod may take; -1: none.
   [[nodiscard]] int32_t PlaceFor(const Pod& pod) const;
+  void RemoveSlot(Plan* plan, size_t at);
   struct PodSlot {
     int32_t index = -1;
   };

@@ -170,8 +170,9 @@ TEST_F(Restarts, WhatAnInterruptedStartNeedsIsReservedAtOnce) {
   EXPECT_EQ(std::get<FilterReply>(outcome.reply).guarded, std::vector<std::string>{"n"});
 }
 
-// K-13, S-2: the process before may have sent bindings that the API server has not carried out yet. As long as that may
-// be, its gang is to have the same places, each member its own, although it would be placed elsewhere now; then it is.
+// K-13, S-2: the process before may have sent bindings that the API server has not carried out yet. The gang is to have
+// the same places, each member its own, although it would be placed elsewhere now; whoever arrives leaves the others
+// theirs.
 TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
   std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2"), Member("g", "g-3")};
   for (PodDescription& pod : pods) pod.scheduler_name = "default-scheduler";
@@ -202,23 +203,94 @@ TEST_F(Restarts, WhatMayStillBeBoundFindsItsRoom) {
   EXPECT_FALSE(At("g").kept.satisfied);
   ASSERT_TRUE(planned_on("tight"));
   EXPECT_EQ(FilterOn("g-3", {"n", "tight"}).kind, FilterReply::Kind::kRefuse) << "g-1 and g-2 may be there in a moment";
+  const int64_t plan = machine_->plans().Of(At("g"))->id;
   pods[0].node_name = "tight";
   Apply(UpsertPod{pods[0]});
+  ASSERT_NE(machine_->plans().Of(At("g")), nullptr);
+  EXPECT_EQ(machine_->plans().Of(At("g"))->id, plan);
+  pods[1].node_name = "tight";
+  Apply(UpsertPod{pods[1]});
+  EXPECT_EQ(machine_->plans().Of(At("g")), nullptr);
+  EXPECT_TRUE(At("g").kept.satisfied);
+
+  // Who waits for somebody who was bound that way waits no more.
+  pods[0].node_name = pods[1].node_name = "";
+  store_ = committed;
+  restart();
   EXPECT_EQ(FilterOn("g-2", {"n", "tight"}).node, "tight");
   Apply(Bind{"g-2", "tight", ++token_});
+  EXPECT_EQ(StateOf("g-2"), MemberState::kWaiting);
+  pods[0].node_name = "tight";
+  Apply(UpsertPod{pods[0]});
   EXPECT_EQ(StateOf("g-2"), MemberState::kCommitted);
 
-  // Where a place is not to be had any more, or nothing can be under way any more, the gang is planned like any other.
+  // Where a place is not to be had any more the gang is planned like any other.
   pods[0].node_name.clear();
   store_ = committed;
   pods[0].shape.Own().requests["cpu"] = pods[1].shape.Own().requests["cpu"] = 2'000;
   restart();
   EXPECT_TRUE(planned_on("n"));
-  for (PodDescription& pod : pods) pod.shape.Own().requests["cpu"] = 1'000;
-  store_ = committed;
-  now_ms_ += settings_.answer_limit_ms;
+}
+
+// G-13: a member that was repaired was sent to another node than the plan of its start had said.
+TEST_F(Restarts, WhereAMemberWasSentLastFindsItsRoom) {
+  std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2")};
+  for (PodDescription& pod : pods) pod.scheduler_name = "default-scheduler";
+  NodeDescription other = Node();
+  other.name = "other";
+  const auto restart = [&] {
+    Begin();
+    for (const NodeDescription& node : {Node(), other}) Apply(UpsertNode{node});
+    for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
+    Apply(FactsRead{});
+  };
   restart();
-  EXPECT_TRUE(planned_on("n"));
+  for (const char* uid : {"g-1", "g-2"}) {
+    EXPECT_EQ(FilterOn(uid, {"n"}).node, "n");
+    Apply(Bind{uid, "n", ++token_});
+  }
+  Apply(BindingOutcome{"g-2", "n", BindingResult::kRefused, "the kubelet of n is gone"});
+  now_ms_ += 10'000;
+  Apply(Tick{});
+  EXPECT_EQ(FilterOn("g-2", {"other"}).node, "other");
+  Apply(Bind{"g-2", "other", ++token_});
+  ASSERT_EQ(StateOf("g-2"), MemberState::kCommitted);
+  restart();
+  EXPECT_EQ(FilterOn("g-1", {"n", "other"}).node, "n");
+  EXPECT_EQ(FilterOn("g-2", {"n", "other"}).node, "other");
+}
+
+// P-4: its domain was taken apart meanwhile.
+TEST_F(Restarts, PlacesInTwoDomainsAreNotHadAgain) {
+  std::vector<PodDescription> pods = {Member("g", "g-1"), Member("g", "g-2")};
+  for (PodDescription& pod : pods) {
+    pod.scheduler_name = "default-scheduler";
+    pod.gang.declaration.Own().topology = TopologyRule{.required = "rack"};
+  }
+  std::vector<NodeDescription> nodes = {Node(), Node(), Node()};
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    nodes[i].name = absl::StrCat("n", i);
+    nodes[i].labels["rack"] = i < 2 ? "r" : "s";
+    nodes[i].allocatable["cpu"] = i < 2 ? 1'000 : 2'000;
+  }
+  const auto restart = [&] {
+    Begin();
+    for (const NodeDescription& node : nodes) Apply(UpsertNode{node});
+    for (const PodDescription& pod : pods) Apply(UpsertPod{pod});
+    Apply(FactsRead{});
+  };
+  nodes[2].unschedulable = true;
+  restart();
+  for (const char* uid : {"g-1", "g-2"}) {
+    const std::string node = FilterOn(uid, {"n0", "n1"}).node;
+    ASSERT_FALSE(node.empty());
+    Apply(Bind{uid, node, ++token_});
+  }
+  ASSERT_EQ(StateOf("g-1"), MemberState::kCommitted);
+  nodes[1].labels["rack"] = "t";
+  nodes[2].unschedulable = false;
+  restart();
+  EXPECT_EQ(FilterOn("g-1", {"n0", "n1", "n2"}).node, "n2");
 }
 
 // The same of a pod that was bound by itself: it goes to its node and nowhere else, and nobody else has its room.
@@ -255,16 +327,34 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   Restart({pod});
   EXPECT_EQ(FilterOn("alone", {"m"}).kind, FilterReply::Kind::kPass);
   EXPECT_EQ(used(), 0);
-  // or any,
+  // or any - which is not said by the end of the call in which it was being bound,
   store_ = committed;
   Restart({pod});
   PodDescription refused = pod;
+  refused.unschedulable = "Post \"http://muster:8081/bind\": EOF";
+  Apply(UpsertPod{refused});
+  EXPECT_EQ(used(), 1);
   refused.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
   Apply(UpsertPod{refused});
   EXPECT_EQ(used(), 0);
-  // or nobody comes.
+  // or looks for somebody to evict,
   store_ = committed;
   Restart({pod});
+  Apply(Preempt{.uid = "alone"});
+  EXPECT_EQ(used(), 0);
+  // it may be a gang's,
+  store_ = committed;
+  Restart({pod});
+  PodDescription member = Member("g", "alone");
+  member.scheduler_name = pod.scheduler_name;
+  Apply(UpsertPod{member});
+  EXPECT_EQ(StateOf("alone"), MemberState::kPending);
+  EXPECT_EQ(used(), 0);
+  // or nobody comes. What became of a binding that this process did not send is not its to say.
+  store_ = committed;
+  Restart({pod});
+  Apply(BindingOutcome{"alone", "n", BindingResult::kRefused, "late"});
+  EXPECT_EQ(used(), 1);
   now_ms_ += settings_.answer_limit_ms;
   Apply(Tick{});
   EXPECT_EQ(StateOf("alone"), MemberState::kPending);
