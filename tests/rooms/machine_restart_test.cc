@@ -331,7 +331,7 @@ TEST_F(Restarts, APodAloneThatMayStillBeBoundFindsItsRoom) {
   store_ = committed;
   Restart({pod});
   PodDescription refused = pod;
-  refused.unschedulable = "Post \"http://muster:8081/bind\": EOF";
+  refused.unschedulable = "Post \"http://10.0.0.7:8081/bind\": EOF";
   Apply(UpsertPod{refused});
   EXPECT_EQ(used(), 1);
   refused.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
