@@ -3,13 +3,12 @@ PRESET ?= release
 BUILD := build/$(PRESET)
 JOBS ?= $(shell nproc)
 
-.PHONY: help deps configure build run test clients compat generate e2e e2e-build bench fuzz asan-build asan tsan-build tsan format lint plant-bugs mutants clean
+.PHONY: help deps configure build run test clients generate e2e e2e-build bench fuzz asan-build asan tsan-build tsan format lint plant-bugs mutants clean
 
 help:
 	@echo "make run      install what is missing, build, start musterd with its built-in cluster"
 	@echo "make test     build and run every test that needs no Kubernetes"
 	@echo "make clients  the Python and Go clients, and their examples, against a real musterd"
-	@echo "make compat   the clients of commit fbdcc39, from git's history, against the present musterd"
 	@echo "make generate what the clients and docs/reference carry of proto/"
 	@echo "make e2e      the end-to-end tests against a real kube-apiserver and kube-scheduler (Go)"
 	@echo "make bench    measure, beside the figures of docs/performance.md; BENCH_AGAINST=REV: beside an older revision"
@@ -41,9 +40,6 @@ test: build
 
 clients: build
 	@tools/test-clients.sh $(BUILD)/musterd
-
-compat: build
-	@JOBS=$(JOBS) tests/compat/old_clients.sh $(BUILD)/musterd
 
 generate:
 	@tools/generate-clients.sh
