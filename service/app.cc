@@ -16,7 +16,7 @@
 #include "service/http/admin.h"
 #include "service/rpc/rpc_server.h"
 #include "service/store/sqlite_store.h"
-#include "state/records/facts.h"
+#include "state/persistence/facts.h"
 
 namespace muster {
 namespace {

@@ -22,10 +22,10 @@
 #include "service/security/access.h"
 #include "service/security/tls_context.h"
 #include "service/store/store.h"
-#include "service/support/sync.h"
 #include "service/telemetry/metrics.h"
 #include "service/tracing/otlp_exporter.h"
 #include "service/tracing/trace_log.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -34,11 +34,11 @@ TESTS = ["machine_room_test", "starts_room_test", "drivers_room_test", "base_roo
          "actuator_test"]
 # With the programs that ship, last: what they are built from, and how they are run.
 SCRIPTS = {
-    "queues": (["musterd", "musterctl"], ["tests/contract/queues_test.sh", OUT / "musterd", OUT / "musterctl", COPY / "docs/queues.md"]),
+    "queues": (["musterd", "musterctl"], ["tests/programs/queues_test.sh", OUT / "musterd", OUT / "musterctl", COPY / "docs/queues.md"]),
     "store_commands": (["musterd", "musterctl", "orchestrator_example"],
-                       ["tests/contract/store_commands_test.sh", OUT / "musterd", OUT / "musterctl", OUT / "clients/orchestrator_example"]),
+                       ["tests/programs/store_commands_test.sh", OUT / "musterd", OUT / "musterctl", OUT / "clients/orchestrator_example"]),
     "security_test": (["security_test", "musterd"], [OUT / "tests/security_test"]),
-    "store_process": (["store_process_test", "musterd", "musterctl"], ["tests/contract/with_mounts.sh", OUT / "tests/store_process_test"]),
+    "store_process": (["store_process_test", "musterd", "musterctl"], ["tests/programs/with_mounts.sh", OUT / "tests/store_process_test"]),
 }
 LIMIT_S = 120
 # How the tests run: few steps of the random one, and no case after the first that fails.

@@ -18,24 +18,24 @@ BUGS = {
         ""),
     # --- placement ---
     "rollback-forgets": (
-        "state/placement/statement.h",
+        "state/cluster/statement.h",
         "while (operations_.size() > mark) {",
         "while (operations_.size() > mark + 1) {"),
     "free-counted-once": (
-        "state/placement/cluster.cc",
+        "state/cluster/cluster.cc",
         "    const int64_t after = Told(before == kLeastTold ? node->Left(id) : before - change);\n",
         "    const int64_t after = before - amount * (times > 0 ? 1 : -1);\n"),
     "free-wraps-back": (
-        "state/placement/cluster.cc",
+        "state/cluster/cluster.cc",
         "Told(before == kLeastTold ? node->Left(id) : before - change)",
         "Told(before - change)"),
-    "pods-limit-ignored": ("state/placement/cluster.cc", "  cls->request.Set(kPods, 1);\n", "  cls->request.Set(kPods, 0);\n"),
+    "pods-limit-ignored": ("state/cluster/cluster.cc", "  cls->request.Set(kPods, 1);\n", "  cls->request.Set(kPods, 0);\n"),
     "refusal-forgotten": (
-        "state/placement/cluster.cc",
+        "state/cluster/cluster.cc",
         "gained && kind == ChargeKind::kUsed && ForgetRefusals(id);",
         "gained && ForgetRefusals(id);"),
     "list-overlooks": (
-        "state/placement/class_index.cc",
+        "state/cluster/class_index.cc",
         "    Chunk& chunk = *family->chunks[Find(now, *family)];\n"
         "    Raise(node, *family, &chunk);\n    chunk.loose = true;\n    return;\n",
         "    return;\n"),
@@ -44,51 +44,51 @@ BUGS = {
         "    Mut(pod).facts.gang.declaration = *gang.annotations;  // one for all that say the same\n",
         ""),
     "a-groups-only-member-is-taken": (
-        "state/drivers/preempt.cc",
+        "state/frontends/extender_preempt.cc",
         "if (pod->gang->rules.min_member <= 1 && pod->gang->rules.group.empty()) continue;",
         "if (pod->gang->rules.min_member <= 1) continue;"),
     "mild-as-it-was": (
-        "state/placement/class_index.cc",
+        "state/cluster/class_index.cc",
         "    family->malus[at] = cluster_->Malus(node, cls);\n  }\n",
         "  }\n"),
     "refused-for-all": (
-        "state/placement/class_index.cc",
+        "state/cluster/class_index.cc",
         "  return obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;\n",
         "  return obstacle == Obstacle::kNone;\n"),
     "going-is-nobody": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "  const bool going = r_.ledger->going().contains(node) ||", "  const bool going ="),
     "mended-though-nobody-started": (
-        "state/machine/settling.cc",
+        "state/machine/reconciler.cc",
         "  r_.bindings->EndUnlessSomeStarted(gang, step);\n",
         ""),
     "interrupted-start-overtaken": (
         "state/machine/machine.cc",
         "  if (reading && sources_.complete()) {", "  if (reading && !sources_.complete()) {"),
-    "ports-unverified": ("state/placement/feasibility.cc", " && !PortsCollide(id, cls) &&", " &&"),
+    "ports-unverified": ("state/cluster/feasibility.cc", " && !PortsCollide(id, cls) &&", " &&"),
     "names-kept": ("state/base/resources.cc", "    if (--name.users > 0) continue;\n", "    if (--name.users >= 0) continue;\n"),
     "sums-wrap": (
         "state/base/resources.h",
         "At(entry.id) += static_cast<T>(entry.amount) * times;",
         "At(entry.id) = static_cast<T>(static_cast<int64_t>(At(entry.id) + static_cast<T>(entry.amount) * times));"),
-    "one-try-only": ("state/starts/planning.cc", "settings_.tries << doublings", "1"),
+    "one-try-only": ("state/scheduling/planning.cc", "settings_.tries << doublings", "1"),
     "room-for-one-more": (
-        "state/starts/waking.cc",
+        "state/scheduling/waking.cc",
         "    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);\n    if (room >= wait_for.at_least) return true;",
         "    room += r_.cluster->Room(entry.node, cls, wait_for.at_least - room);\n    if (room > wait_for.at_least) return true;"),
     "executor-before-driver": (
-        "state/starts/plans.cc",
+        "state/reservations/plans.cc",
         "!slot.Suits(pod) || slot.priority > pod.facts.priority) continue;",
         "!slot.Suits(pod)) continue;"),
     "extras-wait": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "const bool open = r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod);",
         "const bool open = true;"),
     "interrupted-is-satisfied": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "    if (pod != nullptr && !pod->facts.node_name.empty()) continue;\n",
         "    if (pod != nullptr) continue;\n"),
-    "total-forgets-a-node": ("state/placement/cluster.cc", "  Refresh(&node);\n  CountFree(node, 1);\n", "  Refresh(&node);\n"),
+    "total-forgets-a-node": ("state/cluster/cluster.cc", "  Refresh(&node);\n  CountFree(node, 1);\n", "  Refresh(&node);\n"),
     "half-bound-overtaken": (
         "state/queueing/backlog.cc",
         "  return half_bound_.empty() || first.first.half_bound ? &first : nullptr;\n",
@@ -98,12 +98,12 @@ BUGS = {
         "  if (r_.repair->FinishBy(gang) <= step->now_ms()) LeaveHalf(gang, step);\n",
         "  if (r_.repair->FinishBy(gang) <= step->now_ms()) r_.repair->EndFinish(gang);\n"),
     "nobody-gives-way": (
-        "state/drivers/make_way.cc",
+        "state/frontends/verbs_make_way.cc",
         "    if (RoomWithout(pod, at, &key)) return MakeRoom(pod, at, step);\n",
         ""),
-    "the-last-keeps-all": ("state/drivers/make_way.cc", "  if (in_the_way && gang.count", "  if (!in_the_way && gang.count"),
+    "the-last-keeps-all": ("state/frontends/verbs_make_way.cc", "  if (in_the_way && gang.count", "  if (!in_the_way && gang.count"),
     "first-gives-way": (
-        "state/drivers/make_way.cc",
+        "state/frontends/verbs_make_way.cc",
         "(after != nullptr && !(*after < r_.eligibility->KeyOf(*other.gang)))",
         "(after != nullptr && (*after < r_.eligibility->KeyOf(*other.gang)))"),
     "guarded-never-called": (
@@ -111,15 +111,15 @@ BUGS = {
         "  calls_.CallGuarded(&step);\n",
         ""),
     "interrupted-alone": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "    if (!interrupted.contains(plan)) continue;\n",
         "    continue;\n"),
     "another-of-its-name": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "    if (!IsThatGang(gang, gang.kept.incarnation)) r_.gangs->DropRestored(gang);\n",
         ""),
     "permit-not-kept": (
-        "state/starts/permits.cc",
+        "state/binding/permits.cc",
         "  RecordCommit(pod, r_.barrier->Of(pod).node, start, /*permitted=*/true, step);\n",
         ""),
     "hand-ends-the-reading": (
@@ -127,48 +127,48 @@ BUGS = {
         "  if (restored_.empty()) announcements_.Complete(\"\", step);",
         "  announcements_.Complete(\"\", step);"),
     "plan-numbers-begin-anew": ("state/machine/machine.cc", "  plans_.ContinueAt(restored_.next_plan());\n", ""),
-    "head-stays": ("state/starts/commitments.cc", "  DeleteStartRecord(start, step);\n", ""),
+    "head-stays": ("state/binding/commitments.cc", "  DeleteStartRecord(start, step);\n", ""),
     "late-reader-is-free": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "  if (cls != kNoClass && (!charged.empty() || first)) {",
         "  if (cls != kNoClass && !charged.empty()) {"),
     "evicted-starts": (
-        "state/starts/bindings.cc",
+        "state/binding/bindings.cc",
         "if (!has_slot || !usable || pod.gang->kept.evicting) {",
         "if (!has_slot || !usable) {"),
     "repair-without-end": (
-        "state/starts/repair.cc",
+        "state/binding/repair.cc",
         "  if (state.repair_until_ms == kNever) {\n    state.repair_until_ms = now_ms",
         "  {\n    state.repair_until_ms = now_ms"),
-    "back-off-outlives-quorum": ("state/starts/bindings.cc", "  r_.gangs->SetRetry(gang, 0);\n", ""),
+    "back-off-outlives-quorum": ("state/binding/bindings.cc", "  r_.gangs->SetRetry(gang, 0);\n", ""),
     "marked-before-satisfied": (
         "state/gangs/eligibility.cc",
         "gang.kept.timed_out && !gang.once_satisfied();",
         "gang.kept.timed_out;"),
     "taints-ignored": (
-        "state/placement/feasibility.cc",
+        "state/cluster/feasibility.cc",
         "if (FirstUntolerated(node.facts.taints, c.shape->tolerations) != nullptr) return Obstacle::kTaint;",
         ""),
     "host-ports-ignored": (
-        "state/placement/feasibility.cc",
+        "state/cluster/feasibility.cc",
         "if (Conflicts(held.port, port)) return 0;",
         "if (Conflicts(held.port, port) && limit < 0) return 0;"),
     "index-stale": (
-        "state/placement/class_index.cc",
+        "state/cluster/class_index.cc",
         "before.negative_score == now.negative_score && before.rank == now.rank) {",
         "before.negative_score <= now.negative_score && before.rank == now.rank) {"),
     "reused-id-keeps-its-place": (
-        "state/placement/class_index.cc",
+        "state/cluster/class_index.cc",
         "before.negative_score == now.negative_score && before.rank == now.rank) {",
         "before.negative_score == now.negative_score) {"),
     "worst-node-first": (
-        "state/placement/class_index.h",
+        "state/cluster/class_index.h",
         "a.negative_score < b.negative_score",
         "a.negative_score > b.negative_score"),
-    "driver-after-executors": ("state/placement/planner.cc", "    if (run.priority < lowest_allowed) break;\n", ""),
+    "driver-after-executors": ("state/planner/planner.cc", "    if (run.priority < lowest_allowed) break;\n", ""),
     # --- the queue ---
     "priority-upside-down": (
-        "state/queueing/order.h",
+        "state/model/queue_order.h",
         "std::tie(b.half_bound, b.priority, a.requeues",
         "std::tie(b.half_bound, a.priority, a.requeues"),
     "blocked-for-ever": ("state/queueing/backlog.cc", "    alike.anew = alike.anew || anew;\n    List(&alike);\n", ""),
@@ -191,15 +191,15 @@ BUGS = {
         "  if (quorum.Enough()) return {};\n",
         "  if (quorum.Children() >= gang.rules.min_member) return {};\n"),
     "any-subgroups-place": (
-        "state/starts/plans.h",
+        "state/reservations/plans.h",
         "return !to_come && cls == pod.cls && leaf == pod.leaf; }",
         "return !to_come && cls == pod.cls && leaf >= 0; }"),
     "optional-subgroups-are-needed": (
-        "state/placement/tree_planner.cc",
+        "state/planner/tree_planner.cc",
         "  return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);\n",
         "  return PlaceAll(*children[from], region, others);\n"),
     "subgroup-in-part": (
-        "state/starts/shape.cc",
+        "state/scheduling/demand.cc",
         "out.needed = gang_.quorum().LeafAt(leaf).Missing(gang_.kept.satisfied);",
         "out.needed = std::min(1, gang_.quorum().LeafAt(leaf).Missing(gang_.kept.satisfied));"),
     "running-members-fill-any-subgroup": (
@@ -216,111 +216,111 @@ BUGS = {
     "circle-of-subgroups": (
         "state/model/subgroups.cc", "if (++depth <= kMaxSubgroupDepth) continue;", "if (++depth <= 0) break;"),
     "required-is-preferred": (
-        "state/placement/tree_planner.cc",
+        "state/planner/tree_planner.cc",
         "  if (!demand.topology.required.empty()) return PlaceRequired(demand, region, next);\n",
         "  if (!demand.topology.required.empty() && PlaceRequired(demand, region, next)) return true;\n"),
     "loosest-rack": (
-        "state/placement/tree_planner.cc",
+        "state/planner/tree_planner.cc",
         "    if (a.first != b.first) return a.first < b.first;\n", "    if (a.first != b.first) return a.first > b.first;\n"),
     "home-is-forgotten": (
-        "state/starts/shape.cc", "  out.home = homes.front();\n", "  out.home = kNoNode;\n"),
+        "state/scheduling/demand.cc", "  out.home = homes.front();\n", "  out.home = kNoNode;\n"),
     "extras-leave-the-domain": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "    if (node != kNoNode && !region.Has(node)) reply.guarded.push_back(name);\n",
         "    if (node != kNoNode && !region.Has(node)) continue;\n"),
     "slots-leave-the-domain": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "    if (!region.Has(entry.node) || !offer.Contains(", "    if (region.Has(-1) || !offer.Contains("),
     "permit-leaves-the-domain": (
-        "state/drivers/permit.cc",
+        "state/frontends/verbs_permit.cc",
         "pod.state == MemberState::kPending && !r_.domains->For(*gang, pod.leaf).Has(node)) {",
         "pod.state == MemberState::kPending && !r_.domains->Kept(*gang)) {"),
     "relabelled-nodes-keep-their-promises": (
-        "state/starts/claims.cc", " && r_.domains->Kept(gang)) continue;", ") continue;"),
+        "state/binding/plan_lifecycle.cc", " && r_.domains->Kept(gang)) continue;", ") continue;"),
     "other-rules-same-plan": (
-        "state/machine/settling.cc", "plan->shape != ShapeOf(gang.rules)) {", "plan->shape.empty() && !plan->shape.empty()) {"),
+        "state/machine/reconciler.cc", "plan->shape != ShapeOf(gang.rules)) {", "plan->shape.empty() && !plan->shape.empty()) {"),
     "racks-of-one-name-are-one": (
-        "state/placement/topology.cc",
+        "state/cluster/topology.cc",
         "  if (own == &of.facts.name || std::find(levels_.begin(), levels_.end(), level.key) == levels_.end()) return *own;\n",
         "  return *own;\n"),
     "domain-rooms-go-stale": (
-        "state/placement/topology.cc",
+        "state/cluster/topology.cc",
         "      if (domain != kNoDomain) sum.rooms[static_cast<size_t>(domain)] += more;\n",
         "      if (domain != kNoDomain) sum.rooms[static_cast<size_t>(domain)] += 0;\n"),
     "spread-packs": (
-        "state/placement/tree_planner.cc",
+        "state/planner/tree_planner.cc",
         "turns.emplace(members + 1, std::move(name), domain);", "turns.emplace(members, std::move(name), domain);"),
     "subgroups-are-not-kept": (
-        "state/records/declaration.cc", "    out.set_parent(subgroup.parent);\n", ""),
+        "state/persistence/declaration.cc", "    out.set_parent(subgroup.parent);\n", ""),
     "group-by-naming": (
         "state/gangs/groups.cc",
         "    if (groups.Of(other->id) == groups.Of(gang.id)) continue;\n",
         "    continue;\n"),
     "stale-look": ("state/gangs/groups.cc", "  if (look.changes != gangs_->changes()) {", "  if (look.changes < 0) {"),
     "mates-not-told": (
-        "state/machine/settling.cc",
+        "state/machine/reconciler.cc",
         "    } else if (r_.plans->Of(*mate) == nullptr && SettleReason(*mate, now_ms)) {",
         "    } else if (r_.plans->Of(*mate) != nullptr && SettleReason(*mate, now_ms)) {"),
-    "leader-not-told": ("state/machine/settling.cc", "    if (mate == &leader || (decides", "    if ((decides"),
+    "leader-not-told": ("state/machine/reconciler.cc", "    if (mate == &leader || (decides", "    if ((decides"),
     "strangers-count": (
         "state/gangs/eligibility.cc",
         "  if (!gang.submitted || !gang.rules.tree.empty()) return gang.quorum().Missing(finishing);\n",
         "  return gang.quorum().Missing(finishing);\n"),
     "refused-in-silence": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "    r_.refused->NoteNode(node.name, changed.status().message());\n",
         ""),
-    "refused-for-ever": ("state/machine/announcements.cc", "  r_.refused->ForgetNode(node.name);\n", ""),
+    "refused-for-ever": ("state/machine/ingest.cc", "  r_.refused->ForgetNode(node.name);\n", ""),
     "unreadable-in-silence": (
         "k8s-extender/apiserver/cluster_feed.cc",
         "  port_->Announce(UnreadableFact{kind, std::move(name), std::string(status.message())}).IgnoreError();\n",
         ""),
     # --- records ---
-    "record-forgets": ("state/records/records.cc", "  record.set_held_ms(gang.kept.held_ms);\n", ""),
+    "record-forgets": ("state/persistence/records.cc", "  record.set_held_ms(gang.kept.held_ms);\n", ""),
     # --- starts ---
     "quorum-one-short": (
-        "state/starts/bindings.cc",
+        "state/binding/bindings.cc",
         "if (plan.held < plan.present()) return;",
         "if (plan.held + 1 < plan.present()) return;"),
     "no-reservation": (
-        "state/starts/bindings.cc",
+        "state/binding/bindings.cc",
         "  r_.ledger->ChargePod(pod.id, node, pod.cls, ChargeKind::kUsed);\n  r_.ledger->NoteGoing(pod.id);\n",
         ""),
     "commit-unverified": (
-        "state/starts/bindings.cc",
+        "state/binding/bindings.cc",
         "const Reason reason = VerifyPlan(*each, step->now_ms());",
         "const Reason reason;"),
     "wait-time-starts-anew": (
-        "state/starts/wait_clock.h",
+        "state/barrier/wait_clock.h",
         "    if (state.by_plan) gangs_->SetHeld(gang, gang.kept.held_ms + now_ms - state.since_ms);\n",
         ""),
     "no-back-off": (
-        "state/starts/claims.cc",
+        "state/binding/plan_lifecycle.cc",
         "  r_.gangs->SetRetry(gang, now_ms + std::min(kBackoffMaxMs, first_ms << doublings));\n",
         ""),
-    "timeout-unmarked": ("state/starts/claims.cc", "      step->Do(MarkTimedOut{RefOf(*pod)});\n", ""),
+    "timeout-unmarked": ("state/binding/plan_lifecycle.cc", "      step->Do(MarkTimedOut{RefOf(*pod)});\n", ""),
     "different-minimum-alike": (
-        "state/starts/planning.cc",
+        "state/scheduling/planning.cc",
         "| (queued ? kQueued : 0), r_.eligibility->Missing(gang),", "| (queued ? kQueued : 0),"),
-    "next-of-its-kind-sleeps": ("state/starts/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike, anew);\n", ""),
+    "next-of-its-kind-sleeps": ("state/scheduling/planning.cc", "    if (!alike.empty()) r_.backlog->WakeAlike(alike, anew);\n", ""),
     "half-a-group-commits": (
-        "state/starts/bindings.cc",
+        "state/binding/bindings.cc",
         "if (plan.held < plan.present()) return;",
         "if (each == &gang && plan.held < plan.present()) return;"),
     # Members that do not exist yet (P-7).
     "starts-of-nobody": ("state/model/quorum.cc", "if (!ahead_ || !anybody) return out;", "if (!ahead_) return out;"),
     "optional-planned-ahead": ("state/model/subgroups.cc", "    if (!Needed(*tree, node)) continue;\n", ""),
-    "who-comes-takes-nothing": ("state/starts/members_to_come.cc", "    r_.plans->Meet(*pod, slot);\n    any = true;\n", ""),
+    "who-comes-takes-nothing": ("state/binding/future_slots.cc", "    r_.plans->Meet(*pod, slot);\n    any = true;\n", ""),
     "place-without-a-look": (
-        "state/placement/feasibility.cc",
+        "state/cluster/feasibility.cc",
         "  if (FindObstacle(id, cls) != Obstacle::kNone) return false;\n  ResourceSum regained;",
         "  ResourceSum regained;"),
     "place-beside-whom-it-avoids": (
-        "state/placement/feasibility.cc",
+        "state/cluster/feasibility.cc",
         "  return !collides && (!pod_class(cls).has_neighbours || neighbours_.Room(id, cls, 1) > 0);",
         "  return !collides;"),
     "place-of-another-size": (
-        "state/placement/feasibility.cc",
+        "state/cluster/feasibility.cc",
         "  if (!FitsWith(id, cls, regained)) return false;\n",
         ""),
     "room-to-come-for-ever": (
@@ -328,55 +328,55 @@ BUGS = {
         "    if (plan->committed && gang.kept.room_until_ms != 0) due = std::min(due, gang.kept.room_until_ms);\n",
         ""),
     "room-to-come-lost-at-restart": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "    if (kept && gang.active() > 0) r_.gangs->SetSatisfied(gang, false);\n",
         ""),
     "room-to-come-anew-each-time": (
-        "state/starts/bindings.cc",
+        "state/binding/bindings.cc",
         "r_.plans->Of(gang)->to_come > 0 && gang.kept.room_until_ms == 0;",
         "r_.plans->Of(gang)->to_come > 0;"),
     "who-left-leaves-no-place": (
-        "state/starts/members_to_come.cc",
+        "state/binding/future_slots.cc",
         "      r_.plans->Await(gang, slot);\n",
         ""),
     "more-room-than-is-due": (
-        "state/starts/members_to_come.cc",
+        "state/binding/future_slots.cc",
         "    for (; spare > 0; --spare) {",
         "    for (; spare > 1'000'000; --spare) {"),
     "room-outlives-its-gang": (
-        "state/starts/members_to_come.cc",
+        "state/binding/future_slots.cc",
         "if (gang.active() == 0 || plan->shape != ShapeOf(gang.rules)) return GiveBackToCome(gang);",
         "if (plan->shape != ShapeOf(gang.rules)) return GiveBackToCome(gang);"),
     "stale-plan-with-members-to-come": (
-        "state/starts/members_to_come.cc",
+        "state/binding/future_slots.cc",
         "  if (absl::c_any_of(due, [](int32_t left) { return left != 0; })) {",
         "  if (absl::c_any_of(due, [](int32_t left) { return left > 1'000'000; })) {"),
     "who-came-is-not-looked-at-again": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "  r_.claims->SettleToCome(gang, step);  // what kept it off its place may be gone (P-7)\n",
         ""),
     "hold-forgets-who-waits-for-ends": (
-        "state/starts/keep_room.cc",
+        "state/scheduling/reserve_room.cc",
         "      r_.heads->NoteCouldRun(gang, /*could=*/true, /*strict=*/false, now_ms);\n",
         ""),
     "permit-kept-for-ever": (
-        "state/starts/permits.cc",
+        "state/binding/permits.cc",
         "  state.permission.bind_by_ms = step->now_ms() + state.permission.bind_within_ms;\n",
         "  state.permission.bind_by_ms = kNever - 1;\n"),
-    "repair-without-policy": ("state/starts/repair.cc", "state.repair_until_ms = now_ms + repair_ms_;", ";"),
-    "evicted-once": ("state/starts/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
+    "repair-without-policy": ("state/binding/repair.cc", "state.repair_until_ms = now_ms + repair_ms_;", ";"),
+    "evicted-once": ("state/binding/repair.cc", "  states_[gang.id].evict_again_ms = step->now_ms() + kEvictAgainMs;\n", ""),
     "whole-gang-evicted": (
-        "state/starts/repair.cc",
+        "state/binding/repair.cc",
         "  if (gang.whole()) return gangs_->SetRequeues(gang, 0);\n",
         ""),
     "hold-without-deadline": (
-        "state/starts/barrier.cc",
+        "state/barrier/barrier.cc",
         "  gangs_->SetState(pod, MemberState::kWaiting);\n"
         "  deadlines_->Look(pod.id);\n",
         "  gangs_->SetState(pod, MemberState::kWaiting);\n"),
     # --- drivers ---
     "cycle-never-ends": (
-        "state/drivers/verbs.cc",
+        "state/frontends/verbs_frontend.cc",
         "  r_.gangs->HadTurn(pod);\n"
         "  if (reason.none()) r_.gangs->NotePassed(pod, now_ms);\n"
         "  r_.gangs->AdvanceCycle(gang);\n"
@@ -385,41 +385,41 @@ BUGS = {
         "  r_.gangs->AdvanceCycle(gang);\n"
         "  return reason;"),
     "non-strict-releases": (
-        "state/drivers/verbs.cc",
+        "state/frontends/verbs_frontend.cc",
         "gang->once_satisfied()) return;\n  if (gang->rules.mode == GangMode::kNonStrict) {",
         "gang->once_satisfied()) return;\n  if (gang->id < 0) {"),
-    "node-not-offered": ("state/drivers/kube_scheduler.cc", "    if (!offered(slots[i])) continue;\n", ""),
+    "node-not-offered": ("state/frontends/extender_frontend.cc", "    if (!offered(slots[i])) continue;\n", ""),
     "guard-asleep": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "  return !some || !r_.cluster->FitsWith(node, pod.cls, yielded);\n",
         "  return some && r_.cluster->FitsWith(node, pod.cls, yielded);\n"),
     "guard-too-strict": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "if (!first || (plan != nullptr && plan->committed)) continue;",
         "if (!first || plan != nullptr) continue;"),
     "preempts-gangs": (
-        "state/drivers/preempt.cc",
+        "state/frontends/extender_preempt.cc",
         "      return there - static_cast<int32_t>(entry.second.size()) < gang.rules.min_member;\n",
         "      return there < 0;\n"),
     "preempts-a-subgroup": (
-        "state/drivers/preempt.cc",
+        "state/frontends/extender_preempt.cc",
         "    for (const Pod* pod : entry.second) count(*pod, -1);\n", "    for (const Pod* pod : entry.second) count(*pod, 0);\n"),
     "preempts-beside-who-is-not-there-yet": (
-        "state/drivers/preempt.cc",
+        "state/frontends/extender_preempt.cc",
         "gang.count(MemberState::kBound) + gang.count(MemberState::kRunning);", "gang.active();"),
     "whom-nobody-heard-of-is-not-guarded": (
-        "state/drivers/kube_scheduler.cc", " || r_.ledger->unheard().contains(node);", ";"),
+        "state/frontends/extender_frontend.cc", " || r_.ledger->unheard().contains(node);", ";"),
     "members-preempt": (
-        "state/drivers/preempt.cc",
+        "state/frontends/extender_preempt.cc",
         "const bool alone = known ? r_.eligibility->PassesOneByOne(*pod->gang)",
         "const bool alone = known ? true"),
-    "confirm-any-plan": ("state/drivers/submission_driver.cc", "  if (plan->id != command.plan) {", "  if (command.plan < 0) {"),
+    "confirm-any-plan": ("state/frontends/submissions_frontend.cc", "  if (plan->id != command.plan) {", "  if (command.plan < 0) {"),
     "group-confirmed-by-one": (
-        "state/drivers/submission_driver.cc",
+        "state/frontends/submissions_frontend.cc",
         "    if (its == nullptr || !its->confirmed) return Stands(",
         "    if (its == nullptr) return Stands("),
     "invalid-has-no-turn": (
-        "state/drivers/verbs.cc",
+        "state/frontends/verbs_frontend.cc",
         "Reason turn = gate.none() ? TakeTurn(*pod, now_ms)",
         "Reason turn = gate.none() && reason.none() ? TakeTurn(*pod, now_ms)"),
     # --- the machine ---
@@ -427,9 +427,9 @@ BUGS = {
         "state/machine/machine.cc",
         "  if (barrier_.Of(*pod).holds.empty()) barrier_.End(*pod, gone, step);\n",
         ""),
-    "satisfied-for-ever": ("state/machine/settling.cc", "    r_.gangs->SetSatisfied(gang, false);\n", ""),
+    "satisfied-for-ever": ("state/machine/reconciler.cc", "    r_.gangs->SetSatisfied(gang, false);\n", ""),
     "one-bound-satisfies": (
-        "state/machine/settling.cc",
+        "state/machine/reconciler.cc",
         "gang.active() > 0 && r_.eligibility->Missing(gang) == 0;",
         "gang.active() > 0;"),
     "submission-never-expires": ("state/machine/due.cc", "    due = std::min(due, submission->expires_ms);\n", ""),
@@ -446,43 +446,43 @@ BUGS = {
         "  }\n"
         "  announcements_.TakeUpdate"),
     "leaving-uses-nothing": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "  if (pod.on_node()) r_.claims->UseNode(pod, step);\n  FollowEnd(pod, step);\n"
         "  if (pod.gang == nullptr && (change.gang",
         "  if (pod.state != MemberState::kLeaving && pod.on_node()) r_.claims->UseNode(pod, step);\n  FollowEnd(pod, step);\n"
         "  if (pod.gang == nullptr && (change.gang"),
     "deleted-group-holds": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         '  r_.barrier->EndAll(gang, {ReasonCode::kUnknownGang, absl::StrCat("gang ", gang.key, ": the PodGroup was deleted")},\n'
         '                     step);\n',
         ""),
     "submitted-loses-rules": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "facts.gang.in_gang() || (facts.gang.name == known.gang.name && !facts.gang.declares);",
         "facts.gang.in_gang();"),
-    "id-still-called": ("state/machine/pod_announcements.cc", "  r_.calls->Forget(pod);\n", ""),
-    "id-still-at-barrier": ("state/machine/pod_announcements.cc", "  r_.barrier->Forget(pod);\n", ""),
-    "id-still-permitted": ("state/machine/pod_announcements.cc", "  r_.bindings->Forget(pod);\n", ""),
+    "id-still-called": ("state/machine/ingest_pods.cc", "  r_.calls->Forget(pod);\n", ""),
+    "id-still-at-barrier": ("state/machine/ingest_pods.cc", "  r_.barrier->Forget(pod);\n", ""),
+    "id-still-permitted": ("state/machine/ingest_pods.cc", "  r_.bindings->Forget(pod);\n", ""),
     "created-gangs-are-not-kept": (
-        "state/machine/fact_keeper.cc", "  if (writes_created(object.dialect)) WriteCreatedRecord(object, step);\n", ""),
+        "state/machine/fact_recorder.cc", "  if (writes_created(object.dialect)) WriteCreatedRecord(object, step);\n", ""),
     "created-gangs-stay-for-ever": (
-        "state/machine/fact_keeper.cc",
+        "state/machine/fact_recorder.cc",
         "  if (writes_created(dialect)) DeleteCreatedRecord(name_space, name, step);\n", ""),
     "evictions-end-with-the-process": (
-        "state/starts/repair.cc", "  if (gang.kept.evicting) return EvictMembers(gang, kEvictedAnew, step);\n", ""),
+        "state/binding/repair.cc", "  if (gang.kept.evicting) return EvictMembers(gang, kEvictedAnew, step);\n", ""),
     "evictions-are-not-written": (
-        "state/records/records.cc", "  record.set_evicting(gang.kept.evicting);\n", ""),
+        "state/persistence/records.cc", "  record.set_evicting(gang.kept.evicting);\n", ""),
     "evictions-end-before-all-is-read": (
-        "state/machine/settling.cc",
+        "state/machine/reconciler.cc",
         "  if (!r_.sources->complete()) return;\n  const bool gone = gang.active() == 0 && gang.count(MemberState::kLeaving) == 0;\n"
         "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n",
         "  const bool gone = gang.active() == 0 && gang.count(MemberState::kLeaving) == 0;\n"
         "  if (gang.kept.evicting && gone) r_.repair->EndEviction(gang);\n  if (!r_.sources->complete()) return;\n"),
     "who-failed-unseen-is-no-loss": (
-        "state/starts/repair.cc",
+        "state/binding/repair.cc",
         "  if (news != failed.end()) NoteActiveLoss(", "  if (news != failed.end() && gang.whole()) NoteActiveLoss("),
     "who-is-gone-has-failed": (
-        "state/starts/repair.cc",
+        "state/binding/repair.cc",
         "  if (news != failed.end()) NoteActiveLoss(gang, **news, step);\n",
         "  if (gang.active() > 0) NoteActiveLoss(gang, **gang.in(MemberState::kRunning).begin(), step);\n"
         "  static_cast<void>(news);\n"),
@@ -524,17 +524,17 @@ BUGS = {
     "answers-though-the-store-failed": (
         "service/engine/committer.cc", "  return status.ok() || stored_ == Stored::kFenced;\n", "  return true;\n"),
     "parked-while-reading": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "!pod.facts.unschedulable.empty() || r_.calls->Of(pod).refused;", "!pod.facts.unschedulable.empty();"),
     "still-read-is-said-once": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "  if (!r_.sources->complete()) r_.gangs->ForEachGang([&](const Gang& gang) { r_.gangs->Touch(gang); });\n", ""),
     "evictions-rest-on-what-is-not-kept": (
         "state/machine/machine.cc",
         "  if (reply.nodes.empty()) return step->Tell(std::move(reply));\n",
         "  return step->Tell(std::move(reply));\n"),
     "a-gate-that-went-is-not-followed": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "  if (was_gated || !refused) r_.calls->NoteCalled(pod, false);\n",
         "  if (!refused) r_.calls->NoteCalled(pod, false);\n"),
     "kept-node-forgets-its-binding": (
@@ -546,22 +546,22 @@ BUGS = {
         "    if (*file_ == now) return absl::OkStatus();\n",
         "    return absl::OkStatus();\n"),
     "kept-pods-come-back-by-name": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "std::tie(a.facts.created_ms, a.facts.uid) < std::tie(b.facts.created_ms, b.facts.uid)",
         "a.facts.uid < b.facts.uid"),
     "kept-podgroup-of-old": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "const bool another = !exists || there->objects.at(object.dialect).uid != object.uid;",
         "const bool another = !exists;"),
     "kept-node-never-goes": (
-        "state/machine/announcements.cc", "  r_.facts->NodeGoes(name, step);\n", ""),
+        "state/machine/ingest.cc", "  r_.facts->NodeGoes(name, step);\n", ""),
     "kept-pod-never-goes": (
-        "state/machine/pod_announcements.cc", "  r_.facts->PodGoes(pod.facts.uid, step);\n", ""),
+        "state/machine/ingest_pods.cc", "  r_.facts->PodGoes(pod.facts.uid, step);\n", ""),
     "kept-podgroup-never-goes": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "  r_.facts->ObjectGoes(command.dialect, gang.name_space, gang.name, step);\n", ""),
     "kept-submission-forgotten": (
-        "state/starts/submissions.cc", "  open_[id] = gang.id;\n  Note(id);\n", "  open_[id] = gang.id;\n"),
+        "state/reservations/submissions.cc", "  open_[id] = gang.id;\n  Note(id);\n", "  open_[id] = gang.id;\n"),
     "kept-confirmed-pod-stays-submitted": (
         "state/gangs/gangs.cc",
         "      member.submitted = member.stranger = false;\n      NoteFacts(member.id);\n",
@@ -649,7 +649,7 @@ BUGS = {
         "  raw->generation = FileStamp(files_.certificate);\n"
         "  return raw;"),
     "devices-read": (
-        "service/support/file.cc",
+        "support/file.cc",
         '  if (!S_ISREG(info.st_mode)) return Refused(path, "it is not a regular file");\n',
         ""),
     "place-kept-on-cancel": (
@@ -662,23 +662,23 @@ BUGS = {
         "    known = known_.erase(known);",
         "    known = known_.erase(known);"),
     # --- who cannot start delays nobody; verbs without a plan, with turns, with time limits ---
-    "zero-has-cycles": ("state/drivers/verbs.cc", "gang.rules.min_member > 0 && !gang.once_satisfied();  // D-8", "!gang.once_satisfied();"),
-    "turn-for-ever": ("state/drivers/verbs.cc", "now_ms - pod.passed_ms >= kTurnMs", "false"),
+    "zero-has-cycles": ("state/frontends/verbs_frontend.cc", "gang.rules.min_member > 0 && !gang.once_satisfied();  // D-8", "!gang.once_satisfied();"),
+    "turn-for-ever": ("state/frontends/verbs_frontend.cc", "now_ms - pod.passed_ms >= kTurnMs", "false"),
     "mark-kept-while-somebody-waits": (
-        "state/machine/settling.cc",
+        "state/machine/reconciler.cc",
         "gang.kept.satisfied && gang.active() == 0 && !repaired) {",
         "gang.kept.satisfied && gang.active() == 0 && !repaired && gang.count(MemberState::kWaiting) == 0) {"),
-    "satisfied-waiter-held": ("state/machine/settling.cc", "if (waits && gang.once_satisfied()) {", "if (false) {"),
+    "satisfied-waiter-held": ("state/machine/reconciler.cc", "if (waits && gang.once_satisfied()) {", "if (false) {"),
     "permit-without-a-plan": (
-        "state/drivers/permit.cc",
+        "state/frontends/verbs_permit.cc",
         "if (gang != nullptr && pod.state == MemberState::kPending && PlacedAsWhole(pod)) {",
         "if (false) {"),
     "permit-on-a-cordoned-node": (
-        "state/drivers/permit.cc",
+        "state/frontends/verbs_permit.cc",
         "if (pod.state == MemberState::kPending && obstacle != Obstacle::kNone) {",
         "if (false) {"),
     "time-renewed-by-every-plan": (
-        "state/starts/submissions.cc",
+        "state/reservations/submissions.cc",
         "if (std::exchange(submissions_[gang.id]->asked, false)) Extend(gang, now_ms);",
         "Extend(gang, now_ms);"),
     "source-by-reference": ("k8s-extender/dialects/gang_keys.cc", "    out.said_in = GangDialect::kKoordinator;\n", ""),
@@ -686,29 +686,29 @@ BUGS = {
         "state/gangs/eligibility.cc",
         "if (Reason size = SizeReason(gang); !size.none()) return size;",
         ""),
-    "preempts-while-it-reads": ("state/drivers/preempt.cc", "  if (!r_.sources->complete()) return reply;\n", ""),
-    "preempts-for-who-has-a-place": ("state/drivers/preempt.cc", "  if (!alone || placed) return reply;", "  if (!alone || (placed && false)) return reply;"),
-    "preempts-for-a-stranger": ("state/drivers/preempt.cc", ": !question.names_gang;", ": true;"),
+    "preempts-while-it-reads": ("state/frontends/extender_preempt.cc", "  if (!r_.sources->complete()) return reply;\n", ""),
+    "preempts-for-who-has-a-place": ("state/frontends/extender_preempt.cc", "  if (!alone || placed) return reply;", "  if (!alone || (placed && false)) return reply;"),
+    "preempts-for-a-stranger": ("state/frontends/extender_preempt.cc", ": !question.names_gang;", ": true;"),
     "unplaceable-keeps-its-room": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "return r_.claims->NoteUnplaceable(pod, step);",
         "return;"),
     "unplaceable-tried-at-once": (
-        "state/starts/claims.cc",
+        "state/binding/plan_lifecycle.cc",
         "for (const Gang* each : together) PutBack(*each, kUnplaceableStartMs, step->now_ms());",
         ""),
     "old-words-end-a-plan": (
-        "state/starts/calls.cc",
+        "state/barrier/activations.cc",
         "return state.plan == plan && !pod.facts.our_gate",
         "return !pod.facts.our_gate"),
-    "nobody-else-takes-the-place": ("state/starts/claims.cc", "if (OthersCanTake(gang, *plan)) return r_.calls", "if (false) return r_.calls"),
+    "nobody-else-takes-the-place": ("state/binding/plan_lifecycle.cc", "if (OthersCanTake(gang, *plan)) return r_.calls", "if (false) return r_.calls"),
     "late-member-never-told": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "  if (pod.state == MemberState::kPending) NotifySoon(gang, step->now_ms());\n",
         ""),
     "other-words-never-told": ("state/gangs/gangs.cc", "std::min(gang.notify_at_ms, reword_at_ms)", "gang.notify_at_ms"),
     "bind-while-reading": (
-        "state/drivers/kube_scheduler.cc",
+        "state/frontends/extender_frontend.cc",
         "  if (pod->gang != nullptr && !r_.sources->complete()) {",
         "  if (pod->gang != nullptr && pod->facts.uid.empty()) {"),
     "not-woken-is-waited-for": (
@@ -716,19 +716,19 @@ BUGS = {
         "if (plan->doubt_ms <= now_ms) return GiveUpDoubted(gang, step);",
         "if (plan->doubt_ms <= now_ms) return r_.plans->SetDoubt(gang, kNever);"),
     "everything-is-doubted": (
-        "state/starts/calls.cc",
+        "state/barrier/activations.cc",
         "state.doubted = !call.note.empty() && Unmodelled(words) ? plan : 0;",
         "state.doubted = !call.note.empty() ? plan : 0;"),
     "stuck-planned-first": ("state/gangs/gangs.cc", "    if (pod->stuck) {\n", "    if (false) {\n"),
-    "stuck-for-ever": ("state/starts/claims.cc", "if (any_stuck && !OthersCanTake(gang, *r_.plans->Of(gang))) r_.gangs->ForgetStuck(gang);", ""),
+    "stuck-for-ever": ("state/binding/plan_lifecycle.cc", "if (any_stuck && !OthersCanTake(gang, *r_.plans->Of(gang))) r_.gangs->ForgetStuck(gang);", ""),
     "foreign-keys-in-silence": ("k8s-extender/dialects/gang_keys.cc", "    out.ignored = IgnoredKeys(annotations, labels);\n", ""),
     # --- what only an earlier process was told (S-2)
     "stale-nodes-are-placed-on": (
-        "state/placement/feasibility.cc", "  if (node.heard == Heard::kTooLongAgo) return Obstacle::kStale;\n", ""),
-    "shut-for-ever": ("state/machine/announcements.cc", "  SetHeard(Heard::kTooLongAgo, Heard::kNow);\n", ""),
+        "state/cluster/feasibility.cc", "  if (node.heard == Heard::kTooLongAgo) return Obstacle::kStale;\n", ""),
+    "shut-for-ever": ("state/machine/ingest.cc", "  SetHeard(Heard::kTooLongAgo, Heard::kNow);\n", ""),
     "what-it-said-last-is-nothing": ("state/machine/machine.cc", "    announcements_.NoteSpoke(step);\n", ""),
     "a-restart-makes-fresh": (
-        "state/machine/announcements.cc", "silent ? std::min(kept.stale_since_ms, step->now_ms()) : step->now_ms()", "step->now_ms()"),
+        "state/machine/ingest.cc", "silent ? std::min(kept.stale_since_ms, step->now_ms()) : step->now_ms()", "step->now_ms()"),
     "somebody-elses-store": (
         "state/machine/machine.cc",
         "  if (absl::Status ours = CheckKept(restored_, facts_.keeps()); !ours.ok()) return ours;\n", ""),
@@ -741,7 +741,7 @@ BUGS = {
     "what-is-read-may-be-lost": (
         "service/engine/engine.cc", "(item.promises ? replies_ : told_)", "told_"),
     "forgotten-in-any-order": (
-        "service/support/recent_map.h", "erase(map_.find(order_.front()));", "erase(map_.begin());"),
+        "support/recent_map.h", "erase(map_.find(order_.front()));", "erase(map_.begin());"),
     "late-questions-wait-for-the-store": (
         "service/engine/engine.cc",
         "    told_.emplace_back(std::move(item.done),\n                       absl::DeadlineExceeded",
@@ -806,92 +806,92 @@ BUGS = {
     "the-first-what-if-is-the-last": (
         "service/rpc/what_if_service.cc", "      busy_ = false;\n      finish(ToGrpc(found.status(), ", "      finish(ToGrpc(found.status(), "),
     "soft-taints-do-not-count": (
-        "state/placement/feasibility.cc", "    return taint.effect == TaintEffect::kPreferNoSchedule &&\n", "    return taint.effect == TaintEffect::kNoExecute &&\n"),
+        "state/cluster/feasibility.cc", "    return taint.effect == TaintEffect::kPreferNoSchedule &&\n", "    return taint.effect == TaintEffect::kNoExecute &&\n"),
     "cpu-pods-strand-gpus": (
-        "state/placement/feasibility.cc", " - (strands ? 1000 : 0)", " - (strands ? 0 : 0)"),
+        "state/cluster/feasibility.cc", " - (strands ? 1000 : 0)", " - (strands ? 0 : 0)"),
     "evicts-where-it-must-not-go": (
-        "state/drivers/preempt.cc", "if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;", "if (!region.everywhere() && node == kNoNode) continue;"),
+        "state/frontends/extender_preempt.cc", "if (!region.everywhere() && (node == kNoNode || !region.Has(node))) continue;", "if (!region.everywhere() && node == kNoNode) continue;"),
     "pods-elsewhere-are-no-neighbours": (
-        "state/placement/neighbours_room.cc", "    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;\n", ""),
+        "state/cluster/pod_affinity_room.cc", "    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;\n", ""),
     "others-anti-affinity-is-theirs": (
-        "state/placement/neighbours_room.cc",
+        "state/cluster/pod_affinity_room.cc",
         "if (term.all_holders > 0 && CountIn", "if (term.all_holders < 0 && CountIn"),
     "the-first-waits-for-a-second": (
-        "state/placement/neighbours_room.cc", "domain != kNowhere && (first || CountIn", "domain != kNowhere && ((first && own < 0) || CountIn"),
+        "state/cluster/pod_affinity_room.cc", "domain != kNowhere && (first || CountIn", "domain != kNowhere && ((first && own < 0) || CountIn"),
     "few-domains-are-enough": (
-        "state/placement/neighbours_room.cc",
+        "state/cluster/pod_affinity_room.cc",
         "if (spread.eligible.empty() || static_cast<int64_t>(spread.eligible.size()) < spread.min_domains) return 0;",
         "if (spread.eligible.empty()) return 0;"),
     "spread-counts-where-the-pod-may-not-go": (
-        "state/placement/node_filter.cc", "  if (spread.honor_affinity) {\n", "  if (!spread.honor_affinity) {\n"),
+        "state/cluster/node_filter.cc", "  if (spread.honor_affinity) {\n", "  if (!spread.honor_affinity) {\n"),
     "spread-counts-tainted-nodes-always": (
-        "state/placement/node_filter.cc", "  out.taints = spread.honor_taints;\n", ""),
+        "state/cluster/node_filter.cc", "  out.taints = spread.honor_taints;\n", ""),
     "spread-by-one-label-alone": (
-        "state/placement/node_filter.cc", "if (other.topology_key != spread.topology_key) out.labels", "if (other.topology_key.empty()) out.labels"),
+        "state/cluster/node_filter.cc", "if (other.topology_key != spread.topology_key) out.labels", "if (other.topology_key.empty()) out.labels"),
     "policies-are-forgotten": (
-        "state/records/template.cc", "!each.ignores_affinity(), each.honors_taints()});", "true, false});"),
+        "state/persistence/template.cc", "!each.ignores_affinity(), each.honors_taints()});", "true, false});"),
     "relabelled-namespaces-change-nobody": (
-        "state/machine/pod_announcements.cc", "  if (r_.sources->complete()) TakeAnew(&name, step);", "  if (!r_.sources->complete()) TakeAnew(&name, step);"),
+        "state/machine/ingest_pods.cc", "  if (r_.sources->complete()) TakeAnew(&name, step);", "  if (!r_.sources->complete()) TakeAnew(&name, step);"),
     "namespaces-read-late-change-nobody": (
-        "state/machine/announcements.cc", "  if (r_.cluster->by_namespaces()) TakeAnew(nullptr, step);\n", ""),
+        "state/machine/ingest.cc", "  if (r_.cluster->by_namespaces()) TakeAnew(nullptr, step);\n", ""),
     "places-elsewhere-stand-whatever-a-namespace-is": (
-        "state/machine/pod_announcements.cc", "  if (any) r_.claims->ReverifyElsewhere(/*all=*/false, step);\n", "  static_cast<void>(any);\n"),
+        "state/machine/ingest_pods.cc", "  if (any) r_.claims->ReverifyElsewhere(/*all=*/false, step);\n", "  static_cast<void>(any);\n"),
     "who-reads-no-namespaces-waits-for-ever": (
-        "state/placement/neighbours_room.cc", "{ return !term.by_labels || !cluster_->namespaces().empty(); }", "{ return term.id.data() != nullptr; }"),
+        "state/cluster/pod_affinity_room.cc", "{ return !term.by_labels || !cluster_->namespaces().empty(); }", "{ return term.id.data() != nullptr; }"),
     "whom-nobody-means-everybody-has": (
-        "state/placement/neighbours.cc", "    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it means nobody\n", ""),
+        "state/cluster/pod_affinity.cc", "    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it means nobody\n", ""),
     "labels-that-nobody-names-move-namespaces": (
-        "state/placement/neighbours.cc", " && keys_.contains(NamespaceKey(label.first));", ";"),
+        "state/cluster/pod_affinity.cc", " && keys_.contains(NamespaceKey(label.first));", ";"),
     "namespaces-unheard-of-are-meant": (
-        "state/model/neighbours.cc", "selector.by_labels && labels.contains(NamespaceKey(\"\")) &&", "selector.by_labels &&"),
+        "state/model/affinity_terms.cc", "selector.by_labels && labels.contains(NamespaceKey(\"\")) &&", "selector.by_labels &&"),
     "namespaces-by-labels-are-forgotten": (
-        "state/records/template.cc", "          from.by_labels(),\n", "          false,\n"),
+        "state/persistence/template.cc", "          from.by_labels(),\n", "          false,\n"),
     "the-pods-own-labels-are-its-namespaces": (
-        "k8s-extender/dialects/neighbours.cc", "      for (SelectorRequirement& each : requirements) each.key = NamespaceKey(each.key);\n", ""),
+        "k8s-extender/dialects/pod_affinity.cc", "      for (SelectorRequirement& each : requirements) each.key = NamespaceKey(each.key);\n", ""),
     "namespaces-are-not-awaited": (
         "k8s-extender/apiserver/cluster_feed.cc", "      expected.sources.push_back(source.name);\n", "      if (source.name != \"namespaces\") expected.sources.push_back(source.name);\n"),
     "relabelled-nodes-keep-their-neighbours": (
-        "state/placement/neighbours.cc", "    if (any) count(-1);\n", ""),
+        "state/cluster/pod_affinity.cc", "    if (any) count(-1);\n", ""),
     "restored-holders-are-forgotten": (
-        "state/placement/neighbours.cc", "        term.holders[domain] += pods;\n", ""),
+        "state/cluster/pod_affinity.cc", "        term.holders[domain] += pods;\n", ""),
     "labels-are-learned-in-silence": (
-        "state/machine/pod_announcements.cc", "    if (kin == r_.cluster->pod_class(pod->cls).kin) continue;\n", "    continue;\n"),
+        "state/machine/ingest_pods.cc", "    if (kin == r_.cluster->pod_class(pod->cls).kin) continue;\n", "    continue;\n"),
     "a-label-that-changes-is-no-change": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "change.shape = change.shape || (pod.cls != kNoClass && !(kin == r_.cluster->pod_class(pod.cls).kin));", "static_cast<void>(kin);"),
     "places-stand-whoever-comes-near": (
-        "state/starts/claims.cc", "  if (FeltElsewhere(pod)) ReverifyElsewhere(/*all=*/false, step);\n", ""),
+        "state/binding/plan_lifecycle.cc", "  if (FeltElsewhere(pod)) ReverifyElsewhere(/*all=*/false, step);\n", ""),
     "waits-for-its-own-nodes-only": (
-        "state/starts/waking.cc", "  if (!local) return any_gain;\n", "  static_cast<void>(local);\n"),
+        "state/scheduling/waking.cc", "  if (!local) return any_gain;\n", "  static_cast<void>(local);\n"),
     "spread-looks-once": (
-        "state/placement/planner.cc", "    if (!grows) break;\n", "    if (!grows || placed > 0) break;\n"),
+        "state/planner/planner.cc", "    if (!grows) break;\n", "    if (!grows || placed > 0) break;\n"),
     "members-do-not-agree-at-the-end": (
-        "state/placement/planner.cc", "out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);",
+        "state/planner/planner.cc", "out.placed = out.parts.size() == demands.size() && NeighboursAgree(*statement, start, cluster);",
         "out.placed = out.parts.size() == demands.size();"),
     "nothing-found-is-proof": (
-        "state/placement/planner.cc", "(proves && !out.out_of_tries)) return out;", "!out.out_of_tries) return out;"),
+        "state/planner/planner.cc", "(proves && !out.out_of_tries)) return out;", "!out.out_of_tries) return out;"),
     "leaves-are-placed-one-by-one-only": (
-        "state/placement/tree_planner.cc", "out_.placed = PlaceJointly(root);", "out_.placed = false;"),
+        "state/planner/tree_planner.cc", "out_.placed = PlaceJointly(root);", "out_.placed = false;"),
     "joint-tries-that-ran-out-are-proof": (
-        "state/placement/tree_planner.cc", "  out_.out_of_tries = !placed && undecided_;\n", "  out_.out_of_tries = false;\n"),
+        "state/planner/tree_planner.cc", "  out_.out_of_tries = !placed && undecided_;\n", "  out_.out_of_tries = false;\n"),
     "alike-wherever-they-may-go": (
-        "state/placement/second_try.cc", " && *item.region == region;", ";"),
+        "state/planner/repack_search.cc", " && *item.region == region;", ";"),
     "one-by-one-everywhere": (
-        "state/placement/one_by_one.cc", "if (region.Has(entry.node)) out.push_back", "out.push_back"),
+        "state/planner/backtracking_search.cc", "if (region.Has(entry.node)) out.push_back", "out.push_back"),
     "together-where-the-first-fits": (
-        "state/starts/shape.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || topology.required != label) return;"),
+        "state/scheduling/demand.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || topology.required != label) return;"),
     "narrower-affinity-is-dropped": (
-        "state/starts/shape.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || !topology.required.empty()) return;"),
+        "state/scheduling/demand.cc", "if (label.empty() || topology.required == label) return;", "if (label.empty() || !topology.required.empty()) return;"),
     "nobody-comes-first": (
-        "state/placement/planner.cc", "return newcomers.empty() || neighbours.InSomeOrder(std::move(newcomers));", "return true;"),
+        "state/planner/planner.cc", "return newcomers.empty() || neighbours.InSomeOrder(std::move(newcomers));", "return true;"),
     "helpers-in-their-order": (
-        "state/placement/planner.cc", "  if (order.empty()) return {};\n", "  return {};\n"),
+        "state/planner/planner.cc", "  if (order.empty()) return {};\n", "  return {};\n"),
     "a-node-that-goes-frees-nobody": (
-        "state/placement/cluster.cc", "/*gained=*/neighbours_.any_learned()", "/*gained=*/false"),
+        "state/cluster/cluster.cc", "/*gained=*/neighbours_.any_learned()", "/*gained=*/false"),
     "permits-need-their-node": (
-        "state/starts/commitments.cc", "!commitment.node.empty() &&", "r_.cluster->FindNode(commitment.node) != kNoNode &&"),
+        "state/binding/commitments.cc", "!commitment.node.empty() &&", "r_.cluster->FindNode(commitment.node) != kNoNode &&"),
     "who-runs-is-dropped": (
-        "state/drivers/submission_driver.cc", "if (!pod->submitted || !pod->facts.node_name.empty()) continue;", "if (!pod->submitted) continue;"),
+        "state/frontends/submissions_frontend.cc", "if (!pod->submitted || !pod->facts.node_name.empty()) continue;", "if (!pod->submitted) continue;"),
     "a-log-may-go": (
         "service/store/sqlite_store.cc", "  if (log_ == now) return absl::OkStatus();\n", "  return absl::OkStatus();\n"),
     "readers-crowd-the-store": (
@@ -905,44 +905,44 @@ BUGS = {
     "any-method-is-read": (
         "service/http/http_listener.cc", 'if (!brings && request.method != "GET"', 'if (request.method.empty() && request.method != "GET"'),
     "no-selector-means-everybody": (
-        "k8s-extender/dialects/neighbours.cc", "  if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody\n", ""),
+        "k8s-extender/dialects/pod_affinity.cc", "  if (!selector.is_object()) read.selector = PodSelector();  // none: it means nobody\n", ""),
     # --- pipelining (P-8) ---
     "kept-room-is-free": (
-        "state/placement/cluster.h", " - reserved.Get(id) - kept.Get(id);", " - reserved.Get(id);"),
+        "state/cluster/cluster.h", " - reserved.Get(id) - kept.Get(id);", " - reserved.Get(id);"),
     "ending-for-ever": (
-        "state/starts/pipeline.h", "kPatienceMs = 60'000;", "kPatienceMs = 6'000'000;"),
+        "state/reservations/future_reservations.h", "kPatienceMs = 60'000;", "kPatienceMs = 6'000'000;"),
     "who-came-first-keeps": (
-        "state/starts/pipeline.cc", "  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return queues_->Before(gang, other);\n", "  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return false;\n"),
+        "state/reservations/future_reservations.cc", "  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return queues_->Before(gang, other);\n", "  if (!kept.holds || as.rank == Claimant::Rank::kHoldsUp) return false;\n"),
     "victims-room-is-kept": (
-        "state/starts/keep_room.cc", "nominated = r_.nominations->Borrow();  // some of it", "nominated;  // some of it"),
+        "state/scheduling/reserve_room.cc", "nominated = r_.nominations->Borrow();  // some of it", "nominated;  // some of it"),
     "preempted-room-is-planned": (
-        "state/starts/planning.cc", "  r_.nominations->Charge();  // what came free since is theirs first (K-3)\n", ""),
+        "state/scheduling/planning.cc", "  r_.nominations->Charge();  // what came free since is theirs first (K-3)\n", ""),
     "kept-whatever-is-bound-there": (
-        "state/starts/claims.cc", "  r_.pipeline->Reverify(node);\n", ""),
+        "state/binding/plan_lifecycle.cc", "  r_.pipeline->Reverify(node);\n", ""),
     "an-end-taken-back-unnoticed": (
-        "state/machine/pod_announcements.cc", "  if (!r_.pipeline->Follow(pod, step->now_ms())) return;\n",
+        "state/machine/ingest_pods.cc", "  if (!r_.pipeline->Follow(pod, step->now_ms())) return;\n",
         "  if (!r_.pipeline->Follow(pod, step->now_ms()) || true) return;\n"),
     "kept-for-who-does-not-wait": (
-        "state/machine/settling.cc", "    r_.pipeline->Drop(gang);\n    r_.heads->Leave(gang);\n", "    r_.heads->Leave(gang);\n"),
+        "state/machine/reconciler.cc", "    r_.pipeline->Drop(gang);\n    r_.heads->Leave(gang);\n", "    r_.heads->Leave(gang);\n"),
     "an-end-wakes-nobody": (
-        "state/starts/pipeline.cc", "charge != nullptr) cluster_->NoteHope(charge->node);", "charge != nullptr) ledger_->MarkNode(charge->node);"),
+        "state/reservations/future_reservations.cc", "charge != nullptr) cluster_->NoteHope(charge->node);", "charge != nullptr) ledger_->MarkNode(charge->node);"),
     "next-of-its-kind-sleeps-on": (
-        "state/starts/planning.cc", "  if (kept) r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind\n", ""),
+        "state/scheduling/planning.cc", "  if (kept) r_.backlog->WakeAlike(needs, /*anew=*/true);  // there may be as much for the next of its kind\n", ""),
     "dropped-room-helps-nobody": (
-        "state/starts/pipeline.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
+        "state/reservations/future_reservations.cc", "  Discharge(at->second, /*gained=*/true);\n  Erase(gang.id);\n", "  Discharge(at->second, /*gained=*/false);\n  Erase(gang.id);\n"),
     "plan-on-what-is-kept": (
-        "state/starts/keep_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
+        "state/scheduling/reserve_room.cc", "  r_.pipeline->TakeBack(lent);\n  if (places", "  if (places"),
     # --- preferences (P-3) ---
     "liked-as-it-was": (
-        "state/placement/preferred_run.cc", "      if (best.liked >= before) return best;\n", "      return best;\n"),
+        "state/planner/preferred_run.cc", "      if (best.liked >= before) return best;\n", "      return best;\n"),
     "nobody-looks-again": (
-        "state/placement/preferred_run.cc", "      if (attracts) ranking.LookAgain();\n", "      if (attracts && placed < 0) ranking.LookAgain();\n"),
+        "state/planner/preferred_run.cc", "      if (attracts) ranking.LookAgain();\n", "      if (attracts && placed < 0) ranking.LookAgain();\n"),
     "all-on-the-first": (
-        "state/placement/preferred_run.cc", "repels ? 1 : wanted - placed", "wanted - placed"),
+        "state/planner/preferred_run.cc", "repels ? 1 : wanted - placed", "wanted - placed"),
     "preferences-make-wait": (
-        "state/placement/planner.cc", "  if (AnyPrefers(demands, cluster)) out =", "  if (demands.empty()) out ="),
+        "state/planner/planner.cc", "  if (AnyPrefers(demands, cluster)) out =", "  if (demands.empty()) out ="),
     "preferences-are-lost": (
-        "state/records/template.cc", "  Put(from.preferences, to);\n", ""),
+        "state/persistence/template.cc", "  Put(from.preferences, to);\n", ""),
     # --- owners, the webhook, queue objects (D-7, K-8, Q-1) ---
     "anybodys-job": (
         "k8s-extender/dialects/owners.cc", "    const bool same = known != nullptr && version.substr(0, version.find('/')) == known->group;\n",
@@ -971,70 +971,70 @@ BUGS = {
         "sum > *said->min_member)) {"),
     # --- heads (Q-6) ---
     "the-lost-wait-for-whom-a-queue-keeps": (
-        "state/starts/queue_checks.cc", "  if (gangs.front()->depleted()) return sum;\n", ""),
+        "state/queueing/queue_checks.cc", "  if (gangs.front()->depleted()) return sum;\n", ""),
     "the-lost-wait-for-whom-room-is-kept": (
-        "state/drivers/kube_scheduler.cc", "< pod.facts.priority || repairs;", "< pod.facts.priority || (repairs && false);"),
+        "state/frontends/extender_frontend.cc", "< pod.facts.priority || repairs;", "< pod.facts.priority || (repairs && false);"),
     "too-many-together-wait": (
-        "state/starts/queue_checks.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
+        "state/queueing/queue_checks.cc", "asked.fresh > spec.max_applications) {\n    return {", "asked.fresh > spec.max_applications + 99) {\n    return {"),
     "hold-is-backfill": (
-        "state/starts/planning.cc", "  if (head == nullptr) return next;", "  if (head == nullptr || next.has_value()) return next;"),
+        "state/scheduling/planning.cc", "  if (head == nullptr) return next;", "  if (head == nullptr || next.has_value()) return next;"),
     "who-never-fits-holds-up": (
-        "state/starts/heads.cc", "|| states_.Of(item).could == State::Could::kNo) continue;", ") continue;"),
+        "state/reservations/backfill.cc", "|| states_.Of(item).could == State::Could::kNo) continue;", ") continue;"),
     "lone-pods-pass-unseen": (
-        "state/starts/claims.cc", "  if (passes) r_.heads->NotePassed", "  if (passes && pod.gang != nullptr) r_.heads->NotePassed"),
+        "state/binding/plan_lifecycle.cc", "  if (passes) r_.heads->NotePassed", "  if (passes && pod.gang != nullptr) r_.heads->NotePassed"),
     "a-nodes-own-pods-pass": (
-        "state/starts/claims.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && pod.cls != kNoClass;"),
+        "state/binding/plan_lifecycle.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && pod.cls != kNoClass;"),
     "every-pod-passes": (
-        "state/starts/heads.cc", "== room && (left < asks ||", ">= room && (left < asks ||"),
+        "state/reservations/backfill.cc", "== room && (left < asks ||", ">= room && (left < asks ||"),
     "the-limit-is-forgotten": (
-        "state/starts/heads.h", "now_ms >= gang.kept.passed_since_ms + Limit();", "now_ms >= gang.kept.passed_since_ms + 1000 * Limit();"),
+        "state/reservations/backfill.h", "now_ms >= gang.kept.passed_since_ms + Limit();", "now_ms >= gang.kept.passed_since_ms + 1000 * Limit();"),
     "nobody-notes-who-passed": (
-        "state/starts/heads.cc", "    if (queues_->Before(*head, gang)) passed.push_back(head->id);\n", ""),
+        "state/reservations/backfill.cc", "    if (queues_->Before(*head, gang)) passed.push_back(head->id);\n", ""),
     "held-room-yields-to-all": (
-        "state/starts/pipeline.cc", "  return as.over_by_ms != kNever && kept.starts_ms != kNever && as.over_by_ms <= kept.starts_ms;\n", "  return true;\n"),
+        "state/reservations/future_reservations.cc", "  return as.over_by_ms != kNever && kept.starts_ms != kNever && as.over_by_ms <= kept.starts_ms;\n", "  return true;\n"),
     "held-room-yields-to-none": (
-        "state/starts/pipeline.cc", "over_by_ms <= kept.starts_ms;", "over_by_ms <= kept.starts_ms - 86'400'000;"),
+        "state/reservations/future_reservations.cc", "over_by_ms <= kept.starts_ms;", "over_by_ms <= kept.starts_ms - 86'400'000;"),
     "a-limit-is-held-from-nobody": (
-        "state/starts/queue_checks.cc", "has + wants + kept.Get(id) <= most", "has + wants <= most"),
+        "state/queueing/queue_checks.cc", "has + wants + kept.Get(id) <= most", "has + wants <= most"),
     "durations-from-the-start": (
-        "state/starts/running_room.cc", "piece.over_ms = std::max(now_ms, began_ms + gang.rules.duration_ms);", "piece.over_ms = now_ms + gang.rules.duration_ms;"),
+        "state/reservations/projected_release.cc", "piece.over_ms = std::max(now_ms, began_ms + gang.rules.duration_ms);", "piece.over_ms = now_ms + gang.rules.duration_ms;"),
     "held-room-is-lost": (
-        "state/starts/pipeline.cc", "  } else if (lifted.held) {\n    Charge(kept_.at(gang.id));\n", "  } else if (lifted.held) {\n    Erase(gang.id);\n"),
+        "state/reservations/future_reservations.cc", "  } else if (lifted.held) {\n    Charge(kept_.at(gang.id));\n", "  } else if (lifted.held) {\n    Erase(gang.id);\n"),
     "passing-is-forgotten-by-a-restart": (
-        "state/records/records.cc", "  record.set_passed_since_ms(gang.kept.passed_since_ms);\n", ""),
+        "state/persistence/records.cc", "  record.set_passed_since_ms(gang.kept.passed_since_ms);\n", ""),
     # --- queues (Q-1 to Q-5, Q-7) ---
     "limit-of-the-queue-only": (
-        "state/starts/queue_checks.cc", "    of.fresh += fresh ? 1 : 0;\n", "    of.fresh += fresh ? 1 : 0;\n    break;\n"),
+        "state/queueing/queue_checks.cc", "    of.fresh += fresh ? 1 : 0;\n", "    of.fresh += fresh ? 1 : 0;\n    break;\n"),
     "quota-binds-everybody": (
-        "state/starts/queue_checks.cc", "      if (fixed) of.fixed.Add(resource, amount);\n", "      if (fixed || amount > 0) of.fixed.Add(resource, amount);\n"),
+        "state/queueing/queue_checks.cc", "      if (fixed) of.fixed.Add(resource, amount);\n", "      if (fixed || amount > 0) of.fixed.Add(resource, amount);\n"),
     "one-unit-beyond-the-limit": (
-        "state/starts/queue_checks.cc", "if (has + wants + kept.Get(id) <= most ||", "if (has + wants + kept.Get(id) <= most + 1 ||"),
+        "state/queueing/queue_checks.cc", "if (has + wants + kept.Get(id) <= most ||", "if (has + wants + kept.Get(id) <= most + 1 ||"),
     "never-is-only-later": (
-        "state/starts/queue_checks.cc", "if (reason.code == ReasonCode::kQueueRejected) return reason;", "if (reason.code == ReasonCode::kQueueRejected) continue;"),
+        "state/queueing/queue_checks.cc", "if (reason.code == ReasonCode::kQueueRejected) return reason;", "if (reason.code == ReasonCode::kQueueRejected) continue;"),
     "total-is-not-asked-for": (
-        "state/starts/queue_checks.cc", "whole ? std::max(needed, gang.rules.total_number) : needed", "needed"),
+        "state/queueing/queue_checks.cc", "whole ? std::max(needed, gang.rules.total_number) : needed", "needed"),
     "min-resources-are-not-asked-for": (
-        "state/starts/queue_checks.cc", "if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);", "if (id >= 0 && sum.Get(id) > amount) sum.Set(id, amount);"),
+        "state/queueing/queue_checks.cc", "if (id >= 0 && sum.Get(id) < amount) sum.Set(id, amount);", "if (id >= 0 && sum.Get(id) > amount) sum.Set(id, amount);"),
     "any-number-of-gangs": (
-        "state/starts/queue_checks.cc", "runs + asked.fresh > may_run", "runs + asked.fresh > may_run + 1000"),
+        "state/queueing/queue_checks.cc", "runs + asked.fresh > may_run", "runs + asked.fresh > may_run + 1000"),
     "a-gang-that-ended-runs-on": (
-        "state/machine/settling.cc", "  r_.queues->Follow(gang, runs, wants,", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants,"),
+        "state/machine/reconciler.cc", "  r_.queues->Follow(gang, runs, wants,", "  r_.queues->Follow(gang, runs || gang.children() > 0, wants,"),
     "who-never-can-asks-all-the-same": (
-        "state/starts/queues.cc", "  if (waits && !never && home", "  if (waits && home"),
+        "state/queueing/queues.cc", "  if (waits && !never && home", "  if (waits && home"),
     "alike-is-alike": (
-        "state/starts/planning.cc", "const int64_t over = r_.pipeline->AnyTimed() ?", "const int64_t over = gangs.empty() ?"),
+        "state/scheduling/planning.cc", "const int64_t over = r_.pipeline->AnyTimed() ?", "const int64_t over = gangs.empty() ?"),
     "nothing-is-kept-beside": (
-        "state/starts/keep_room.cc", "    kept.push_back({&r_.gangs->gang(id), r_.pipeline->KeptFor(r_.gangs->gang(id))});\n", ""),
+        "state/scheduling/reserve_room.cc", "    kept.push_back({&r_.gangs->gang(id), r_.pipeline->KeptFor(r_.gangs->gang(id))});\n", ""),
     "who-is-over-the-share-first": (
-        "state/starts/queues.cc", "over_a != over_b) return over_b;", "over_a != over_b) return over_a;"),
+        "state/queueing/queues.cc", "over_a != over_b) return over_b;", "over_a != over_b) return over_a;"),
     "shares-of-yesterday": (
-        "state/starts/planning.cc", "  r_.queues->NewRound();\n", ""),
+        "state/scheduling/planning.cc", "  r_.queues->NewRound();\n", ""),
     "extras-beyond-the-limit": (
-        "state/drivers/kube_scheduler.cc", "    if (Reason reason = r_.queues->Check(pod); !reason.none()) {\n", "    if (Reason reason = r_.queues->Check(pod); !reason.none() && false) {\n"),
+        "state/frontends/extender_frontend.cc", "    if (Reason reason = r_.queues->Check(pod); !reason.none()) {\n", "    if (Reason reason = r_.queues->Check(pod); !reason.none() && false) {\n"),
     "refused-extras-are-forgotten": (
-        "state/starts/waking.cc", "  if (freed) r_.queues->TouchRefused();\n", ""),
+        "state/scheduling/waking.cc", "  if (freed) r_.queues->TouchRefused();\n", ""),
     "room-in-a-queue-wakes-nobody": (
-        "state/starts/waking.cc", "      return QueueSaysOtherwise(first);", "      return missed && QueueSaysOtherwise(first);"),
+        "state/scheduling/waking.cc", "      return QueueSaysOtherwise(first);", "      return missed && QueueSaysOtherwise(first);"),
     "the-newest-first": (
         "state/queueing/fair_share.cc", ": a->age < b->age;", ": a->age > b->age;"),
     "rest-by-no-weight": (
@@ -1042,7 +1042,7 @@ BUGS = {
     "quotas-by-priority": (
         "state/queueing/fair_share.cc", "      for (Party& each : parties) each.priority = 0;  // every quota alike\n", ""),
     "waiting-gangs-stay-counted": (
-        "state/starts/queues.cc", "  Count(known.queue, -1, &waiting_gangs_);\n", ""),
+        "state/queueing/queues.cc", "  Count(known.queue, -1, &waiting_gangs_);\n", ""),
     "grpc-gangs-name-no-queue": (
         "service/rpc/reading.cc", "    out->queue = gang.queue();\n", ""),
     "grpc-gangs-are-preemptible": (
@@ -1052,7 +1052,7 @@ BUGS = {
     "cores-as-milli": (
         "service/app.cc", 'return resource == "cpu" ? static_cast<double>(amount) / 1000 : static_cast<double>(amount);', "static_cast<void>(resource);\n  return static_cast<double>(amount);"),
     "gangs-in-inner-queues": (
-        "state/queueing/queue_tree.cc", "  if (id != kNoQueue && at(id).leaf) return {id, {}};\n", "  if (id != kNoQueue) return {id, {}};\n"),
+        "state/model/queue_tree.cc", "  if (id != kNoQueue && at(id).leaf) return {id, {}};\n", "  if (id != kNoQueue) return {id, {}};\n"),
     "fair-takes-totals": (
         "state/gangs/eligibility.cc", "  if (spec.sort != QueueSort::kFair) return {};\n", "  if (spec.sort != QueueSort::kFair || gang.rules.declares_total) return {};\n"),
     "new-queues-wake-nobody": (
@@ -1062,7 +1062,7 @@ BUGS = {
         "    sums_[static_cast<size_t>(account)].AddTimes(amounts, times);\n    break;\n  }\n}\n\nvoid Accounts::Book(int32_t account, const ResourceSum&"),
     # --- what an unkind world was found to do ---
     "too-early-is-forgotten": (
-        "state/starts/bindings.cc", "  if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);\n", ""),
+        "state/binding/bindings.cc", "  if (pod.state == MemberState::kPending && RetryAt(pod) > 0) return RetryAt(pod);\n", ""),
     "any-answer-is-a-list": (
         "k8s-extender/apiserver/informer.cc",
         "    if (absl::Status is_list = CheckList(*list); !is_list.ok()) return is_list;\n", ""),
@@ -1098,39 +1098,39 @@ BUGS = {
     "what-cannot-be-printed-is-lost": (
         "clients/musterctl/main.cc", "  if (std::cout.good()) return code;\n", "  return code;\n"),
     "gates-that-stay-are-not-said": (
-        "state/starts/wait_reasons.cc", "plan.called_again() ? calls_->StillGated(gang, plan.id) : \"\"", "std::string()"),
+        "state/views/wait_reasons.cc", "plan.called_again() ? calls_->StillGated(gang, plan.id) : \"\"", "std::string()"),
     "a-gate-is-late-at-once": (
-        "state/starts/wait_reasons.cc", "plan.called_again() ? calls_", "true ? calls_"),
+        "state/views/wait_reasons.cc", "plan.called_again() ? calls_", "true ? calls_"),
     "a-mate-that-is-whole-never-started": (
-        "state/starts/bindings.cc", "mate->kept.satisfied && started(mate)) return;", "mate->kept.satisfied && started(mate)) break;"),
+        "state/binding/bindings.cc", "mate->kept.satisfied && started(mate)) return;", "mate->kept.satisfied && started(mate)) break;"),
     "half-a-group-is-nobody": (
-        "state/starts/repair.cc", "    gangs_->SetSatisfied(*mate, false);\n", ""),
+        "state/binding/repair.cc", "    gangs_->SetSatisfied(*mate, false);\n", ""),
     "the-first-members-are-asked-for": (
-        "state/starts/queue_checks.cc", "  if (pods == needed || runs.size() == 1) {\n", "  if (true) {\n"),
+        "state/queueing/queue_checks.cc", "  if (pods == needed || runs.size() == 1) {\n", "  if (true) {\n"),
     "the-dearest-are-placed-or-nobody": (
-        "state/starts/placing.cc", "constexpr int kMostLeftOut = 8;", "constexpr int kMostLeftOut = 0;"),
+        "state/scheduling/placing.cc", "constexpr int kMostLeftOut = 8;", "constexpr int kMostLeftOut = 0;"),
     "a-plan-keeps-what-its-queue-lost": (
-        "state/machine/settling.cc", "  if (TakeBackOverdrawn(gang, step)) return SettleQueue(gang, step);\n", ""),
+        "state/machine/reconciler.cc", "  if (TakeBackOverdrawn(gang, step)) return SettleQueue(gang, step);\n", ""),
     "any-size-takes-a-kept-place": (
-        "state/starts/members_to_come.cc", " && r_.queues->CheckInstead(pod, slot.cls).none()", ""),
+        "state/binding/future_slots.cc", " && r_.queues->CheckInstead(pod, slot.cls).none()", ""),
     "hold-is-for-nodes-only": (
-        "state/starts/keep_room.cc", "    const bool first = hold && !r_.queues->HeldForOthers(gang);\n", "    const bool first = false;\n"),
+        "state/scheduling/reserve_room.cc", "    const bool first = hold && !r_.queues->HeldForOthers(gang);\n", "    const bool first = false;\n"),
     "what-cannot-run-holds-its-queue": (
-        "state/starts/keep_room.cc", "    if (!CouldRun(gang, gangs, lifted, now_ms)) {\n", "    if (!CouldRun(gang, gangs, lifted, now_ms) && now_ms < 0) {\n"),
+        "state/scheduling/reserve_room.cc", "    if (!CouldRun(gang, gangs, lifted, now_ms)) {\n", "    if (!CouldRun(gang, gangs, lifted, now_ms) && now_ms < 0) {\n"),
     "verbs-ask-in-vain": (
-        "state/drivers/permit.cc", "r_.queues->Never(*pod.gang)", "Reason()"),
+        "state/frontends/verbs_permit.cc", "r_.queues->Never(*pod.gang)", "Reason()"),
     "a-parent-has-nothing-of-its-own": (
-        "state/starts/queues.cc", "  if (home == kNoQueue && gang.active() > 0) return tree_->Find(gang.rules.queue);\n", ""),
+        "state/queueing/queues.cc", "  if (home == kNoQueue && gang.active() > 0) return tree_->Find(gang.rules.queue);\n", ""),
     "groups-wait-in-one-queue": (
-        "state/starts/queues.cc", "AddDemand(Of(*each), Request(*each), &demand);", "AddDemand(home, Request(*each), &demand);"),
+        "state/queueing/queues.cc", "AddDemand(Of(*each), Request(*each), &demand);", "AddDemand(home, Request(*each), &demand);"),
     "a-total-is-the-first-member": (
-        "state/starts/queue_checks.cc", " && gang.rules.min_resources.empty()) {", ") {"),
+        "state/queueing/queue_checks.cc", " && gang.rules.min_resources.empty()) {", ") {"),
     "old-successes-run": (
-        "state/machine/view.cc", "gang.active() > 0 || (succeeded > 0 && pending == 0)", "gang.active() + succeeded > 0"),
+        "state/views/view.cc", "gang.active() > 0 || (succeeded > 0 && pending == 0)", "gang.active() + succeeded > 0"),
     "words-of-before": (
-        "state/starts/planning.cc", "  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why)});\n", ""),
+        "state/scheduling/planning.cc", "  r_.backlog->SetReason(leader.id, {ReasonCode::kNoRoom, std::move(placed.why)});\n", ""),
     "not-known-is-not-bound": (
-        "state/starts/bindings.cc", "  if (outcome.result == BindingResult::kRefused) return Fail(pod, outcome.message, step);\n",
+        "state/binding/bindings.cc", "  if (outcome.result == BindingResult::kRefused) return Fail(pod, outcome.message, step);\n",
         "  if (outcome.result == BindingResult::kRefused || step->now_ms() + RetryDelayMs(binding.attempts) >= r_.barrier->Of(pod).answer_by_ms) return Fail(pod, outcome.message, step);\n"),
     "who-cannot-be-asked-says-no": (
         "k8s-extender/actuator/actuator.cc", "found == Found::kUnknown ? BindingResult::kRetry", "false ? BindingResult::kRetry"),
@@ -1168,71 +1168,71 @@ BUGS = {
     "two-record-into-one-file": (
         "service/recorder/recorder.cc", "  if (flock(lock_, LOCK_EX | LOCK_NB) == 0) return", "  if (lock_ >= 0) return"),
     "who-is-counted-again-is-news": (
-        "state/starts/running_room.cc", ", /*again=*/true);", ");"),
+        "state/reservations/projected_release.cc", ", /*again=*/true);", ");"),
     "a-moved-node-moves-nobody": (
-        "state/machine/announcements.cc", "  if (moves) r_.claims->ReverifyElsewhere(/*all=*/relabelled, step);\n", "  static_cast<void>(moves);\n"),
+        "state/machine/ingest.cc", "  if (moves) r_.claims->ReverifyElsewhere(/*all=*/relabelled, step);\n", "  static_cast<void>(moves);\n"),
     "the-unreadable-pass-heads": (
-        "state/starts/claims.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && !pod.facts.permanent;"),
+        "state/binding/plan_lifecycle.cc", " && !pod.facts.permanent && pod.cls != kNoClass;", " && !pod.facts.permanent;"),
     "who-was-not-yet-back-is-counted": (
-        "state/starts/pipeline.cc", "  for (const GangId id : lifted.others) Charge(kept_.at(id));\n  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {  // who comes last loses it first\n",
+        "state/reservations/future_reservations.cc", "  for (const GangId id : lifted.others) Charge(kept_.at(id));\n  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {  // who comes last loses it first\n",
         "  for (auto id = lifted.others.rbegin(); id != lifted.others.rend(); ++id) {\n    Charge(kept_.at(*id));\n"),
     "who-asks-takes-the-next-try-away": (
         "state/machine/due.cc", "std::min(overdue_ms, Deadline(gang, now_ms))", "overdue_ms < 0 ? 0 : Deadline(gang, now_ms)"),
     "deleted-on-the-way-is-on-the-way": (
-        "state/starts/bindings.cc", "  r_.ledger->NoteThere(pod.id);\n  r_.claims->FreeSlot(pod);\n", "  r_.claims->FreeSlot(pod);\n"),
+        "state/binding/bindings.cc", "  r_.ledger->NoteThere(pod.id);\n  r_.claims->FreeSlot(pod);\n", "  r_.claims->FreeSlot(pod);\n"),
     "one-deep-object-stops-all": (
-        "service/support/json.cc", "  if (!TooDeep(text)) return Parse(text, what, nullptr);\n", "  if (what.size() > 0) return ParseJson(text, what);\n"),
+        "support/json.cc", "  if (!TooDeep(text)) return Parse(text, what, nullptr);\n", "  if (what.size() > 0) return ParseJson(text, what);\n"),
     "a-watch-hides-what-it-missed": (
         "service/rpc/event_service.cc", "      missed_ += page.missed;  // once: the next page begins behind them\n", ""),
     "who-preempts-is-refused-afterwards": (
-        "state/drivers/preempt.cc", "    if (guarded || BreaksGang(promised, candidate.victim_uids)) continue;\n", "    if (BreaksGang(promised, candidate.victim_uids)) continue;\n"),
+        "state/frontends/extender_preempt.cc", "    if (guarded || BreaksGang(promised, candidate.victim_uids)) continue;\n", "    if (BreaksGang(promised, candidate.victim_uids)) continue;\n"),
     "his-own-room-keeps-him-off": (
-        "state/drivers/kube_scheduler.cc", "    yielded.AddTimes(request, 1);  // it was nominated for the node: what is reserved there is its own\n", ""),
+        "state/frontends/extender_frontend.cc", "    yielded.AddTimes(request, 1);  // it was nominated for the node: what is reserved there is its own\n", ""),
     "one-victim-is-counted-twice": (
-        "state/drivers/preempt.cc", "    if (pod != nullptr && pod->gang != nullptr) victims_[{uid, preemptor}] = now_ms + kVictimMs;\n", ""),
+        "state/frontends/extender_preempt.cc", "    if (pod != nullptr && pod->gang != nullptr) victims_[{uid, preemptor}] = now_ms + kVictimMs;\n", ""),
     "the-last-who-was-told-of-him-has-him": (
-        "state/drivers/preempt.cc", "    if (whose == preemptor || uid == last) continue;\n    last = uid;\n",
+        "state/frontends/extender_preempt.cc", "    if (whose == preemptor || uid == last) continue;\n    last = uid;\n",
         "    if (uid == last) continue;\n    last = uid;\n    if (std::prev(victims_.lower_bound({uid + '\\0', std::string()}))->first.second == preemptor) continue;\n"),
     "who-gives-way-to-nobody-does": (
-        "state/drivers/preempt.cc", "    if (!pod->gang->rules.preemptible) return true;  // D-13\n", ""),
+        "state/frontends/extender_preempt.cc", "    if (!pod->gang->rules.preemptible) return true;  // D-13\n", ""),
     "budgets-are-not-weighed": (
         "k8s-extender/webhook/extender_json.cc", "args.pdb_violations[i]}};", "args.pdb_violations[i] * 0}};"),
     "owners-are-no-gangs-in-preempt": (
         "k8s-extender/webhook/extender_json.cc", "  GroupByOwner(pod, owner_kinds, &grouped);\n", "  static_cast<void>(owner_kinds);\n"),
     "the-last-binding-makes-it-whole": (
-        "state/starts/bindings.cc", "!gang.kept.evicting && gang.whole()) NoteWhole(gang);", "!gang.kept.evicting) NoteWhole(gang);"),
+        "state/binding/bindings.cc", "!gang.kept.evicting && gang.whole()) NoteWhole(gang);", "!gang.kept.evicting) NoteWhole(gang);"),
     "who-runs-for-long-was-started-with-it": (
-        "state/starts/repair.cc", "  for (const std::string& key : mates) {\n", "  for (const std::string& key : mates.empty() ? gang.rules.group : mates) {\n"),
+        "state/binding/repair.cc", "  for (const std::string& key : mates) {\n", "  for (const std::string& key : mates.empty() ? gang.rules.group : mates) {\n"),
     "a-repair-ends-with-its-places": (
-        "state/machine/settling.cc", "    if (r_.repair->Mates(gang).empty()) r_.repair->Cancel(gang);", "    r_.repair->Cancel(gang);"),
+        "state/machine/reconciler.cc", "    if (r_.repair->Mates(gang).empty()) r_.repair->Cancel(gang);", "    r_.repair->Cancel(gang);"),
     "a-part-goes-alone": (
-        "state/starts/repair.cc", "(gang.active() == 0 || goes) && HalveGroup", "gang.active() == 0 && HalveGroup"),
+        "state/binding/repair.cc", "(gang.active() == 0 || goes) && HalveGroup", "gang.active() == 0 && HalveGroup"),
     "who-needs-nobody-is-half-bound": (
         "state/gangs/types.h", " && rules.min_member != 0;", ";"),
     "who-takes-the-place-is-not-called": (
-        "state/starts/claims.cc", "    return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // who takes its place may be parked\n", "    return;\n"),
+        "state/binding/plan_lifecycle.cc", "    return r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);  // who takes its place may be parked\n", "    return;\n"),
     "refused-members-call-each-other": (
-        "state/machine/settling.cc", "        return fits->second;\n", "        return fits->second || full;\n"),
+        "state/machine/reconciler.cc", "        return fits->second;\n", "        return fits->second || full;\n"),
     "guarded-members-call-each-other": (
-        "state/starts/calls.cc", "state.refused && state.guarded == kNoClass && may(*pod)", "state.refused && may(*pod)"),
+        "state/barrier/activations.cc", "state.refused && state.guarded == kNoClass && may(*pod)", "state.refused && may(*pod)"),
     "who-is-nominated-passes-his-limit": (
-        "state/starts/nominations.cc", " || !queues_->Check(*pod).none()) continue;", " || queues_ == nullptr) continue;"),
+        "state/reservations/nominations.cc", " || !queues_->Check(*pod).none()) continue;", " || queues_ == nullptr) continue;"),
     "members-are-nominated-in-vain": (
-        "state/machine/settling.cc", "    if (alone && !nominated) r_.nominations->Add(*pod);\n", ""),
+        "state/machine/reconciler.cc", "    if (alone && !nominated) r_.nominations->Add(*pod);\n", ""),
     "who-comes-to-a-permitted-gang-waits": (
-        "state/starts/permits.cc", "if (plan == nullptr || (plan->committed && each == &gang)) together", "if (plan == nullptr) together"),
+        "state/binding/permits.cc", "if (plan == nullptr || (plan->committed && each == &gang)) together", "if (plan == nullptr) together"),
     "bound-pods-hold-calls": (
-        "state/starts/plans.cc", "  if (Mut(*pod.gang).uses_holds) --promised_holds_;\n", "  if (Mut(*pod.gang).uses_holds) promised_holds_ -= 0;\n"),
+        "state/reservations/plans.cc", "  if (Mut(*pod.gang).uses_holds) --promised_holds_;\n", "  if (Mut(*pod.gang).uses_holds) promised_holds_ -= 0;\n"),
     "another-minimum-strands-those-alike": (
-        "state/machine/announcements.cc", "r_.planning->LeaveAlike(gang);\n  r_.backlog->ForgetReason", "r_.backlog->Remove(gang.id);\n  r_.backlog->ForgetReason"),
+        "state/machine/ingest.cc", "r_.planning->LeaveAlike(gang);\n  r_.backlog->ForgetReason", "r_.backlog->Remove(gang.id);\n  r_.backlog->ForgetReason"),
     "pods-of-a-former-owner-are-members": (
-        "state/machine/pod_announcements.cc", "  if (object->second.uid == membership.owner_uid) return OwnerOf::kKnown;\n", "  if (object->second.uid.size() > 0) return OwnerOf::kKnown;\n"),
+        "state/machine/ingest_pods.cc", "  if (object->second.uid == membership.owner_uid) return OwnerOf::kKnown;\n", "  if (object->second.uid.size() > 0) return OwnerOf::kKnown;\n"),
     "a-former-owner-says-how-many": (
-        "state/machine/announcements.cc", "  if (another && object.dialect == GangDialect::kOwner) FollowOwner(gang, step);\n", ""),
+        "state/machine/ingest.cc", "  if (another && object.dialect == GangDialect::kOwner) FollowOwner(gang, step);\n", ""),
     "victims-are-counted-for-ever": (
-        "state/drivers/preempt.cc", "at->second <= step->now_ms() ?", "at->second < 0 ?"),
+        "state/frontends/extender_preempt.cc", "at->second <= step->now_ms() ?", "at->second < 0 ?"),
     "it-runs-frees-what-it-has": (
-        "state/machine/pod_announcements.cc", "facts.shape = known.shape;\n  return", "static_cast<void>(says_nothing);\n  return"),
+        "state/machine/ingest_pods.cc", "facts.shape = known.shape;\n  return", "static_cast<void>(says_nothing);\n  return"),
     "who-comes-late-is-not-read": (
         "k8s-extender/apiserver/cluster_feed.cc", "if (!path.ok() || path->empty()) {  // what", "if (true) {  // what"),
     "late-kinds-make-all-wait": (
@@ -1252,25 +1252,25 @@ BUGS = {
     "ports-wrap": (
         "clients/cpp/muster_client.cc", "  if (absl::Status port = CheckPort(options.server); !port.ok()) return port;\n", "  static_cast<void>(CheckPort);\n"),
     "who-never-runs-keeps-its-queue": (
-        "state/starts/keep_room.cc", "    places.empty() ? r_.queues->EndHold(gang) : r_.queues->Hold(gang);\n", "    if (!places.empty()) r_.queues->Hold(gang);\n"),
+        "state/scheduling/reserve_room.cc", "    places.empty() ? r_.queues->EndHold(gang) : r_.queues->Hold(gang);\n", "    if (!places.empty()) r_.queues->Hold(gang);\n"),
     "strict-heads-are-for-ever": (
-        "state/starts/heads.cc", "  if (strict_.contains(gang.id)) return again_ms;\n", "  if (strict_.contains(gang.id)) return kNever;\n"),
+        "state/reservations/backfill.cc", "  if (strict_.contains(gang.id)) return again_ms;\n", "  if (strict_.contains(gang.id)) return kNever;\n"),
     "numbers-of-classes-come-again": (
-        "state/placement/cluster.cc", "  released_classes_.push_back(id);\n", "  unused_classes_.push_back(id);\n"),
+        "state/cluster/cluster.cc", "  released_classes_.push_back(id);\n", "  unused_classes_.push_back(id);\n"),
     "who-goes-opens-his-own-node": (
-        "state/starts/claims.cc", "r_.cluster->has_class(cls) && r_.cluster->pod_class(cls).has_neighbours;\n    });", "r_.cluster->has_class(cls) && cls < 0;\n    });"),
+        "state/binding/plan_lifecycle.cc", "r_.cluster->has_class(cls) && r_.cluster->pod_class(cls).has_neighbours;\n    });", "r_.cluster->has_class(cls) && cls < 0;\n    });"),
     "what-could-not-run-never-will": (
-        "state/starts/waking.cc", "      if (facts_changed) Doubt(r_.gangs->gang(first));\n", ""),
+        "state/scheduling/waking.cc", "      if (facts_changed) Doubt(r_.gangs->gang(first));\n", ""),
     "what-could-run-always-will": (
-        "state/starts/waking.cc", "  if (lost) r_.heads->DoubtHolders();\n", "  static_cast<void>(lost);\n"),
+        "state/scheduling/waking.cc", "  if (lost) r_.heads->DoubtHolders();\n", "  static_cast<void>(lost);\n"),
     "the-next-alike-sleeps": (
-        "state/starts/planning.cc", "  given_up_[*next].retry_at_ms = retry_at_ms;\n", ""),
+        "state/scheduling/planning.cc", "  given_up_[*next].retry_at_ms = retry_at_ms;\n", ""),
     "who-left-is-near-still": (
-        "state/machine/pod_announcements.cc", "  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);\n  if (pod.cls", "  static_cast<void>(felt);\n  if (pod.cls"),
+        "state/machine/ingest_pods.cc", "  if (felt) r_.claims->ReverifyElsewhere(/*all=*/false, step);\n  if (pod.cls", "  static_cast<void>(felt);\n  if (pod.cls"),
     "taints-move-nobody": (
-        "state/machine/announcements.cc", " || r_.cluster->node(known).facts.taints != node.taints;", ";"),
+        "state/machine/ingest.cc", " || r_.cluster->node(known).facts.taints != node.taints;", ";"),
     "less-is-held-in-silence": (
-        "state/starts/queues.cc", "  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now\n", ""),
+        "state/queueing/queues.cc", "  if (!fresh) ledger_->NoteFreed();  // it may ask for less by now\n", ""),
     "statuses-come-first": (
         "k8s-extender/actuator/background.cc", "std::exchange(status_was_last_, false) && due.has_value();", "std::exchange(status_was_last_, false) && events_.size() > 100'000;"),
     "logs-are-waited-for": (
@@ -1302,7 +1302,7 @@ BUGS = {
     "sidecars-have-no-ports": (
         "k8s-extender/dialects/objects.cc", "  ParseHostPorts(spec, \"initContainers\", fields, out);\n", ""),
     "what-is-no-neighbour-rule-is-none": (
-        "k8s-extender/dialects/neighbours.cc",
+        "k8s-extender/dialects/pod_affinity.cc",
         "    if (own.problem().empty()) out.spread.push_back(std::move(read));\n    fields->Note(own.problem());\n",
         "    if (own.problem().empty()) out.spread.push_back(std::move(read));\n"),
     "the-last-wave-is-a-whole-one": (
@@ -1354,11 +1354,11 @@ BUGS = {
     "what-the-core-says-has-no-field": (
         "service/rpc/errors.cc", "  if (field_of != nullptr) {\n", "  if (field_of != nullptr && line.empty()) {\n"),
     "a-group-waits-for-one-plan": (
-        "state/starts/wait_reasons.cc", "  if (plan.mates.empty()) return \"until the plan is confirmed\";\n", "  return \"until the plan is confirmed\";\n"),
+        "state/views/wait_reasons.cc", "  if (plan.mates.empty()) return \"until the plan is confirmed\";\n", "  return \"until the plan is confirmed\";\n"),
     "callers-need-a-scheduler": (
-        "state/machine/view.cc", "asked != pending.end() && (*asked)->facts.scheduler_name.empty();", "asked == pending.end();"),
+        "state/views/view.cc", "asked != pending.end() && (*asked)->facts.scheduler_name.empty();", "asked == pending.end();"),
     "nobody-is-missing-at-the-barrier": (
-        "state/machine/view.cc", "      return BarrierHint(gang, eligibility.Unplaced(gang));\n", "      return \"\";\n"),
+        "state/views/view.cc", "      return BarrierHint(gang, eligibility.Unplaced(gang));\n", "      return \"\";\n"),
     "planned-room-waits-for-members": (
         "service/rpc/gang_service.cc", "      if (plan != nullptr && plan->to_come == 0) unconfirmed_.insert(holder.gang);\n", "      static_cast<void>(plan);\n"),
     "a-wait-ends-with-its-connection": (
@@ -1367,10 +1367,10 @@ BUGS = {
         "k8s-extender/apiserver/cluster_feed.cc",
         "                  pod->gang.owner_uid.clear();  // nobody will tell which of its name is the one that is there\n", ""),
     "created-in-the-same-second-is-gone": (
-        "state/machine/pod_announcements.cc", "  return facts.node_name.empty() ? OwnerOf::kUnread : OwnerOf::kFormer;\n",
+        "state/machine/ingest_pods.cc", "  return facts.node_name.empty() ? OwnerOf::kUnread : OwnerOf::kFormer;\n",
         "  return OwnerOf::kFormer;\n"),
     "every-failure-is-news": (
-        "state/starts/repair.cc", "return !absl::c_binary_search(gang.kept.failed, pod->facts.uid);", "return pod != nullptr;"),
+        "state/binding/repair.cc", "return !absl::c_binary_search(gang.kept.failed, pod->facts.uid);", "return pod != nullptr;"),
     "places-are-given-back-unread": (
         "state/machine/machine.cc",
         "void Machine::On(const Unreserve& command, Step* step) {\n  if (!sources_.complete()) return step->Refuse(StillReading());\n",
@@ -1382,56 +1382,56 @@ BUGS = {
     "whoever-is-there-brings-those-to-come": (
         "state/gangs/eligibility.cc", "all_to_come > 0 ? gang.quorum().SomebodyServes(gang.kept.satisfied) : plannable > 0", "plannable > 0"),
     "who-has-a-place-comes-as-an-extra": (
-        "state/machine/settling.cc",
+        "state/machine/reconciler.cc",
         "        if (calls && (r_.plans->SlotIndex(pod) >= 0 || r_.plans->HasPlaceFor(pod))) return false;\n", ""),
     "old-domains-keep-off": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "  for (const Pod* pod : gang.in(MemberState::kPending)) r_.calls->Unguard(*pod);\n", ""),
     "nominated-at-the-barrier": (
-        "state/drivers/permit.cc", "    r_.nominations->Remove(pod);\n", ""),
+        "state/frontends/verbs_permit.cc", "    r_.nominations->Remove(pod);\n", ""),
     "waits-since-the-process-does": (
         "service/rpc/mapping.cc", "std::min(view.waits_since_ms, view.reason_since_ms)", "view.reason_since_ms"),
     "who-came-is-met-in-silence": (
-        "state/starts/members_to_come.cc",
+        "state/binding/future_slots.cc",
         "    if (met && plan != nullptr) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);\n", "    static_cast<void>(met);\n"),
     "the-next-one-of-a-start-is-not-called": (
-        "state/starts/claims.cc",
+        "state/binding/plan_lifecycle.cc",
         "    if (gang.kept.room_until_ms != 0) r_.calls->CallMembers(gang, *plan, *r_.plans, /*again=*/false, step);\n", ""),
     "who-came-keeps-his-place-for-ever": (
         "state/machine/due.cc", "  r_.claims->AwaitWhoCame(gang);  // who came, and whose scheduler did not ask for his place\n", ""),
     "siblings-of-the-satisfied-serve": (
         "state/model/quorum.cc", "serves[i] == 0 && (node.parent < 0 || serves[static_cast<size_t>(node.parent)] != 0) ? 1 : 0", "serves[i] == 0 ? 1 : 0"),
     "what-may-arrive-is-planned-anew": (
-        "state/machine/announcements.cc", "  if (places.empty()) return;\n  const Group gangs", "  if (!places.empty()) return;\n  const Group gangs"),
+        "state/machine/ingest.cc", "  if (places.empty()) return;\n  const Group gangs", "  if (!places.empty()) return;\n  const Group gangs"),
     "places-that-were-sent-are-anybodys": (
-        "state/starts/placing.cc", "    if (slot >= 0 && r_.plans->HasPlaceFor(*place.pod)) r_.plans->Offer(*place.pod, slot);\n",
+        "state/scheduling/placing.cc", "    if (slot >= 0 && r_.plans->HasPlaceFor(*place.pod)) r_.plans->Offer(*place.pod, slot);\n",
         "    static_cast<void>(slot);\n"),
     "planned-again-without-room": (
-        "state/starts/placing.cc", "      if (!fits || missing-- == 0) return false;\n", "      static_cast<void>(fits);\n      if (missing-- == 0) return false;\n"),
+        "state/scheduling/placing.cc", "      if (!fits || missing-- == 0) return false;\n", "      static_cast<void>(fits);\n      if (missing-- == 0) return false;\n"),
     "a-pod-alone-loses-what-was-sent": (
-        "state/starts/commitments.cc", "    if (!alone || !TakeUpSent(", "    if (alone || !TakeUpSent("),
+        "state/binding/commitments.cc", "    if (!alone || !TakeUpSent(", "    if (alone || !TakeUpSent("),
     "what-was-sent-is-kept-for-ever": (
-        "state/starts/bindings.cc", "  if (Resumable(pod)) return EndResume(pod, step);\n", ""),
+        "state/binding/bindings.cc", "  if (Resumable(pod)) return EndResume(pod, step);\n", ""),
     "kept-where-its-scheduler-does-not-go": (
-        "state/drivers/kube_scheduler.cc", "    if (question.offer->Contains(node)) {\n", "    if (question.offer != nullptr) {\n"),
+        "state/frontends/extender_frontend.cc", "    if (question.offer->Contains(node)) {\n", "    if (question.offer != nullptr) {\n"),
     "kept-although-refused": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "  if (r_.bindings->Resumable(pod) && SaysNothingOfUs(pod) && TellsOfNodes(pod)) r_.bindings->EndResume(pod, step);\n", ""),
     "given-back-for-a-call-that-failed": (
-        "state/machine/pod_announcements.cc", " && SaysNothingOfUs(pod) && TellsOfNodes(pod)) r_.bindings", " && SaysNothingOfUs(pod)) r_.bindings"),
+        "state/machine/ingest_pods.cc", " && SaysNothingOfUs(pod) && TellsOfNodes(pod)) r_.bindings", " && SaysNothingOfUs(pod)) r_.bindings"),
     "kept-for-a-gangs-member": (
-        "state/machine/pod_announcements.cc",
+        "state/machine/ingest_pods.cc",
         "  if (change.gang && r_.bindings->Resumable(pod)) r_.bindings->EndResume(pod, step);  // a plan is to say where it goes\n", ""),
     "kept-and-evicts-others": (
-        "state/drivers/preempt.cc",
+        "state/frontends/extender_preempt.cc",
         "  if (pod != nullptr && r_.bindings->Resumable(*pod)) r_.bindings->EndResume(*pod, step);  // it finds no node\n", ""),
     "anybodys-outcome-ends-what-is-kept": (
-        "state/starts/bindings.cc", "  if (!asked || Resumable(pod) || binding.node", "  if (!asked || binding.node"),
+        "state/binding/bindings.cc", "  if (!asked || Resumable(pod) || binding.node", "  if (!asked || binding.node"),
     "who-arrives-late-takes-the-places-of-all": (
-        "state/starts/bindings.cc", "  if (there) r_.plans->DropFree(gang, index);\n", "  static_cast<void>(there);\n  static_cast<void>(index);\n"),
+        "state/binding/bindings.cc", "  if (there) r_.plans->DropFree(gang, index);\n", "  static_cast<void>(there);\n  static_cast<void>(index);\n"),
     "who-waits-for-a-late-one-waits-on": (
-        "state/machine/settling.cc", " && (plan->to_come > 0 || plan->held == plan->present());", " && plan->to_come > 0;"),
+        "state/machine/reconciler.cc", " && (plan->to_come > 0 || plan->held == plan->present());", " && plan->to_come > 0;"),
     "planned-again-in-two-domains": (
-        "state/machine/announcements.cc",
+        "state/machine/ingest.cc",
         "  for (const Planning::Destination& place : places) r_.claims->ReverifyNode(place.node, step);\n", ""),
 }

@@ -19,7 +19,7 @@
 #include "absl/time/time.h"
 #include "clients/musterctl/chart.h"
 #include "clients/musterctl/output.h"
-#include "service/support/file.h"
+#include "support/file.h"
 
 namespace muster {
 namespace {

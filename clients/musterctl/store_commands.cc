@@ -17,8 +17,8 @@
 #include "clients/musterctl/output.h"
 #include "proto/muster/store/v1/records.pb.h"
 #include "service/store/sqlite_store.h"
-#include "state/records/answers.h"
-#include "state/records/records.h"
+#include "state/persistence/answers.h"
+#include "state/persistence/records.h"
 
 namespace muster {
 namespace {

@@ -15,11 +15,11 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "k8s-extender/apiserver/client.h"
-#include "service/support/clock.h"
-#include "service/support/json.h"
-#include "service/support/sync.h"
-#include "state/machine/view.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
+#include "state/views/view.h"
+#include "support/clock.h"
+#include "support/json.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -10,9 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "service/support/file.h"
-#include "service/support/json.h"
 #include "state/base/text.h"
+#include "support/file.h"
+#include "support/json.h"
 
 namespace muster {
 namespace {

@@ -13,8 +13,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/kube_config.h"
-#include "service/support/overdue.h"
-#include "service/support/sync.h"
+#include "support/overdue.h"
+#include "support/sync.h"
 
 namespace httplib {
 class ClientImpl;

@@ -13,8 +13,8 @@
 #include "k8s-extender/apiserver/informer.h"
 #include "k8s-extender/apiserver/owner_sizes.h"
 #include "k8s-extender/apiserver/queue_objects.h"
-#include "service/support/sync.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "k8s-extender/apiserver/client.h"
-#include "service/support/json.h"
-#include "service/support/sync.h"
+#include "support/json.h"
+#include "support/sync.h"
 
 namespace muster {
 

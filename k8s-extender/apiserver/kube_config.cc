@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "service/support/file.h"
+#include "support/file.h"
 
 namespace muster {
 namespace {

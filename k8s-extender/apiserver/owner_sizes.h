@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "absl/time/time.h"
-#include "service/support/sync.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
 #include "state/model/pod.h"
+#include "support/sync.h"
 
 namespace muster {
 

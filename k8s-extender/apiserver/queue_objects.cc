@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "k8s-extender/dialects/queues.h"
-#include "service/support/clock.h"
+#include "support/clock.h"
 
 namespace muster {
 namespace {

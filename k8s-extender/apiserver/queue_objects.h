@@ -11,9 +11,9 @@
 #include "absl/time/time.h"
 #include "k8s-extender/apiserver/client.h"
 #include "k8s-extender/apiserver/informer.h"
-#include "service/support/sync.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
 #include "state/model/queue.h"
+#include "support/sync.h"
 
 namespace muster {
 

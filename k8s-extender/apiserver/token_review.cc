@@ -1,7 +1,7 @@
 #include "k8s-extender/apiserver/token_review.h"
 
 #include "absl/strings/str_cat.h"
-#include "service/support/json.h"
+#include "support/json.h"
 
 namespace muster {
 

@@ -8,12 +8,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "service/support/json.h"
 #include "state/base/names.h"
 #include "state/model/facts.h"
 #include "state/model/gang.h"
 #include "state/model/node.h"
 #include "state/model/pod.h"
+#include "support/json.h"
 
 namespace muster {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "service/support/json.h"
 #include "state/model/constraints.h"
+#include "support/json.h"
 
 namespace muster {
 

@@ -7,7 +7,7 @@
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/metadata.h"
-#include "k8s-extender/dialects/neighbours.h"
+#include "k8s-extender/dialects/pod_affinity.h"
 #include "state/base/quantity.h"
 #include "state/base/text.h"
 

@@ -8,9 +8,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "service/support/json.h"
 #include "state/model/gang.h"
 #include "state/model/pod.h"
+#include "support/json.h"
 
 namespace muster {
 

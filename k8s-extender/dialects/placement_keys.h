@@ -3,9 +3,9 @@
 #define MUSTER_K8S_EXTENDER_DIALECTS_PLACEMENT_KEYS_H_
 
 #include "absl/strings/string_view.h"
-#include "service/support/json.h"
 #include "state/model/constraints.h"
 #include "state/model/gang.h"
+#include "support/json.h"
 
 namespace muster {
 

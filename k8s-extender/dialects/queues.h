@@ -3,8 +3,8 @@
 #define MUSTER_K8S_EXTENDER_DIALECTS_QUEUES_H_
 
 #include "absl/status/statusor.h"
-#include "service/support/json.h"
 #include "state/model/queue.h"
+#include "support/json.h"
 
 namespace muster {
 

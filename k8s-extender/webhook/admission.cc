@@ -10,8 +10,8 @@
 #include "k8s-extender/dialects/dialects.h"
 #include "k8s-extender/dialects/keys.h"
 #include "k8s-extender/dialects/owners.h"
-#include "service/support/json.h"
-#include "service/support/sync.h"
+#include "support/json.h"
+#include "support/sync.h"
 
 namespace muster {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "k8s-extender/webhook/extender_json.h"
-#include "service/support/sync.h"
-#include "service/support/trace_context.h"
+#include "support/sync.h"
+#include "support/trace_context.h"
 
 namespace muster {
 namespace {

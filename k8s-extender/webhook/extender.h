@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
 
 namespace httplib {
 class Server;

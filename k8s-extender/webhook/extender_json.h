@@ -9,9 +9,9 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "service/support/json.h"
-#include "state/messages/commands.h"
-#include "state/messages/effects.h"
+#include "state/api/commands.h"
+#include "state/api/effects.h"
+#include "support/json.h"
 
 namespace muster {
 

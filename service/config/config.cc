@@ -15,8 +15,8 @@
 #include "k8s-extender/dialects/owners.h"
 #include "service/config/queues.h"
 #include "service/config/yaml_keys.h"
-#include "service/support/file.h"
 #include "service/tracing/otlp_exporter.h"
+#include "support/file.h"
 
 namespace muster {
 namespace {

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "service/rpc/rpc_server.h"
-#include "service/support/json.h"
-#include "service/support/sync.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
+#include "support/json.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -19,7 +19,7 @@
 
 #include "absl/time/time.h"
 #include "service/store/store.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

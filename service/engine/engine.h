@@ -21,11 +21,11 @@
 #include "service/engine/refused_log.h"
 #include "service/engine/tracer.h"
 #include "service/store/store.h"
-#include "service/support/clock.h"
-#include "service/support/sync.h"
+#include "state/api/port.h"
 #include "state/machine/machine.h"
-#include "state/messages/port.h"
-#include "state/records/answers.h"
+#include "state/persistence/answers.h"
+#include "support/clock.h"
+#include "support/sync.h"
 
 namespace muster {
 

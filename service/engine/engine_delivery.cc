@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "service/engine/engine.h"
-#include "state/records/records.h"
+#include "state/persistence/records.h"
 
 namespace muster {
 namespace {

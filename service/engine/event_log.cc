@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "service/support/clock.h"
+#include "support/clock.h"
 
 namespace muster {
 namespace {

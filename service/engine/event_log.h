@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "service/support/sync.h"
-#include "state/messages/port.h"
+#include "state/api/port.h"
+#include "support/sync.h"
 
 namespace muster {
 

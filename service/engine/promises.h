@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "absl/status/status.h"
-#include "state/messages/commands.h"
+#include "state/api/commands.h"
 
 namespace muster {
 

@@ -14,9 +14,9 @@
 
 #include "absl/strings/string_view.h"
 #include "service/engine/shared_map.h"
-#include "state/machine/view.h"
 #include "state/model/facts.h"
-#include "state/starts/planning.h"
+#include "state/scheduling/planning.h"
+#include "state/views/view.h"
 
 namespace muster {
 

@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
-#include "state/messages/commands.h"
+#include "state/api/commands.h"
 
 namespace muster {
 

@@ -12,10 +12,10 @@
 #include <string>
 #include <vector>
 
-#include "service/support/recent_map.h"
-#include "service/support/sync.h"
 #include "service/tracing/span.h"
 #include "state/machine/machine.h"
+#include "support/recent_map.h"
+#include "support/sync.h"
 
 namespace muster {
 

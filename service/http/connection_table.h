@@ -7,7 +7,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/time/time.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

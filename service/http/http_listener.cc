@@ -21,7 +21,7 @@
 #include "service/http/door_stream.h"
 #include "service/security/access.h"
 #include "service/security/tls_context.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 namespace {

@@ -21,7 +21,7 @@
 #include "absl/time/time.h"
 #include "service/engine/command_recorder.h"
 #include "service/recorder/segment.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

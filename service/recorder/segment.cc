@@ -12,8 +12,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "service/support/file.h"
 #include "state/recording/snapshot.h"
+#include "support/file.h"
 
 namespace muster {
 namespace {

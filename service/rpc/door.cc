@@ -10,8 +10,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "service/support/trace_context.h"
 #include "state/base/hash.h"
+#include "support/trace_context.h"
 
 namespace muster {
 namespace {

@@ -13,9 +13,9 @@
 #include "service/rpc/door.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
-#include "service/support/clock.h"
-#include "service/support/sync.h"
 #include "state/base/text.h"
+#include "support/clock.h"
+#include "support/sync.h"
 
 namespace muster {
 namespace {

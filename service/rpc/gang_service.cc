@@ -14,7 +14,7 @@
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
 #include "service/rpc/watch.h"
-#include "service/support/clock.h"
+#include "support/clock.h"
 
 namespace muster {
 namespace {

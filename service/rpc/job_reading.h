@@ -8,7 +8,7 @@
 #include "proto/muster/v1/decisions.pb.h"
 #include "service/rpc/errors.h"
 #include "service/rpc/rpc_server.h"
-#include "state/messages/commands.h"
+#include "state/api/commands.h"
 
 namespace muster {
 

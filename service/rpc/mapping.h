@@ -7,7 +7,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "proto/muster/v1/muster.pb.h"
-#include "state/machine/view.h"
+#include "state/views/view.h"
 
 namespace muster {
 

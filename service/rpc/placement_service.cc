@@ -14,7 +14,7 @@
 #include "service/rpc/mapping.h"
 #include "service/rpc/services.h"
 #include "service/rpc/stream.h"
-#include "service/support/clock.h"
+#include "support/clock.h"
 
 namespace muster {
 namespace {

@@ -7,8 +7,8 @@
 
 #include "proto/muster/v1/decisions.pb.h"
 #include "service/rpc/errors.h"
+#include "state/api/commands.h"
 #include "state/base/quantity.h"
-#include "state/messages/commands.h"
 
 namespace muster {
 

@@ -12,8 +12,8 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "service/support/sync.h"
-#include "state/records/answers.h"
+#include "state/persistence/answers.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "service/rpc/door.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 namespace {

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

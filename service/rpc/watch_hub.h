@@ -14,7 +14,7 @@
 
 #include "service/engine/engine.h"
 #include "service/rpc/wakes.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

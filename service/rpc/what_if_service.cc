@@ -13,10 +13,10 @@
 #include "service/rpc/mapping.h"
 #include "service/rpc/reading.h"
 #include "service/rpc/services.h"
-#include "service/support/clock.h"
 #include "state/base/text.h"
 #include "state/recording/snapshot.h"
 #include "state/whatif/what_if.h"
+#include "support/clock.h"
 
 namespace muster {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "service/security/file_stamp.h"
-#include "service/support/file.h"
+#include "support/file.h"
 
 namespace muster {
 namespace {

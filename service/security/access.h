@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -8,7 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 

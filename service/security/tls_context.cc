@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "service/security/file_stamp.h"
-#include "service/support/file.h"
+#include "support/file.h"
 
 namespace muster {
 namespace {

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 struct ssl_ctx_st;
 

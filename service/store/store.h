@@ -9,8 +9,8 @@
 #include "absl/container/btree_map.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "service/support/sync.h"
-#include "state/messages/effects.h"
+#include "state/api/effects.h"
+#include "support/sync.h"
 
 namespace muster {
 

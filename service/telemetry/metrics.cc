@@ -10,7 +10,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
-#include "service/support/sync.h"
+#include "support/sync.h"
 
 namespace muster {
 namespace {

@@ -14,8 +14,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "service/support/clock.h"
 #include "state/base/text.h"
+#include "support/clock.h"
 
 namespace muster {
 namespace {

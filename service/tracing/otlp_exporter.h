@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "service/support/overdue.h"
-#include "service/support/sync.h"
 #include "service/tracing/span.h"
+#include "support/overdue.h"
+#include "support/sync.h"
 
 namespace muster {
 

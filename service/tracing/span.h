@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "service/support/trace_context.h"
 #include "state/base/reason.h"
+#include "support/trace_context.h"
 
 namespace muster {
 

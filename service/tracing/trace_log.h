@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "service/support/sync.h"
 #include "service/tracing/span.h"
+#include "support/sync.h"
 
 namespace muster {
 

@@ -12,8 +12,8 @@
 
 #include "absl/container/inlined_vector.h"
 #include "state/gangs/gangs.h"
-#include "state/queueing/order.h"
-#include "state/queueing/queue_tree.h"
+#include "state/model/queue_order.h"
+#include "state/model/queue_tree.h"
 
 namespace muster {
 

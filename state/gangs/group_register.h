@@ -13,11 +13,9 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "state/base/by_id.h"
+#include "state/model/ids.h"
 
 namespace muster {
-
-using GroupId = int32_t;
-inline constexpr GroupId kNoGroup = -1;
 
 class GroupRegister {
  public:

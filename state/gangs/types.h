@@ -16,16 +16,11 @@
 #include "state/base/reason.h"
 #include "state/base/time.h"
 #include "state/model/gang.h"
+#include "state/model/ids.h"
 #include "state/model/pod.h"
 #include "state/model/quorum.h"
-#include "state/placement/cluster.h"
-#include "state/placement/planner.h"
 
 namespace muster {
-
-// Dense; given out again when the pod or the gang is gone.
-using PodId = int32_t;
-using GangId = int32_t;
 
 // Where a pod stands. A gang's members are kept in one set per state; every count is the size of a set (G-10).
 enum class MemberState : uint8_t {

@@ -5,7 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "state/base/text.h"
-#include "state/machine/settling.h"
+#include "state/machine/reconciler.h"
 
 namespace muster {
 

@@ -19,22 +19,22 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "state/drivers/kube_scheduler.h"
-#include "state/drivers/submission_driver.h"
-#include "state/drivers/verbs.h"
-#include "state/machine/announcements.h"
-#include "state/machine/reader.h"
+#include "state/api/commands.h"
+#include "state/api/effects.h"
+#include "state/cluster/class_index.h"
+#include "state/cluster/cluster.h"
+#include "state/cluster/ledger.h"
+#include "state/frontends/extender_frontend.h"
+#include "state/frontends/submissions_frontend.h"
+#include "state/frontends/verbs_frontend.h"
+#include "state/machine/ingest.h"
+#include "state/machine/reconciler.h"
 #include "state/machine/settings.h"
-#include "state/machine/settling.h"
-#include "state/machine/view.h"
-#include "state/messages/commands.h"
-#include "state/messages/effects.h"
-#include "state/placement/class_index.h"
-#include "state/placement/cluster.h"
-#include "state/placement/ledger.h"
+#include "state/persistence/records.h"
 #include "state/queueing/backlog.h"
-#include "state/records/records.h"
-#include "state/starts/planning.h"
+#include "state/scheduling/planning.h"
+#include "state/views/reader.h"
+#include "state/views/view.h"
 
 namespace muster {
 
@@ -68,7 +68,7 @@ class Machine {
   // --- reading; valid until the next Apply ---
   [[nodiscard]] const Pod* FindPod(absl::string_view uid) const { return gangs_.FindPod(uid); }
   [[nodiscard]] const Gang* FindGang(absl::string_view key) const { return gangs_.FindGang(key); }
-  // As Reader has it (state/machine/reader.h).
+  // As Reader has it (state/views/reader.h).
   [[nodiscard]] GangView ViewGang(const Gang& gang, bool with_members) const {
     return reader_.ViewGang(gang, with_members, now_ms_);
   }

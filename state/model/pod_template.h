@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "state/base/resources.h"
+#include "state/model/affinity_terms.h"
 #include "state/model/constraints.h"
-#include "state/model/neighbours.h"
 #include "state/model/preferences.h"
 
 namespace muster {

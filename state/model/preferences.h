@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "state/model/neighbours.h"
+#include "state/model/affinity_terms.h"
 
 namespace muster {
 

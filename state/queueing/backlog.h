@@ -23,7 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "state/base/by_id.h"
 #include "state/base/reason.h"
-#include "state/queueing/order.h"
+#include "state/model/queue_order.h"
 
 namespace muster {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "state/api/commands.h"
+#include "state/api/effects.h"
 #include "state/machine/settings.h"
-#include "state/messages/commands.h"
-#include "state/messages/effects.h"
 #include "state/recording/archive.h"
 
 namespace muster::recording {

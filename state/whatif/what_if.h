@@ -12,9 +12,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "state/api/commands.h"
 #include "state/machine/machine.h"
 #include "state/machine/settings.h"
-#include "state/messages/commands.h"
 
 namespace muster {
 

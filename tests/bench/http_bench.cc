@@ -16,9 +16,9 @@
 #include "k8s-extender/webhook/extender.h"
 #include "service/engine/engine.h"
 #include "service/http/http_listener.h"
-#include "service/support/json.h"
+#include "support/json.h"
 #include "tests/bench/traced.h"
-#include "tests/contract/loopback.h"
+#include "tests/support/loopback.h"
 
 namespace muster {
 namespace {

@@ -19,7 +19,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "state/placement/planner.h"
+#include "state/planner/planner.h"
 
 namespace muster {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/placement/planner.h"
+#include "state/planner/planner.h"
 
 namespace muster {
 namespace {

@@ -25,7 +25,7 @@
 #include "proto/muster/v1/decisions.grpc.pb.h"
 #include "proto/muster/v1/muster.grpc.pb.h"
 #include "tests/bench/echo.grpc.pb.h"
-#include "tests/contract/running_musterd.h"
+#include "tests/support/running_musterd.h"
 
 namespace muster {
 namespace {

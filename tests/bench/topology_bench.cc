@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/placement/tree_planner.h"
+#include "state/planner/tree_planner.h"
 
 namespace muster {
 namespace {

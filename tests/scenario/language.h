@@ -30,7 +30,7 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "service/support/json.h"
+#include "support/json.h"
 
 namespace muster {
 

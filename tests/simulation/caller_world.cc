@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMostJobs = 10;
-constexpr int64_t kPatienceMs = 1'800'000;
+constexpr int64_t kCallerPatienceMs = 1'800'000;
 constexpr char kAnnouncer[] = "orchestrator";
 
 }  // namespace
@@ -38,7 +38,7 @@ void CallerWorld::Run(const Turns& turns) {
     Turn();
   }
   StopFaults();
-  const int64_t end = clock_.NowMs() + kPatienceMs;
+  const int64_t end = clock_.NowMs() + kCallerPatienceMs;
   while (violation_.empty() && !jobs_.empty()) {
     Turn();
     if (clock_.NowMs() <= end) continue;

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 
 namespace muster {
-namespace {
+namespace exact_search_test {
 
 NodeDescription Node(int64_t cpu, const Labels& labels = {}, int64_t pods = 110) {
   static int count = 0;
@@ -73,5 +73,5 @@ TEST(ExactSearch, PodLimitHostPortsTaints) {
   EXPECT_FALSE(FitsIdleCluster({{tainted}, {{{tolerant}, 1}}}));
 }
 
-}  // namespace
+}  // namespace exact_search_test
 }  // namespace muster

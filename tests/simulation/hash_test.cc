@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "tests/share.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {

@@ -14,8 +14,8 @@
 #include <memory>
 
 #include "absl/strings/numbers.h"
-#include "state/placement/planner.h"
-#include "tests/share.h"
+#include "state/planner/planner.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {

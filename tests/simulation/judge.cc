@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "state/placement/planner.h"
+#include "state/planner/planner.h"
 
 namespace muster {
 namespace {

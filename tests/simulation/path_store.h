@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "service/store/store.h"
-#include "service/support/clock.h"
+#include "support/clock.h"
 
 namespace muster {
 

@@ -18,10 +18,10 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_join.h"
-#include "tests/share.h"
 #include "tests/simulation/caller_world.h"
 #include "tests/simulation/path_world.h"
 #include "tests/simulation/verb_world.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {

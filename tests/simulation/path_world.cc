@@ -8,7 +8,7 @@
 namespace muster {
 namespace {
 
-constexpr int64_t kPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
+constexpr int64_t kPathPatienceMs = 1'800'000;  // simulated: longer than any back-off and any job
 constexpr int64_t kHalfPatienceMs = 120'000;
 constexpr int64_t kLongestLagMs = 5'000;  // of kube-scheduler's watch
 
@@ -47,7 +47,7 @@ void PathWorld::Run(const Turns& turns) {
     if (!std::exchange(node.unschedulable, false)) continue;
     NodeChanged(node);
   }
-  const int64_t end = clock_.NowMs() + kPatienceMs;
+  const int64_t end = clock_.NowMs() + kPathPatienceMs;
   while (violation_.empty() && !AllRest()) {
     Turn();
     CheckHalves();

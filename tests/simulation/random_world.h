@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "state/machine/machine.h"
+#include "tests/simulation/transcript.h"
 
 namespace muster {
 
@@ -33,6 +34,9 @@ class RandomWorld {
   void Step();
 
   [[nodiscard]] const Machine& machine() const { return *machine_; }
+  // From now on nothing is checked: only the transcript grows.
+  void OnlyTranscribe() { only_transcribe_ = true; }
+  [[nodiscard]] uint64_t transcript();
   // Empty, or the first rule that was broken.
   [[nodiscard]] const std::string& violation() const { return violation_; }
   // What the store holds, loaded into a new machine and given the facts that users own, has the same durable hash
@@ -147,6 +151,7 @@ class RandomWorld {
   [[nodiscard]] uint64_t ClusterHash() const;
 
   Outcome Apply(const Command& command);
+  void TakeOut(const Outcome& outcome);
   // No member may be bound unless its gang is satisfied: the quorum, all of it, was permitted in the same step.
   [[nodiscard]] bool Whole(const Gang& gang, const std::vector<MemberState>& states) const;
   void CheckDomains(const Outcome& outcome);
@@ -203,6 +208,8 @@ class RandomWorld {
   std::set<std::string> evictions_;              // UIDs
   std::map<HoldToken, std::string> tokens_;
   std::map<std::string, Record> records_;  // by name
+  bool only_transcribe_ = false;
+  Transcript transcript_;
 };
 
 }  // namespace muster

@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "state/placement/statement.h"
-#include "tests/rooms/neighbours_twin.h"
+#include "state/cluster/statement.h"
 #include "tests/simulation/random_world.h"
+#include "tests/state/cluster/pod_affinity_twin.h"
 
 namespace muster {
 
@@ -137,12 +137,37 @@ uint64_t RandomWorld::ClusterHash() const {
 }
 
 Outcome RandomWorld::Apply(const Command& command) {
-  if (writing_ && !lives_.empty()) lives_.back().commands.emplace_back(command, now_ms_);
   Outcome outcome;
+  if (only_transcribe_) {
+    machine_->Apply(command, now_ms_, &outcome);
+    TakeOut(outcome);
+    return outcome;
+  }
+  if (writing_ && !lives_.empty()) lives_.back().commands.emplace_back(command, now_ms_);
   const std::set<std::string> placed = Placed();
   const QueueUse used = UseOfQueues();
   const bool finishing = queued_ && AnyHalfBound();
   machine_->Apply(command, now_ms_, &outcome);
+  TakeOut(outcome);
+  for (const Effect& effect : outcome.effects) {
+    if (const auto* bind = std::get_if<BindPod>(&effect)) {
+      CheckWholeGang(bind->pod.uid);
+      NoteMet(bind->pod.uid);
+    }
+  }
+  CheckQueues(command, used, finishing);
+  CheckDomains(outcome);
+  CheckNeighbours(outcome, placed);
+  NoteWholeGangs();
+  CheckWholeGroups();
+  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
+    violation_ = std::string(ok.message());
+  return outcome;
+}
+
+// The store, the API server and the callers take what comes out.
+void RandomWorld::TakeOut(const Outcome& outcome) {
+  transcript_.Add(outcome);
   for (const Record& record : outcome.records) {
     if (record.value.empty()) {
       records_.erase(RecordName(record));
@@ -159,8 +184,6 @@ Outcome RandomWorld::Apply(const Command& command) {
     if (const auto* bind = std::get_if<BindPod>(&effect)) {
       bindings_[bind->pod.uid] = bind->node;
       ++commits_;
-      CheckWholeGang(bind->pod.uid);
-      NoteMet(bind->pod.uid);
     }
     if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) {
       if (pods_.count(mark->pod.uid) > 0) marks_.insert(mark->pod.uid);
@@ -169,14 +192,11 @@ Outcome RandomWorld::Apply(const Command& command) {
       if (pods_.count(evict->pod.uid) > 0) evictions_.insert(evict->pod.uid);
     }
   }
-  CheckQueues(command, used, finishing);
-  CheckDomains(outcome);
-  CheckNeighbours(outcome, placed);
-  NoteWholeGangs();
-  CheckWholeGroups();
-  if (const absl::Status ok = machine_->CheckInvariants(); !ok.ok() && violation_.empty())
-    violation_ = std::string(ok.message());
-  return outcome;
+}
+
+uint64_t RandomWorld::transcript() {
+  transcript_.AddState(machine_->Hash());
+  return transcript_.digest();
 }
 
 // Those who succeeded count too, and places that are kept for members to come (P-7). Subgroups are counted by the names

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "state/records/records.h"
+#include "state/persistence/records.h"
 #include "tests/simulation/random_world.h"
 
 namespace muster {

@@ -9,7 +9,7 @@ namespace muster {
 namespace {
 
 constexpr size_t kMostJobs = 6;
-constexpr int64_t kPatienceMs = 3'600'000;
+constexpr int64_t kVerbPatienceMs = 3'600'000;
 constexpr char kAnnouncer[] = "orchestrator";
 constexpr int64_t kBindWithinMs = 3'600'000;  // callers who were permitted bind, however long a process is down
 
@@ -35,7 +35,7 @@ void VerbWorld::Run(const Turns& turns) {
     Turn();
   }
   StopFaults();
-  const int64_t end = clock_.NowMs() + kPatienceMs;
+  const int64_t end = clock_.NowMs() + kVerbPatienceMs;
   while (violation_.empty() && !jobs_.empty()) {
     Turn();
     if (clock_.NowMs() <= end) continue;

@@ -13,8 +13,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "state/recording/snapshot.h"
-#include "tests/share.h"
 #include "tests/simulation/random_world.h"
+#include "tests/support/share.h"
 
 namespace muster {
 namespace {

@@ -1,0 +1,281 @@
+#include "state/cluster/class_index.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "state/base/check.h"
+
+namespace muster {
+
+void ClassIndex::Fitting::Iterator::Seek() {
+  const PodClass& cls = cluster_->pod_class(cls_);
+  for (; chunk_ < family_->chunks.size(); ++chunk_, at_ = 0, found_ = false) {
+    Chunk& chunk = *family_->chunks[chunk_];
+    const auto lacks = [&] {
+      for (size_t i = 0; i < chunk.most.size(); ++i) {
+        if (cls.request.Get(family_->resources[i]) > chunk.most[i]) return true;
+      }
+      return false;
+    };
+    if (at_ == 0 && lacks()) continue;
+    for (; at_ < chunk.entries.size(); ++at_) {
+      const NodeId node = chunk.entries[at_].node;
+      if (cluster_->Room(node, cls_, 1) == 0 || (!cls.excluded.empty() && cls.excluded.contains(node))) continue;
+      found_ = true;
+      return;
+    }
+    if (found_ || !chunk.loose) continue;
+    // Walked in vain: told exactly now, it is passed over the next time.
+    chunk.loose = false;
+    std::fill(chunk.most.begin(), chunk.most.end(), 0);
+    for (const Entry& entry : chunk.entries) {
+      const Node& node = cluster_->node(entry.node);
+      for (size_t i = 0; i < chunk.most.size(); ++i) {
+        chunk.most[i] = std::max(chunk.most[i], node.free.Get(family_->resources[i]));
+      }
+    }
+  }
+}
+
+ClassIndex::Fitting ClassIndex::Best(ClassId cls) {
+  const std::string& key = cluster_->pod_class(cls).family;
+  std::unique_ptr<Family>& known = families_[key];
+  Family* family = known.get();
+  if (family == nullptr) {
+    known = std::make_unique<Family>();
+    family = known.get();
+    family->position = -1;
+    keys_.push_back(key);
+    if (families_.size() > MaxFamilies()) EvictOne();
+  }
+  family->last_used = ++uses_;
+  CatchUp(cls, family);
+  return {cluster_, cls, family};
+}
+
+size_t ClassIndex::MaxFamilies() const {
+  const size_t nodes = std::max<size_t>(1, static_cast<size_t>(cluster_->node_limit()));
+  return std::max(kMinFamilies, kMaxBytes / (nodes * kBytesPerNode));
+}
+
+// Of a few that are drawn, the one unused for longest: with somewhat more families than there is room for, used in
+// turn, the longest unused of all would always be the very one that is needed next. The newest is the last of `keys_`.
+void ClassIndex::EvictOne() {
+  constexpr int kDrawn = 4;
+  const size_t others = keys_.size() - 1;
+  size_t oldest = others;
+  for (int i = 0; i < kDrawn; ++i) {
+    draw_ = draw_ * 6364136223846793005U + 1442695040888963407U;  // Knuth's MMIX
+    const size_t drawn = static_cast<size_t>(draw_ >> 33) % others;
+    if (oldest == others || families_.at(keys_[drawn])->last_used < families_.at(keys_[oldest])->last_used) {
+      oldest = drawn;
+    }
+  }
+  families_.erase(keys_[oldest]);
+  keys_.erase(keys_.begin() + static_cast<std::ptrdiff_t>(oldest));
+}
+
+void ClassIndex::CatchUp(ClassId cls, Family* family) {
+  const int64_t behind = cluster_->log_end() - family->position;
+  if (family->position < cluster_->log_start() || family->rank_epoch != cluster_->order().epoch() ||
+      behind > 2 * int64_t{cluster_->node_limit()} + 64 || !AsksForAlike(cls, *family)) {
+    Rebuild(cls, family);
+    return;
+  }
+  // A node that changed many times is looked at once.
+  changed_.clear();
+  for (; family->position < cluster_->log_end(); ++family->position) {
+    const ClusterChange& change = cluster_->log_at(family->position);
+    if (static_cast<size_t>(change.node) >= pending_.size()) pending_.resize(static_cast<size_t>(change.node) + 1, 0);
+    uint8_t& pending = pending_[static_cast<size_t>(change.node)];
+    if (pending == 0) changed_.push_back(change.node);
+    pending = static_cast<uint8_t>(pending | (change.constraints ? 3 : 1));
+  }
+  for (const NodeId node : changed_) {
+    Update(cls, node, (pending_[static_cast<size_t>(node)] & 2) != 0, family);
+    pending_[static_cast<size_t>(node)] = 0;
+  }
+}
+
+// A name that was given back may have another id now.
+bool ClassIndex::AsksForAlike(ClassId cls, const Family& family) const {
+  auto known = family.resources.begin();
+  for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
+    if (entry.amount <= 0) continue;
+    if (known == family.resources.end() || *known != entry.id) return false;
+    ++known;
+  }
+  return known == family.resources.end();
+}
+
+// A learned refusal is its class's alone.
+bool ClassIndex::Allows(ClassId cls, NodeId node) const {
+  const Obstacle obstacle = cluster_->FindObstacle(node, cls);
+  return obstacle == Obstacle::kNone || obstacle == Obstacle::kLearned;
+}
+
+bool ClassIndex::HasSome(NodeId node, const Family& family) const {
+  const ResourceVector& free = cluster_->node(node).free;
+  return std::all_of(family.resources.begin(), family.resources.end(),
+                     [&](ResourceId resource) { return free.Get(resource) > 0; });
+}
+
+void ClassIndex::Rebuild(ClassId cls, Family* family) {
+  family->resources.clear();
+  for (const ResourceVector::Entry& entry : cluster_->pod_class(cls).request.entries()) {
+    if (entry.amount > 0) family->resources.push_back(entry.id);
+  }
+  family->position = cluster_->log_end();
+  family->rank_epoch = cluster_->order().epoch();
+  const auto nodes = static_cast<size_t>(cluster_->node_limit());
+  family->allowed.assign(nodes, 0);
+  family->malus.assign(nodes, 0);
+  family->listed.assign(nodes, 0);
+  family->score.assign(nodes, 0);
+  family->rank.assign(nodes, 0);
+  family->chunks.clear();
+  family->bounds.clear();
+  for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
+    if (!Allows(cls, node)) continue;
+    const auto at = static_cast<size_t>(node);
+    family->allowed[at] = 1;
+    family->malus[at] = cluster_->Malus(node, cls);
+    if (!HasSome(node, *family)) continue;
+    family->listed[at] = 1;
+    family->score[at] = cluster_->Taken(node, cls) - family->malus[at];
+    family->rank[at] = cluster_->order().rank(node);
+  }
+  const std::vector<Entry> entries = Sorted(*family);
+  constexpr size_t kFull = kChunk * 3 / 4;  // room for those that come between
+  for (size_t begin = 0; begin < entries.size(); begin += kFull) {
+    auto chunk = std::make_unique<Chunk>();
+    chunk->entries.reserve(kChunk + 1);
+    const size_t end = std::min(entries.size(), begin + kFull);
+    chunk->entries.assign(entries.begin() + static_cast<std::ptrdiff_t>(begin),
+                          entries.begin() + static_cast<std::ptrdiff_t>(end));
+    chunk->most.assign(family->resources.size(), 0);
+    for (const Entry& entry : chunk->entries) Raise(entry.node, *family, chunk.get());
+    family->bounds.push_back(chunk->entries.front());
+    family->chunks.push_back(std::move(chunk));
+  }
+}
+
+// Scores are few, and names are in order already: counted, not compared, where that is cheaper.
+std::vector<ClassIndex::Entry> ClassIndex::Sorted(const Family& family) {
+  constexpr int32_t kMostScores = 8'192;
+  if (named_ != cluster_->order().version() || by_name_.size() != cluster_->order().ids().size()) {
+    by_name_.clear();
+    for (const auto& [name, node] : cluster_->order().ids()) by_name_.push_back(node);
+    named_ = cluster_->order().version();
+  }
+  std::vector<Entry> entries;
+  int32_t least = std::numeric_limits<int32_t>::max();
+  int32_t most = std::numeric_limits<int32_t>::min();
+  for (const NodeId node : by_name_) {
+    const auto at = static_cast<size_t>(node);
+    if (family.listed[at] == 0) continue;
+    entries.push_back(Entry{-family.score[at], node, family.rank[at]});
+    least = std::min(least, family.score[at]);
+    most = std::max(most, family.score[at]);
+  }
+  if (entries.empty() || least == most) return entries;
+  const auto before = [](const Entry& a, const Entry& b) { return a.negative_score < b.negative_score; };
+  if (int64_t{most} - least >= kMostScores) {
+    std::stable_sort(entries.begin(), entries.end(), before);
+    return entries;
+  }
+  std::vector<size_t> next(static_cast<size_t>(int64_t{most} - least) + 2,
+                           0);  // where the first, or next, of a score goes
+  for (const Entry& entry : entries) ++next[static_cast<size_t>(int64_t{most} + entry.negative_score) + 1];
+  for (size_t i = 1; i < next.size(); ++i) next[i] += next[i - 1];
+  std::vector<Entry> out(entries.size());
+  for (const Entry& entry : entries) out[next[static_cast<size_t>(int64_t{most} + entry.negative_score)]++] = entry;
+  return out;
+}
+
+void ClassIndex::Raise(NodeId node, const Family& family, Chunk* chunk) const {
+  const ResourceVector& free = cluster_->node(node).free;
+  for (size_t i = 0; i < chunk->most.size(); ++i) {
+    chunk->most[i] = std::max(chunk->most[i], free.Get(family.resources[i]));
+  }
+}
+
+size_t ClassIndex::Find(const Entry& entry, const Family& family) {
+  const auto behind = std::upper_bound(family.bounds.begin(), family.bounds.end(), entry);
+  return behind == family.bounds.begin() ? 0 : static_cast<size_t>(behind - family.bounds.begin()) - 1;
+}
+
+void ClassIndex::Insert(const Entry& entry, Family* family) const {
+  if (family->chunks.empty()) {
+    auto first = std::make_unique<Chunk>();
+    first->entries = {entry};
+    first->most.assign(family->resources.size(), 0);
+    Raise(entry.node, *family, first.get());
+    family->chunks.push_back(std::move(first));
+    family->bounds.push_back(entry);
+    return;
+  }
+  const size_t at = Find(entry, *family);
+  Chunk& chunk = *family->chunks[at];
+  if (entry < family->bounds[at]) family->bounds[at] = entry;
+  chunk.entries.insert(std::upper_bound(chunk.entries.begin(), chunk.entries.end(), entry), entry);
+  Raise(entry.node, *family, &chunk);
+  if (chunk.entries.size() <= kChunk) return;
+  auto half = std::make_unique<Chunk>();
+  half->entries.reserve(kChunk + 1);
+  half->entries.assign(chunk.entries.begin() + kChunk / 2, chunk.entries.end());
+  half->most = chunk.most;
+  half->loose = chunk.loose = true;
+  chunk.entries.resize(kChunk / 2);
+  const auto behind = static_cast<std::ptrdiff_t>(at + 1);
+  family->bounds.insert(family->bounds.begin() + behind, half->entries.front());
+  family->chunks.insert(family->chunks.begin() + behind, std::move(half));
+}
+
+void ClassIndex::Erase(const Entry& entry, Family* family) {
+  const size_t at = Find(entry, *family);
+  Chunk& chunk = *family->chunks[at];
+  const auto found = std::lower_bound(chunk.entries.begin(), chunk.entries.end(), entry);
+  MUSTER_CHECK(found != chunk.entries.end() && found->node == entry.node);
+  chunk.entries.erase(found);
+  chunk.loose = true;
+  if (!chunk.entries.empty()) return;
+  family->bounds.erase(family->bounds.begin() + static_cast<std::ptrdiff_t>(at));
+  family->chunks.erase(family->chunks.begin() + static_cast<std::ptrdiff_t>(at));
+}
+
+void ClassIndex::Update(ClassId cls, NodeId node, bool constraints, Family* family) {
+  const auto at = static_cast<size_t>(node);
+  if (at >= family->score.size()) {
+    family->allowed.resize(at + 1, 0);
+    family->malus.resize(at + 1, 0);
+    family->listed.resize(at + 1, 0);
+    family->score.resize(at + 1, 0);
+    family->rank.resize(at + 1, 0);
+    constraints = true;
+  }
+  const bool listed = family->listed[at] != 0;
+  if (constraints) {
+    family->allowed[at] = Allows(cls, node) ? 1 : 0;
+    family->malus[at] = cluster_->Malus(node, cls);
+  }
+  const bool lists = family->allowed[at] != 0 && HasSome(node, *family);
+  if (!listed && !lists) return;
+  // An id that serves another name now has another rank.
+  const Entry before{-family->score[at], node, family->rank[at]};
+  const Entry now{lists ? family->malus[at] - cluster_->Taken(node, cls) : 0, node, cluster_->order().rank(node)};
+  family->listed[at] = lists ? 1 : 0;
+  family->score[at] = -now.negative_score;
+  family->rank[at] = now.rank;
+  if (listed && lists && before.negative_score == now.negative_score && before.rank == now.rank) {
+    Chunk& chunk = *family->chunks[Find(now, *family)];
+    Raise(node, *family, &chunk);
+    chunk.loose = true;
+    return;
+  }
+  if (listed) Erase(before, family);
+  if (lists) Insert(now, family);
+}
+
+}  // namespace muster

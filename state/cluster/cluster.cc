@@ -1,0 +1,359 @@
+#include "state/cluster/cluster.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/algorithm/container.h"
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+
+namespace muster {
+namespace {
+
+// The log keeps this many changes; a reader that is further behind starts over.
+constexpr size_t kMaxLog = 1 << 16;
+
+bool SamePlacementFacts(const NodeDescription& a, const NodeDescription& b) {
+  return a.labels == b.labels && a.taints == b.taints && a.unschedulable == b.unschedulable &&
+         a.allocatable == b.allocatable;
+}
+
+// As near as node.free tells it: what is below this is far below what anybody asks for.
+constexpr int64_t kLeastTold = -(int64_t{1} << 62);
+int64_t Told(WideSum left) { return static_cast<int64_t>(std::max<WideSum>(left, kLeastTold)); }
+
+int32_t& PodsOf(Node* node, ChargeKind kind) {
+  if (kind == ChargeKind::kKept) return node->kept_pods;
+  return kind == ChargeKind::kUsed ? node->used_pods : node->reserved_pods;
+}
+
+ResourceSum& SumsOf(Node* node, ChargeKind kind) {
+  if (kind == ChargeKind::kKept) return node->kept;
+  return kind == ChargeKind::kUsed ? node->used : node->reserved;
+}
+
+}  // namespace
+
+absl::StatusOr<bool> Cluster::UpsertNode(const NodeDescription& facts) {
+  if (absl::Status amounts = CheckAmounts(facts.allocatable); !amounts.ok()) return amounts;
+  const NodeId id = InternNode(facts.name);
+  Node& node = mutable_node(id);
+  if (node.present && SamePlacementFacts(node.facts, facts)) return false;
+  CountFree(node, -1);
+  if (!node.present) ++present_nodes_;
+  node.present = true;
+  node.facts = facts;
+  const absl::StatusOr<ResourceVector> allocatable = names_.ToVector(facts.allocatable);
+  names_.Release(node.allocatable);
+  node.allocatable = *allocatable;
+  ForgetRefusals(id);
+  Refresh(&node);
+  CountFree(node, 1);
+  neighbours_.NoteNode(id);
+  preferred_.NoteNode(id);
+  Log(id, /*constraints=*/true, /*gained=*/true);
+  return true;
+}
+
+void Cluster::RemoveNode(absl::string_view name) {
+  const NodeId id = FindNode(name);
+  if (id == kNoNode || !node(id).present) return;
+  Node& node = mutable_node(id);
+  CountFree(node, -1);
+  if (node.heard != Heard::kNow) --stale_nodes_;
+  node.present = false;
+  node.heard = Heard::kNow;
+  --present_nodes_;
+  names_.Release(node.allocatable);
+  node.allocatable.Clear();
+  node.facts = NodeDescription{.name = node.facts.name, .labels = {}, .taints = {}, .allocatable = {}};
+  Refresh(&node);
+  neighbours_.NoteNode(id);
+  preferred_.NoteNode(id);
+  // Its pods are nobody's neighbours any more.
+  Log(id, /*constraints=*/true, /*gained=*/neighbours_.any_learned());
+  ForgetIfUnused(id);
+}
+
+void Cluster::SetHeard(NodeId id, Heard heard) {
+  Node& node = mutable_node(id);
+  MUSTER_CHECK(node.present);
+  const bool was_shut = node.heard == Heard::kTooLongAgo;
+  const bool shut = heard == Heard::kTooLongAgo;
+  stale_nodes_ += (heard != Heard::kNow ? 1 : 0) - (node.heard != Heard::kNow ? 1 : 0);
+  CountFree(node, -1);
+  node.heard = heard;
+  CountFree(node, 1);
+  if (shut != was_shut) Log(id, /*constraints=*/true, /*gained=*/was_shut);
+}
+
+// Flattened: out of line, the table's search reads the two halves of the name's view, just written, as one, which waits
+// for both to reach memory: 20 ns a name (core_bench filter).
+[[gnu::flatten]] NodeId Cluster::FindNode(absl::string_view name) const {
+  const auto found = node_ids_.find(name);
+  return found == node_ids_.end() ? kNoNode : found->second;
+}
+
+NodeId Cluster::InternNode(absl::string_view name) {
+  const NodeId known = FindNode(name);
+  if (known != kNoNode) return known;
+  NodeId id;
+  if (unused_nodes_.empty()) {
+    id = static_cast<NodeId>(nodes_.size());
+    nodes_.push_back(std::make_unique<Node>());
+  } else {
+    id = unused_nodes_.back();
+    unused_nodes_.pop_back();
+    mutable_node(id) = Node();
+  }
+  mutable_node(id).known = true;
+  mutable_node(id).facts.name = std::string(name);
+  node_ids_.emplace(name, id);
+  order_.Add(name, id);
+  return id;
+}
+
+void Cluster::ForgetIfUnused(NodeId id) {
+  const Node& node = this->node(id);
+  if (node.present || node.used_pods != 0 || node.reserved_pods != 0 || node.kept_pods != 0) return;
+  ForgetRefusals(id);
+  order_.Remove(node.facts.name);
+  node_ids_.erase(node.facts.name);
+  mutable_node(id).known = false;
+  unused_nodes_.push_back(id);
+}
+
+void Cluster::CountFree(const Node& node, int64_t times) {
+  if (!node.counts()) return;
+  for (const auto& [id, free] : node.free.entries()) {
+    if (free > 0) total_free_.Add(id, WideSum{free} * times);
+  }
+  total_allocatable_.AddTimes(node.allocatable, times);
+}
+
+absl::StatusOr<ClassId> Cluster::AcquireClass(const Shared<PodTemplate>& shape, const Kin& kin) {
+  std::string key = shape->Key();
+  if (!kin.required.empty()) AppendText(kin.required, &key.append("k"));
+  if (!kin.preferred.empty()) AppendText(kin.preferred, &key.append("q"));
+  const auto found = class_ids_.find(key);
+  if (found != class_ids_.end()) {
+    ++classes_[static_cast<size_t>(found->second)]->pods;
+    return found->second;
+  }
+  auto request = names_.ToVector(shape->requests);
+  if (!request.ok()) return request.status();
+  ClassId id;
+  if (unused_classes_.empty()) {
+    id = static_cast<ClassId>(classes_.size());
+    classes_.emplace_back();
+  } else {
+    id = unused_classes_.back();
+    unused_classes_.pop_back();
+  }
+  auto cls = std::make_unique<PodClass>();
+  cls->key = key;
+  cls->family = shape->Family();
+  cls->shape = shape;
+  cls->named = *std::move(request);
+  cls->request = cls->named;
+  cls->request.Set(kPods, 1);
+  cls->pods = 1;
+  cls->kin = kin;
+  cls->has_neighbours = !kin.required.empty() || !shape->neighbours.empty();
+  if (cls->has_neighbours) neighbours_.AddClass(id, shape->neighbours, shape, kin.required);
+  cls->has_preferred = !kin.preferred.empty() || !shape->preferences.neighbours.empty();
+  if (cls->has_preferred) preferred_.AddClass(id, Counted(shape->preferences), shape, kin.preferred);
+  classes_[static_cast<size_t>(id)] = std::move(cls);
+  class_ids_.emplace(std::move(key), id);
+  return id;
+}
+
+void Cluster::ReleaseClass(ClassId id) {
+  PodClass& cls = *classes_[static_cast<size_t>(id)];
+  MUSTER_CHECK(cls.pods > 0);
+  if (--cls.pods > 0) return;
+  exclusions_ -= static_cast<int64_t>(cls.excluded.size());
+  for (const auto& [node, until] : cls.excluded) Log(node, /*constraints=*/true, /*gained=*/true);
+  if (cls.has_neighbours) neighbours_.RemoveClass(id);
+  if (cls.has_preferred) preferred_.RemoveClass(id);
+  names_.Release(cls.named);
+  class_ids_.erase(cls.key);
+  classes_[static_cast<size_t>(id)].reset();
+  released_classes_.push_back(id);
+}
+
+void Cluster::ReuseClasses() {
+  unused_classes_.insert(unused_classes_.end(), released_classes_.begin(), released_classes_.end());
+  released_classes_.clear();
+}
+
+void Cluster::Exclude(ClassId cls, NodeId node, int64_t until_ms) {
+  auto [entry, added] = classes_[static_cast<size_t>(cls)]->excluded.insert_or_assign(node, until_ms);
+  if (added) ++exclusions_;
+  Log(node, /*constraints=*/true, /*gained=*/false);
+}
+
+bool Cluster::ForgetRefusals(NodeId node) {
+  if (exclusions_ == 0) return false;
+  const int64_t before = exclusions_;
+  for (auto& cls : classes_) {
+    if (cls != nullptr && cls->excluded.erase(node) > 0) --exclusions_;
+  }
+  return exclusions_ != before;
+}
+
+int64_t Cluster::ExpireExclusions(int64_t now_ms) {
+  int64_t next = std::numeric_limits<int64_t>::max();
+  if (exclusions_ == 0) return next;
+  for (auto& cls : classes_) {
+    if (cls == nullptr) continue;
+    for (auto entry = cls->excluded.begin(); entry != cls->excluded.end();) {
+      if (entry->second > now_ms) {
+        next = std::min(next, entry->second);
+        ++entry;
+        continue;
+      }
+      Log(entry->first, /*constraints=*/true, /*gained=*/true);
+      entry = cls->excluded.erase(entry);
+      --exclusions_;
+    }
+  }
+  return next;
+}
+
+void Cluster::Refresh(Node* node) {
+  node->free.Clear();
+  const auto tell = [node](const auto& amounts) {
+    for (const auto& entry : amounts.entries()) node->free.Set(entry.id, Told(node->Left(entry.id)));
+  };
+  tell(node->allocatable);
+  tell(node->used);
+  tell(node->reserved);
+  tell(node->kept);
+}
+
+void Cluster::Add(Node* node, const PodClass& cls, ChargeKind kind, int32_t times) {
+  PodsOf(node, kind) += times;
+  ResourceSum& sums = SumsOf(node, kind);
+  const bool counted = node->counts();
+  for (const auto& [id, amount] : cls.request.entries()) {
+    if (amount == 0) continue;
+    const WideSum change = WideSum{amount} * times;
+    sums.Add(id, change);
+    const int64_t before = node->free.Get(id);
+    // What could be told before is exact, but at its bound.
+    const int64_t after = Told(before == kLeastTold ? node->Left(id) : before - change);
+    node->free.Set(id, after);
+    if (counted) total_free_.Add(id, WideSum{std::max<int64_t>(0, after)} - std::max<int64_t>(0, before));
+  }
+}
+
+void Cluster::Charge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool again) {
+  MUSTER_CHECK(node(id).known);
+  MUSTER_CHECK(times > 0);
+  const PodClass& c = pod_class(cls);
+  MUSTER_CHECK(kind != ChargeKind::kKept || (c.shape->host_ports.empty() && !c.has_neighbours));
+  Node& node = mutable_node(id);
+  Add(&node, c, kind, times);
+  for (const HostPort& port : c.shape->host_ports) {
+    auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
+    if (held == node.ports.end()) held = node.ports.insert(held, PortCharges{port});
+    (kind == ChargeKind::kUsed ? held->used : held->reserved) += times;
+  }
+  // Who waits for a neighbour may have it now; what is only promised is nobody's neighbour yet but its own gang's.
+  const bool opens = c.has_neighbours && neighbours_.Charge(id, cls, times) && kind == ChargeKind::kUsed;
+  if (c.has_preferred) preferred_.Charge(id, cls, times);
+  Log(id, /*constraints=*/false, /*gained=*/opens && !again);
+}
+
+void Cluster::Discharge(NodeId id, ClassId cls, ChargeKind kind, int32_t times, bool gained) {
+  const PodClass& c = pod_class(cls);
+  Node& node = mutable_node(id);
+  MUSTER_CHECK(times > 0 && PodsOf(&node, kind) >= times);
+  Add(&node, c, kind, -times);
+  for (const HostPort& port : c.shape->host_ports) {
+    const auto held = absl::c_find_if(node.ports, [&](const PortCharges& p) { return p.port == port; });
+    MUSTER_CHECK(held != node.ports.end());
+    int32_t& count = kind == ChargeKind::kUsed ? held->used : held->reserved;
+    MUSTER_CHECK(count >= times);
+    count -= times;
+    if (held->used + held->reserved == 0) node.ports.erase(held);
+  }
+  if (c.has_neighbours) neighbours_.Charge(id, cls, -times);
+  if (c.has_preferred) preferred_.Charge(id, cls, -times);
+  // K-6: a learned refusal stands until the node changes. Whoever ran there and left is a change; a promise that is
+  // given back is none - kube-scheduler never saw it.
+  const bool changed = gained && kind == ChargeKind::kUsed && ForgetRefusals(id);
+  Log(id, /*constraints=*/changed, gained);
+  ForgetIfUnused(id);
+}
+
+void Cluster::Log(NodeId node, bool constraints, bool gained) {
+  log_.push_back(ClusterChange{node, constraints, gained});
+  if (log_.size() > kMaxLog) {
+    log_.pop_front();
+    ++log_start_;
+  }
+}
+
+void Cluster::Hash(StateHasher* hasher) const {
+  absl::btree_map<absl::string_view, NodeId> order;
+  for (const auto& [name, id] : node_ids_) order.emplace(name, id);
+  const auto add = [&](const auto& amounts) {
+    const ResourceList list = names_.ToList(amounts);
+    hasher->Add(static_cast<int64_t>(list.size()));
+    for (const auto& [name, amount] : list) {
+      hasher->Add(name);
+      hasher->Add(amount);
+    }
+  };
+  for (const auto& [name, id] : order) {
+    const Node& node = this->node(id);
+    hasher->Add(name);
+    hasher->Add(node.present);
+    add(node.allocatable);
+    add(node.used);
+    add(node.reserved);
+    add(node.kept);
+    hasher->Add(node.used_pods);
+    hasher->Add(node.reserved_pods);
+    hasher->Add(node.kept_pods);
+    int64_t ports = 0;
+    for (const PortCharges& held : node.ports)
+      ports += (held.port.port + 1) * int64_t{held.used + 1000 * held.reserved};
+    hasher->Add(ports);
+  }
+  absl::btree_map<absl::string_view, const PodClass*> classes;
+  for (const auto& cls : classes_) {
+    if (cls != nullptr) classes.emplace(cls->key, cls.get());
+  }
+  const auto add_charged = [&](const Neighbours& counted, ClassId cls) {
+    absl::btree_map<absl::string_view, int64_t> there;
+    for (const auto& [id, pods] : counted.ChargedOf(cls)) there.emplace(node(id).facts.name, pods);
+    for (const auto& [name, pods] : there) {
+      hasher->Add(name);
+      hasher->Add(pods);
+    }
+  };
+  for (const auto& [key, cls] : classes) {
+    hasher->Add(key);
+    hasher->Add(cls->pods);
+    absl::btree_map<absl::string_view, int64_t> excluded;
+    for (const auto& [id, until] : cls->excluded) excluded.emplace(node(id).facts.name, until);
+    for (const auto& [name, until] : excluded) {
+      hasher->Add(name);
+      hasher->AddTime(until);
+    }
+    if (cls->has_neighbours) add_charged(neighbours_, class_ids_.at(key));
+    if (cls->has_preferred) add_charged(preferred_, class_ids_.at(key));
+  }
+  neighbours_.HashLearned(hasher);
+  preferred_.HashLearned(hasher);
+  for (const auto& [name, labels] : namespaces_) {
+    hasher->Add(name);
+    hasher->Add(PackLabels(labels));
+  }
+}
+
+}  // namespace muster

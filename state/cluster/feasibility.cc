@@ -1,0 +1,162 @@
+// Whether pods of a class may use a node, and how many (SPEC P-3).
+#include <algorithm>
+#include <limits>
+
+#include "absl/algorithm/container.h"
+#include "state/cluster/cluster.h"
+
+namespace muster {
+
+absl::string_view ObstaclePhrase(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kNone:
+      return "none";
+    case Obstacle::kAbsent:
+      return "the node is gone";
+    case Obstacle::kStale:
+      return "not announced since musterd started";
+    case Obstacle::kUnschedulable:
+      return "marked unschedulable";
+    case Obstacle::kTaint:
+      return "a taint the pod does not tolerate";
+    case Obstacle::kSelector:
+      return "node selector";
+    case Obstacle::kAffinity:
+      return "node affinity";
+    case Obstacle::kLearned:
+      return "refused by another filter of kube-scheduler";
+  }
+  return "";
+}
+
+Obstacle OwnObstacle(const NodeDescription& node, const PodTemplate& shape) {
+  for (const auto& [key, value] : shape.node_selector) {
+    const auto label = node.labels.find(key);
+    if (label == node.labels.end() || label->second != value) return Obstacle::kSelector;
+  }
+  const auto matches = [&](const NodeSelectorTerm& term) { return Matches(term, node.name, node.labels); };
+  return shape.has_affinity && absl::c_none_of(shape.affinity, matches) ? Obstacle::kAffinity : Obstacle::kNone;
+}
+
+Obstacle Cluster::FindObstacle(NodeId id, ClassId cls) const {
+  const Node& node = this->node(id);
+  const PodClass& c = pod_class(cls);
+  if (!node.present) return Obstacle::kAbsent;
+  if (node.heard == Heard::kTooLongAgo) return Obstacle::kStale;
+  if (node.facts.unschedulable) {
+    // kube-scheduler reads `unschedulable` as this taint, which a pod may tolerate.
+    static const Taint kUnschedulableTaint{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule};
+    const bool tolerated =
+        absl::c_any_of(c.shape->tolerations, [](const Toleration& t) { return Tolerates(t, kUnschedulableTaint); });
+    if (!tolerated) return Obstacle::kUnschedulable;
+  }
+  if (FirstUntolerated(node.facts.taints, c.shape->tolerations) != nullptr) return Obstacle::kTaint;
+  if (const Obstacle own = OwnObstacle(node.facts, c.shape); own != Obstacle::kNone) return own;
+  if (!c.excluded.empty() && c.excluded.contains(id)) return Obstacle::kLearned;
+  return Obstacle::kNone;
+}
+
+int32_t Cluster::Room(NodeId id, ClassId cls, int32_t limit) const {
+  const int32_t room = RoomAlone(id, cls, limit);
+  return room > 0 && pod_class(cls).has_neighbours ? neighbours_.Room(id, cls, room) : room;
+}
+
+int32_t Cluster::RoomAlone(NodeId id, ClassId cls, int32_t limit) const {
+  const Node& node = this->node(id);
+  const PodClass& c = pod_class(cls);
+  if (!c.shape->host_ports.empty()) {
+    for (const PortCharges& held : node.ports) {
+      for (const HostPort& port : c.shape->host_ports) {
+        if (Conflicts(held.port, port)) return 0;
+      }
+    }
+    limit = std::min(limit, 1);
+  }
+  if (limit > 1 && c.has_neighbours && neighbours_.OneOn(id, cls)) limit = 1;
+  if (limit == 1) return c.request.FitsIn(node.free) ? 1 : 0;  // without dividing
+  return static_cast<int32_t>(c.request.TimesIn(node.free, limit));
+}
+
+int32_t Cluster::RoomWith(NodeId id, ClassId cls, const ResourceSum& regained, int32_t limit) const {
+  const Node& node = this->node(id);
+  WideSum times = limit;
+  for (const auto& [resource, amount] : pod_class(cls).request.entries()) {
+    if (amount > 0) times = std::min(times, (node.Left(resource) + regained.Get(resource)) / amount);
+  }
+  return static_cast<int32_t>(std::max<WideSum>(times, 0));
+}
+
+bool Cluster::TakesInstead(NodeId id, ClassId cls, ClassId gone) const {
+  if (FindObstacle(id, cls) != Obstacle::kNone) return false;
+  ResourceSum regained;
+  regained.AddTimes(pod_class(gone).request, 1);
+  if (!FitsWith(id, cls, regained)) return false;
+  const bool collides = absl::c_any_of(pod_class(cls).shape->host_ports, [&](const HostPort& port) {
+    return absl::c_any_of(node(id).ports, [&](const PortCharges& held) { return Conflicts(held.port, port); });
+  });
+  return !collides && (!pod_class(cls).has_neighbours || neighbours_.Room(id, cls, 1) > 0);
+}
+
+int32_t Cluster::SoftTaints(NodeId id, ClassId cls) const {
+  const std::vector<Toleration>& tolerations = pod_class(cls).shape->tolerations;
+  return static_cast<int32_t>(absl::c_count_if(node(id).facts.taints, [&](const Taint& taint) {
+    return taint.effect == TaintEffect::kPreferNoSchedule &&
+           absl::c_none_of(tolerations, [&](const Toleration& each) { return Tolerates(each, taint); });
+  }));
+}
+
+// Where a taint asks a pod to stay away it comes later than wherever none does.
+int32_t Cluster::Malus(NodeId id, ClassId cls) const {
+  constexpr int32_t kMostTaints = 100;  // that are told apart
+  return 2000 * std::min(SoftTaints(id, cls), kMostTaints);
+}
+
+// Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
+// what others need beside it (docs/performance.md, "How full a cluster gets").
+int32_t Cluster::Taken(NodeId id, ClassId cls) const {
+  const Node& node = this->node(id);
+  const ResourceVector& request = pod_class(cls).request;
+  int64_t sum = 0;
+  int64_t count = 0;
+  const auto add = [&](ResourceId resource) {
+    const int64_t offered = node.allocatable.Get(resource);
+    ++count;
+    if (offered <= 0) return;
+    const int64_t taken = std::clamp<int64_t>(offered - node.free.Get(resource), 0, offered);
+    sum += taken * 1000 / offered;  // fits: at most 2^53 is offered
+  };
+  for (const auto& [resource, amount] : request.entries()) {
+    if (resource != kPods && amount > 0) add(resource);
+  }
+  if (count == 0) add(kPods);
+  const bool strands = absl::c_any_of(node.allocatable.entries(), [&](const auto& offered) {
+    return offered.id > kPods && node.free.Get(offered.id) > 0 && request.Get(offered.id) == 0;
+  });
+  return static_cast<int32_t>(sum / count) - (strands ? 1000 : 0);
+}
+
+bool Cluster::ReservationsExceed(NodeId id) const {
+  const Node& node = this->node(id);
+  return absl::c_any_of(node.reserved.entries(), [&](const ResourceSum::Entry& entry) {
+    return entry.amount > 0 && node.free.Get(entry.id) + node.kept.Get(entry.id) < 0;
+  });
+}
+
+bool Cluster::PortsCollide(NodeId id, ClassId cls) const {
+  const std::vector<HostPort>& ports = pod_class(cls).shape->host_ports;
+  return absl::c_any_of(ports, [&](const HostPort& port) {
+    int32_t holders = 0;
+    for (const PortCharges& held : node(id).ports) {
+      if (Conflicts(held.port, port)) holders += held.used + held.reserved;
+    }
+    const auto own = absl::c_count_if(ports, [&](const HostPort& other) { return Conflicts(other, port); });
+    return holders > own;
+  });
+}
+
+bool Cluster::Carries(NodeId id, ClassId cls) const {
+  return FindObstacle(id, cls) == Obstacle::kNone && !ReservationsExceed(id) && !PortsCollide(id, cls) &&
+         (!pod_class(cls).has_neighbours || neighbours_.Agree(id, cls));
+}
+
+}  // namespace muster

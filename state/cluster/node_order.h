@@ -1,0 +1,49 @@
+// The order of nodes by name, as numbers: a node's rank is below another's when its name is.
+//
+// Ranks have gaps, so that a node that joins takes one between its neighbours' and nobody else's moves. Where no gap is
+// left all ranks are given anew, and a new epoch begins: ranks of two epochs do not compare. Not thread-safe.
+#ifndef MUSTER_STATE_CLUSTER_NODE_ORDER_H_
+#define MUSTER_STATE_CLUSTER_NODE_ORDER_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/strings/string_view.h"
+
+namespace muster {
+
+class NodeOrder {
+ public:
+  // REQUIRES: neither the name nor the id is in the order.
+  void Add(absl::string_view name, int32_t id);
+  void Remove(absl::string_view name) {
+    ids_.erase(ids_.find(name));
+    ++version_;
+  }
+
+  // REQUIRES: in the order.
+  [[nodiscard]] int64_t rank(int32_t id) const { return ranks_[static_cast<size_t>(id)]; }
+  [[nodiscard]] int64_t epoch() const { return epoch_; }
+  // In order of names.
+  [[nodiscard]] const absl::btree_map<std::string, int32_t>& ids() const { return ids_; }
+  // Another one whenever somebody joined or left; of this object only.
+  [[nodiscard]] int64_t version() const { return version_; }
+
+  // What a recording keeps (state/recording/members.h).
+  static constexpr auto Recorded() { return std::tuple(&NodeOrder::ids_, &NodeOrder::ranks_, &NodeOrder::epoch_); }
+
+ private:
+  void Renumber();
+
+  absl::btree_map<std::string, int32_t> ids_;
+  std::vector<int64_t> ranks_;  // by id
+  int64_t epoch_ = 0;
+  int64_t version_ = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_CLUSTER_NODE_ORDER_H_

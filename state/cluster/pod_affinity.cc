@@ -1,0 +1,363 @@
+#include "state/cluster/pod_affinity.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "state/base/check.h"
+#include "state/cluster/cluster.h"
+
+namespace muster {
+namespace {
+
+std::string Pair(absl::string_view key, absl::string_view value) {
+  return absl::StrCat(key, absl::string_view("\0", 1), value);
+}
+
+// What pods must have to be meant; empty: there is no one such pair.
+std::string IndexOf(const std::vector<PodSelector>& selectors) {
+  for (const PodSelector& selector : selectors) {
+    for (const SelectorRequirement& each : selector.requirements) {
+      if (each.op == SelectorOperator::kIn && each.values.size() == 1) return Pair(each.key, each.values[0]);
+    }
+  }
+  return "";
+}
+
+bool MeansUnlabelled(const PodSelector& selector) {
+  return std::all_of(selector.requirements.begin(), selector.requirements.end(),
+                     [](const SelectorRequirement& each) { return Meets(each, nullptr); });
+}
+
+template <typename Visit>
+void ForEachSelector(const NeighbourRules& rules, const Visit& visit) {
+  for (const NeighbourTerm& term : rules.affinity) visit(term.selector);
+  for (const NeighbourTerm& term : rules.anti_affinity) visit(term.selector);
+  for (const SpreadConstraint& each : rules.spread) visit(each.selector);
+}
+
+}  // namespace
+
+// --- labels ---
+
+bool Neighbours::Learn(const NeighbourRules& rules) {
+  bool more = false;
+  ForEachSelector(rules, [&](const PodSelector& selector) {
+    if (!selector.all_namespaces && !selector.by_labels && selector.namespaces.empty()) return;  // it means nobody
+    if (MeansUnlabelled(selector)) more = !std::exchange(everyone_, true) || more;
+    for (const SelectorRequirement& each : selector.requirements) more = keys_.insert(each.key).second || more;
+    if (!selector.by_labels) return;
+    more = keys_.insert(NamespaceKey("")).second || more;
+    for (const SelectorRequirement& each : selector.namespace_labels) more = keys_.insert(each.key).second || more;
+  });
+  return more;
+}
+
+bool Neighbours::TellsApart(const Labels* a, const Labels* b) const {
+  if (!by_namespaces() || (a == nullptr && b == nullptr)) return false;
+  if (a == nullptr || b == nullptr) return true;
+  const auto named_in_one = [this](const Labels& one, const Labels& other) {
+    return std::any_of(one.begin(), one.end(), [&](const auto& label) {
+      const auto same = other.find(label.first);
+      return (same == other.end() || same->second != label.second) && keys_.contains(NamespaceKey(label.first));
+    });
+  };
+  return named_in_one(*a, *b) || named_in_one(*b, *a);
+}
+
+std::string Neighbours::KinOf(absl::string_view name_space, absl::string_view labels,
+                              const Labels* of_namespace) const {
+  if (!any_learned()) return "";
+  std::string telling;
+  const auto tell = [&](absl::string_view key, absl::string_view value) {
+    if (!keys_.contains(key)) return;
+    absl::StrAppend(&telling, key, absl::string_view("\0", 1), value, absl::string_view("\0", 1));
+  };
+  ForEachPacked(labels, tell);
+  if (telling.empty() && !everyone_) return "";
+  if (of_namespace != nullptr && by_namespaces()) {
+    tell(NamespaceKey(""), "");
+    for (const auto& [key, value] : *of_namespace) tell(NamespaceKey(key), value);
+  }
+  return absl::StrCat(name_space, absl::string_view("\0", 1), telling);
+}
+
+void Neighbours::HashLearned(StateHasher* hasher) const {
+  hasher->Add(everyone_);
+  for (const std::string& key : keys_) hasher->Add(key);
+}
+
+const absl::btree_map<NodeId, int64_t>& Neighbours::ChargedOf(ClassId cls) const {
+  static const absl::btree_map<NodeId, int64_t> kNothing;
+  const auto charged = charged_.find(cls);
+  return charged == charged_.end() ? kNothing : charged->second;
+}
+
+// --- terms ---
+
+bool Neighbours::Means(const Term& term, const Known& known) {
+  return std::all_of(term.selectors.begin(), term.selectors.end(),
+                     [&](const PodSelector& selector) { return Matches(selector, known.name_space, known.labels); });
+}
+
+const Neighbours::Label* Neighbours::AddLabel(const std::string& id, const std::string& name, NodeFilter nodes) {
+  std::unique_ptr<Label>& known = labels_[id];
+  if (known == nullptr) known = std::make_unique<Label>();
+  Label& label = *known;
+  if (label.users++ > 0) return known.get();
+  label.name = name;
+  label.filters = !nodes.Key().empty();
+  label.filter = std::move(nodes);
+  label.domain_of.assign(static_cast<size_t>(cluster_->node_limit()), kNowhere);
+  for (NodeId node = 0; node < cluster_->node_limit(); ++node) {
+    label.domain_of[static_cast<size_t>(node)] = Place(node, &label);
+  }
+  return known.get();
+}
+
+Neighbours::DomainId Neighbours::Place(NodeId node, Label* label) const {
+  const Node& of = cluster_->node(node);
+  if (!of.present) return kNowhere;
+  const std::string* value = LabelOf(of.facts, label->name);
+  if (value == nullptr || (label->filters && !label->filter.Has(of.facts))) return kNowhere;
+  return label->ids.try_emplace(*value, static_cast<DomainId>(label->ids.size())).first->second;
+}
+
+Neighbours::DomainId Neighbours::DomainOf(NodeId node, const Term& term) const {
+  const std::vector<DomainId>& of = term.at->domain_of;
+  return static_cast<size_t>(node) < of.size() ? of[static_cast<size_t>(node)] : kNowhere;
+}
+
+int64_t Neighbours::CountIn(const absl::flat_hash_map<DomainId, int64_t>& counts, DomainId domain) {
+  const auto found = counts.find(domain);
+  return found == counts.end() ? 0 : found->second;
+}
+
+Neighbours::TermId Neighbours::AcquireTerm(const std::string& label, NodeFilter nodes,
+                                           std::vector<PodSelector> selectors, bool opens) {
+  std::string where;
+  AppendText(label, &where);
+  AppendText(nodes.Key(), &where);
+  std::string text = where;
+  for (const PodSelector& selector : selectors) absl::StrAppend(&text, KeyOf(selector));
+  const auto [found, fresh] = ids_.try_emplace(text, 0);
+  if (!fresh) {
+    Term& known = *terms_[static_cast<size_t>(found->second)];
+    ++known.users;
+    known.openers += opens ? 1 : 0;
+    return found->second;
+  }
+  TermId id = static_cast<TermId>(terms_.size());
+  if (unused_.empty()) {
+    terms_.emplace_back();
+  } else {
+    id = unused_.back();
+    unused_.pop_back();
+  }
+  found->second = id;
+  terms_[static_cast<size_t>(id)] = std::make_unique<Term>();
+  Term& term = *terms_[static_cast<size_t>(id)];
+  term.at = AddLabel(where, label, std::move(nodes));
+  term.at_id = std::move(where);
+  term.id = std::move(text);
+  term.label = label;
+  term.indexed = IndexOf(selectors);
+  term.by_labels =
+      std::any_of(selectors.begin(), selectors.end(), [](const PodSelector& each) { return each.by_labels; });
+  term.selectors = std::move(selectors);
+  term.users = 1;
+  term.openers = opens ? 1 : 0;
+  if (term.indexed.empty()) {
+    not_indexed_.insert(id);
+    for (ClassId cls = 0; cls < static_cast<ClassId>(known_.size()); ++cls) {
+      if (known_[static_cast<size_t>(cls)] != nullptr) Connect(id, cls);
+    }
+    return id;
+  }
+  by_pair_[term.indexed].insert(id);
+  if (const auto some = classes_by_pair_.find(term.indexed); some != classes_by_pair_.end()) {
+    for (const ClassId cls : some->second) Connect(id, cls);
+  }
+  return id;
+}
+
+// The term means the class if it does: then it counts its pods.
+void Neighbours::Connect(TermId id, ClassId cls) {
+  Term& term = *terms_[static_cast<size_t>(id)];
+  Known& known = *known_[static_cast<size_t>(cls)];
+  if (!Means(term, known) || !term.means.insert(cls).second) return;
+  known.meant_by.insert(id);
+  const auto charged = charged_.find(cls);
+  if (charged == charged_.end()) return;
+  for (const auto& [node, pods] : charged->second) {
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) continue;
+    term.pods[domain] += pods;
+    term.all_pods += pods;
+    ++term.version;
+  }
+}
+
+void Neighbours::ReleaseTerm(TermId id, bool opens) {
+  Term& term = *terms_[static_cast<size_t>(id)];
+  term.openers -= opens ? 1 : 0;
+  if (--term.users > 0) return;
+  for (const ClassId cls : term.means) known_[static_cast<size_t>(cls)]->meant_by.erase(id);
+  if (term.indexed.empty()) {
+    not_indexed_.erase(id);
+  } else if (const auto pair = by_pair_.find(term.indexed); pair->second.erase(id) > 0 && pair->second.empty()) {
+    by_pair_.erase(pair);
+  }
+  const auto label = labels_.find(term.at_id);
+  if (--label->second->users == 0) labels_.erase(label);
+  ids_.erase(term.id);
+  terms_[static_cast<size_t>(id)].reset();
+  unused_.push_back(id);
+}
+
+// --- classes ---
+
+void Neighbours::AddClass(ClassId cls, const NeighbourRules& rules, const PodTemplate& shape, absl::string_view kin) {
+  if (static_cast<size_t>(cls) >= known_.size()) known_.resize(static_cast<size_t>(cls) + 1);
+  known_[static_cast<size_t>(cls)] = std::make_unique<Known>();
+  Known& known = *known_[static_cast<size_t>(cls)];
+  const size_t end = kin.find('\0');
+  if (end != absl::string_view::npos) {
+    known.name_space = std::string(kin.substr(0, end));
+    known.labels = UnpackLabels(kin.substr(end + 1));
+    for (const TermId id : std::vector<TermId>(not_indexed_.begin(), not_indexed_.end())) Connect(id, cls);
+    for (const auto& [key, value] : known.labels) {
+      const std::string pair = Pair(key, value);
+      classes_by_pair_[pair].insert(cls);
+      if (const auto terms = by_pair_.find(pair); terms != by_pair_.end()) {
+        for (const TermId id : terms->second) Connect(id, cls);
+      }
+    }
+  }
+  // A pod counts for an affinity if it is what all of the terms mean.
+  std::vector<PodSelector> wanted;
+  for (const NeighbourTerm& term : rules.affinity) wanted.push_back(term.selector);
+  for (const NeighbourTerm& term : rules.affinity) {
+    known.affinity.push_back(AcquireTerm(term.topology_key, {}, wanted, /*opens=*/true));
+  }
+  for (const NeighbourTerm& term : rules.anti_affinity) {
+    known.anti.push_back(AcquireTerm(term.topology_key, {}, {term.selector}, /*opens=*/false));
+  }
+  for (const SpreadConstraint& each : rules.spread) {
+    known.spread.emplace_back();
+    known.spread.back().term = AcquireTerm(each.topology_key, FilterOf(each, shape), {each.selector}, /*opens=*/true);
+    known.spread.back().max_skew = each.max_skew;
+    known.spread.back().min_domains = each.min_domains;
+  }
+}
+
+void Neighbours::RemoveClass(ClassId cls) {
+  Known& known = *known_[static_cast<size_t>(cls)];
+  MUSTER_CHECK(!charged_.contains(cls));
+  for (const TermId id : known.affinity) ReleaseTerm(id, /*opens=*/true);
+  for (const TermId id : known.anti) ReleaseTerm(id, /*opens=*/false);
+  for (const Spread& each : known.spread) ReleaseTerm(each.term, /*opens=*/true);
+  for (const TermId id : known.meant_by) terms_[static_cast<size_t>(id)]->means.erase(cls);
+  for (const auto& [key, value] : known.labels) {
+    const auto pair = classes_by_pair_.find(Pair(key, value));
+    pair->second.erase(cls);
+    if (pair->second.empty()) classes_by_pair_.erase(pair);
+  }
+  known_[static_cast<size_t>(cls)].reset();
+}
+
+// --- nodes and charges ---
+
+void Neighbours::NoteNode(NodeId node) {
+  ++epoch_;
+  for (const auto& known : labels_) {
+    Label& label = *known.second;
+    if (static_cast<size_t>(node) >= label.domain_of.size()) {
+      label.domain_of.resize(static_cast<size_t>(node) + 1, kNowhere);
+    }
+    const DomainId now = Place(node, &label);
+    DomainId& domain = label.domain_of[static_cast<size_t>(node)];
+    if (domain == now) continue;
+    const auto count = [&](int64_t sign) {
+      for (const auto& [cls, nodes] : charged_) {
+        const auto here = nodes.find(node);
+        if (here != nodes.end()) Count(node, Of(cls), sign * here->second, &label);
+      }
+    };
+    const bool any = cluster_->node(node).used_pods + cluster_->node(node).reserved_pods > 0;
+    if (any) count(-1);
+    domain = now;
+    if (any) count(1);
+  }
+}
+
+void Neighbours::Count(NodeId node, const Known& known, int64_t times, const Label* only) {
+  const auto add = [&](TermId id, auto counts, auto all) {
+    Term& term = *terms_[static_cast<size_t>(id)];
+    if (only != nullptr && term.at != only) return;
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) return;
+    const auto count = (term.*counts).try_emplace(domain, 0).first;
+    count->second += times;
+    if (count->second == 0) (term.*counts).erase(count);
+    term.*all += times;
+    ++term.version;
+  };
+  for (const TermId id : known.meant_by) add(id, &Term::pods, &Term::all_pods);
+  for (const TermId id : known.anti) add(id, &Term::holders, &Term::all_holders);
+}
+
+bool Neighbours::Charge(NodeId node, ClassId cls, int32_t times) {
+  auto& nodes = charged_[cls];
+  const auto here = nodes.try_emplace(node, 0).first;
+  here->second += times;
+  MUSTER_CHECK(here->second >= 0);
+  if (here->second == 0) nodes.erase(here);
+  if (nodes.empty()) charged_.erase(cls);
+  const Known& known = Of(cls);
+  Count(node, known, times, nullptr);
+  return times > 0 &&
+         std::any_of(known.meant_by.begin(), known.meant_by.end(), [&](TermId id) { return TermAt(id).openers > 0; });
+}
+
+int64_t Neighbours::Near(NodeId node, ClassId cls, size_t term) const {
+  const Term& of = TermAt(Of(cls).anti[term]);
+  const DomainId domain = DomainOf(node, of);
+  return domain == kNowhere ? 0 : CountIn(of.pods, domain);
+}
+
+bool Neighbours::MeansItself(ClassId cls, size_t term) const { return TermAt(Of(cls).anti[term]).means.contains(cls); }
+
+void Neighbours::Rebuild() {
+  known_.clear();
+  terms_.clear();
+  unused_.clear();
+  ids_.clear();
+  by_pair_.clear();
+  not_indexed_.clear();
+  classes_by_pair_.clear();
+  labels_.clear();
+  for (ClassId cls = 0; cls < cluster_->class_limit(); ++cls) {
+    if (!cluster_->has_class(cls)) continue;
+    const PodClass& known = cluster_->pod_class(cls);
+    if (preferred_ && known.has_preferred) {
+      AddClass(cls, Counted(known.shape->preferences), known.shape, known.kin.preferred);
+    } else if (!preferred_ && known.has_neighbours) {
+      AddClass(cls, known.shape->neighbours, known.shape, known.kin.required);
+    }
+  }
+  // What is meant was counted as terms came; who wants none was not.
+  for (const auto& [cls, nodes] : charged_) {
+    for (const auto& [node, pods] : nodes) {
+      for (const TermId id : Of(cls).anti) {
+        Term& term = *terms_[static_cast<size_t>(id)];
+        const DomainId domain = DomainOf(node, term);
+        if (domain == kNowhere) continue;
+        term.holders[domain] += pods;
+        term.all_holders += pods;
+      }
+    }
+  }
+}
+
+}  // namespace muster

@@ -1,0 +1,221 @@
+// What Neighbours says of the room there is.
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "state/cluster/cluster.h"
+#include "state/cluster/pod_affinity.h"
+
+namespace muster {
+
+int64_t Neighbours::Least(const Spread& spread) const {
+  const Term& term = TermAt(spread.term);
+  if (spread.epoch == epoch_ && spread.version == term.version) return spread.least;
+  if (spread.epoch != epoch_) {
+    spread.eligible.clear();
+    for (const DomainId domain : term.at->domain_of) {
+      if (domain != kNowhere) spread.eligible.push_back(domain);
+    }
+    std::sort(spread.eligible.begin(), spread.eligible.end());
+    spread.eligible.erase(std::unique(spread.eligible.begin(), spread.eligible.end()), spread.eligible.end());
+    spread.epoch = epoch_;
+  }
+  spread.version = term.version;
+  spread.least = 0;
+  if (spread.eligible.empty() || static_cast<int64_t>(spread.eligible.size()) < spread.min_domains) return 0;
+  spread.least = std::numeric_limits<int64_t>::max();
+  for (const DomainId domain : spread.eligible) {
+    spread.least = std::min(spread.least, CountIn(term.pods, domain));
+    if (spread.least == 0) break;
+  }
+  return spread.least;
+}
+
+bool Neighbours::Judged(const Term& term) const { return !term.by_labels || !cluster_->namespaces().empty(); }
+
+// The affinity holds on the node; `own`: so many of those that are counted are the pod that asks.
+bool Neighbours::AffinityHolds(NodeId node, const Known& known, int64_t own) const {
+  // Whoever is the first of those that want to be together may be anywhere that there are such domains.
+  const bool first = std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+    return !Judged(TermAt(id)) || (known.meant_by.contains(id) && TermAt(id).all_pods <= own);
+  });
+  return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+    if (!Judged(TermAt(id))) return true;
+    const DomainId domain = DomainOf(node, TermAt(id));
+    const int64_t self = known.meant_by.contains(id) ? own : 0;
+    return domain != kNowhere && (first || CountIn(TermAt(id).pods, domain) > self);
+  });
+}
+
+int32_t Neighbours::SpreadRoom(NodeId node, ClassId cls, int32_t limit) const {
+  const Known& known = Of(cls);
+  for (const Spread& each : known.spread) {
+    const Term& term = TermAt(each.term);
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) return 0;
+    const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
+    if (known.meant_by.contains(each.term)) {
+      limit = static_cast<int32_t>(std::clamp<int64_t>(more, 0, limit));
+    } else if (more < 0) {
+      return 0;
+    }
+  }
+  return limit;
+}
+
+int32_t Neighbours::Room(NodeId node, ClassId cls, int32_t limit) const {
+  const Known& known = Of(cls);
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
+    const DomainId domain = DomainOf(node, term);
+    if (domain == kNowhere) continue;
+    if (term.all_pods > 0 && CountIn(term.pods, domain) > 0) return 0;
+    if (known.meant_by.contains(id)) limit = std::min(limit, 1);
+  }
+  for (const TermId id : known.meant_by) {
+    const Term& term = TermAt(id);
+    if (term.all_holders > 0 && CountIn(term.holders, DomainOf(node, term)) > 0) return 0;
+  }
+  if (!known.affinity.empty() && !AffinityHolds(node, known, 0)) return 0;
+  return known.spread.empty() ? limit : SpreadRoom(node, cls, limit);
+}
+
+bool Neighbours::Agree(NodeId node, ClassId cls) const {
+  const Known& known = Of(cls);
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
+    if (CountIn(term.pods, DomainOf(node, term)) > (known.meant_by.contains(id) ? 1 : 0)) return false;
+  }
+  for (const TermId id : known.meant_by) {
+    const Term& term = TermAt(id);
+    const int64_t own = std::count(known.anti.begin(), known.anti.end(), id);
+    if (CountIn(term.holders, DomainOf(node, term)) > own) return false;
+  }
+  if (!known.affinity.empty() && !AffinityHolds(node, known, 1)) return false;
+  return std::all_of(known.spread.begin(), known.spread.end(), [&](const Spread& each) {
+    const Term& term = TermAt(each.term);
+    const DomainId domain = DomainOf(node, term);
+    return domain != kNowhere && CountIn(term.pods, domain) - Least(each) <= each.max_skew;
+  });
+}
+
+bool Neighbours::InSomeOrder(std::vector<Newcomer> newcomers) const {
+  absl::flat_hash_map<TermId, absl::flat_hash_map<DomainId, int64_t>> absent;  // who has not come yet, by who means it
+  absl::flat_hash_map<TermId, int64_t> all_absent;
+  const auto note = [&](const Newcomer& each, int64_t times) {
+    for (const TermId id : Of(each.cls).meant_by) {
+      absent[id][DomainOf(each.node, TermAt(id))] += times * each.pods;
+      all_absent[id] += times * each.pods;
+    }
+  };
+  for (const Newcomer& each : newcomers) note(each, 1);
+  const auto may_come = [&](const Newcomer& each, bool as_first) {
+    const Known& known = Of(each.cls);
+    return std::all_of(known.affinity.begin(), known.affinity.end(), [&](TermId id) {
+      const Term& term = TermAt(id);
+      if (!Judged(term)) return true;
+      const DomainId domain = DomainOf(each.node, term);
+      if (domain == kNowhere) return false;
+      if (as_first) return known.meant_by.contains(id) && term.all_pods - all_absent[id] <= 0;
+      return CountIn(term.pods, domain) - absent[id][domain] > 0;
+    });
+  };
+  while (!newcomers.empty()) {
+    const size_t before = newcomers.size();
+    std::erase_if(newcomers, [&](const Newcomer& each) {
+      const bool comes = may_come(each, /*as_first=*/false);
+      if (comes) note(each, -1);
+      return comes;
+    });
+    if (newcomers.size() < before) continue;
+    const auto first = std::find_if(newcomers.begin(), newcomers.end(),
+                                    [&](const Newcomer& each) { return may_come(each, /*as_first=*/true); });
+    if (first == newcomers.end()) return false;
+    note(*first, -1);
+    newcomers.erase(first);
+  }
+  return true;
+}
+
+std::string Neighbours::Obstacle(NodeId node, ClassId cls) const {
+  const Known& known = Of(cls);
+  const auto named = [](absl::string_view what, const Term& term) { return absl::StrCat(what, " (", term.label, ")"); };
+  for (const TermId id : known.anti) {
+    const Term& term = TermAt(id);
+    if (CountIn(term.pods, DomainOf(node, term)) > 0) return named("pod anti-affinity", term);
+  }
+  const Term* refuses = nullptr;  // the first by its label: ids may differ after a restart
+  for (const TermId id : known.meant_by) {
+    const Term& term = TermAt(id);
+    if (CountIn(term.holders, DomainOf(node, term)) == 0) continue;
+    if (refuses == nullptr || term.label < refuses->label) refuses = &term;
+  }
+  if (refuses != nullptr) return named("anti-affinity of other pods", *refuses);
+  if (!known.affinity.empty() && !AffinityHolds(node, known, 0)) {
+    return named("pod affinity", TermAt(known.affinity.front()));
+  }
+  for (const Spread& each : known.spread) {
+    const Term& term = TermAt(each.term);
+    const DomainId domain = DomainOf(node, term);
+    const int64_t more = each.max_skew + Least(each) - CountIn(term.pods, domain);
+    if (domain == kNowhere || more < (known.meant_by.contains(each.term) ? 1 : 0)) {
+      return named("topology spread", term);
+    }
+  }
+  return "";
+}
+
+bool Neighbours::Local(ClassId cls) const {
+  const Known& known = Of(cls);
+  const auto local = [&](TermId id) { return TermAt(id).label == kHostnameLabel; };
+  return known.affinity.empty() && known.spread.empty() && std::all_of(known.anti.begin(), known.anti.end(), local) &&
+         std::all_of(known.meant_by.begin(), known.meant_by.end(), local);
+}
+
+bool Neighbours::Repel(ClassId a, ClassId b) const {
+  const auto repels = [&](ClassId one, ClassId other) {
+    const Known& of = Of(one);
+    return std::any_of(of.anti.begin(), of.anti.end(), [&](TermId id) {
+      return TermAt(id).label == kHostnameLabel && Of(other).meant_by.contains(id);
+    });
+  };
+  return repels(a, b) || repels(b, a);
+}
+
+bool Neighbours::OneOn(NodeId node, ClassId cls) const {
+  const Known& known = Of(cls);
+  return std::any_of(known.anti.begin(), known.anti.end(),
+                     [&](TermId id) { return known.meant_by.contains(id) && DomainOf(node, TermAt(id)) != kNowhere; });
+}
+
+bool Neighbours::Grows(ClassId cls) const { return Opens(cls, cls); }
+
+bool Neighbours::Opens(ClassId placed, ClassId cls) const {
+  const absl::btree_set<TermId>& meant_by = Of(placed).meant_by;
+  const auto means = [&](TermId id) { return meant_by.contains(id); };
+  return std::any_of(Of(cls).affinity.begin(), Of(cls).affinity.end(), means) ||
+         std::any_of(Of(cls).spread.begin(), Of(cls).spread.end(),
+                     [&](const Spread& each) { return means(each.term); });
+}
+
+bool Neighbours::Tangled(ClassId cls) const {
+  const Known& known = Of(cls);
+  absl::btree_set<absl::string_view> labels;
+  for (const TermId id : known.anti) {
+    if (known.meant_by.contains(id)) labels.insert(TermAt(id).label);
+  }
+  for (const Spread& each : known.spread) {
+    if (known.meant_by.contains(each.term)) labels.insert(TermAt(each.term).label);
+  }
+  return labels.size() > 1;
+}
+
+std::string Neighbours::TogetherIn(ClassId cls) const {
+  const Known& known = Of(cls);
+  for (const TermId id : known.affinity) {
+    if (!known.meant_by.contains(id) || TermAt(id).all_pods > 0 || !Judged(TermAt(id))) return "";
+  }
+  return known.affinity.empty() ? "" : TermAt(known.affinity.front()).label;
+}
+
+}  // namespace muster

@@ -1,0 +1,248 @@
+#include "state/frontends/submissions_frontend.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "state/base/checked.h"
+
+namespace muster {
+namespace {
+
+absl::Status NotKnown(const std::string& id) {
+  return absl::NotFoundError(absl::StrCat("no submission ", id, " is known, or it was long ago"));
+}
+
+}  // namespace
+
+absl::StatusOr<bool> SubmissionDriver::AnswerKnown(const SubmitGang& command, Step* step) {
+  const absl::Status other = absl::InvalidArgumentError(
+      "request_id: was used for another submission; expected an id of its own for each gang");
+  if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
+    if (ended->fingerprint != command.fingerprint) return other;
+    step->Answer(*ended);
+    return true;
+  }
+  const Gang* known = r_.submissions->Find(command.id);
+  if (known == nullptr) return false;
+  if (r_.submissions->Of(*known)->fingerprint != command.fingerprint) return other;
+  r_.submissions->NoteAsked(*known, r_.plans->Of(*known) != nullptr, step->now_ms());
+  step->Answer(Stands(*known, step->now_ms()));
+  return true;
+}
+
+absl::Status SubmissionDriver::CheckSum(const std::vector<PodDescription>& pods) {
+  constexpr size_t kAlwaysCounted = std::numeric_limits<int64_t>::max() / kMaxAmount;
+  if (pods.size() <= kAlwaysCounted) return absl::OkStatus();
+  ResourceList sum;
+  for (const PodDescription& pod : pods) {
+    for (const auto& [name, amount] : pod.shape->requests) {
+      const std::optional<int64_t> more = CheckedAdd(sum[name], amount);
+      if (!more.has_value()) {
+        return absl::InvalidArgumentError(absl::StrCat("pods: together they ask for more ", name,
+                                                       " than can be counted; expected less than 2^63 base units"));
+      }
+      sum[name] = *more;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SubmissionDriver::Check(const SubmitGang& command) const {
+  if (r_.submissions->size() >= static_cast<size_t>(settings_.max_submissions)) {
+    return absl::ResourceExhaustedError(absl::StrCat(r_.submissions->size(),
+                                                     " submitted gangs wait or are planned, the limit is ",
+                                                     settings_.max_submissions, "; confirm or abandon some"));
+  }
+  const std::string key = absl::StrCat(command.name_space, "/", command.name);
+  const Gang* gang = r_.gangs->FindGang(key);
+  if (gang != nullptr && (gang->children() > 0 || !gang->objects.empty())) {
+    return absl::AlreadyExistsError(absl::StrCat("gang ", key, " exists already; choose another name"));
+  }
+  const std::vector<SubgroupDeclaration>& subgroups = command.declaration->subgroups;
+  const SubgroupReading tree = ReadSubgroups(subgroups, command.declaration->min_member);
+  if (!tree.problem.empty()) return absl::InvalidArgumentError(absl::StrCat("subgroups: ", tree.problem));
+  const int64_t minimum = subgroups.empty() ? command.declaration->min_member.value_or(0) : tree.tree.Least();
+  if (minimum < 1 || static_cast<size_t>(minimum) > command.pods.size()) {
+    return absl::InvalidArgumentError(absl::StrCat("min_member: ", minimum, " of ", command.pods.size(),
+                                                   " pods; expected 1 to ", command.pods.size()));
+  }
+  absl::flat_hash_set<absl::string_view> uids;
+  for (const PodDescription& pod : command.pods) {
+    if (pod.uid.empty() || pod.name.empty()) return absl::InvalidArgumentError("pods: uid and name must not be empty");
+    if (!pod.invalid.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", pod.invalid));
+    }
+    if (const absl::Status amounts = CheckAmounts(pod.shape->requests); !amounts.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": ", amounts.message()));
+    }
+    if (!uids.insert(pod.uid).second) {
+      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is given twice"));
+    }
+    if (!subgroups.empty() && tree.tree.LeafNamed(pod.gang.subgroup) < 0) {
+      return absl::InvalidArgumentError(absl::StrCat("pod ", pod.name, ": subgroup \"", pod.gang.subgroup,
+                                                     "\" is none of the gang's, or has children"));
+    }
+    if (r_.gangs->FindPod(pod.uid) != nullptr) {
+      return absl::AlreadyExistsError(absl::StrCat("pod ", pod.name, ": uid ", pod.uid, " is known already"));
+    }
+  }
+  return CheckSum(command.pods);
+}
+
+void SubmissionDriver::Open(const Gang& gang, const SubmitGang& command, int64_t now_ms) {
+  r_.submissions->Open(gang, command.id, command.ttl_ms > 0 ? command.ttl_ms : settings_.ttl_ms, command.fingerprint);
+  r_.submissions->NoteAsked(gang, /*planned=*/false, now_ms);
+}
+
+std::vector<PodDescription> SubmissionDriver::Pods(const SubmitGang& command, int64_t now_ms) {
+  std::vector<PodDescription> pods = command.pods;
+  for (PodDescription& pod : pods) {
+    pod.name_space = command.name_space;
+    pod.node_name.clear();
+    pod.phase = PodPhase::kPending;
+    pod.our_gate = pod.other_gates = pod.deleting = false;
+    pod.created_ms = now_ms;
+    std::string subgroup = std::move(pod.gang.subgroup);
+    pod.gang = GangMembership();
+    pod.gang.subgroup = std::move(subgroup);
+    pod.gang.name = command.name;
+    pod.gang.dialect = GangDialect::kApi;
+    pod.gang.declares = true;
+    pod.gang.declaration = command.declaration;
+  }
+  return pods;
+}
+
+SubmissionReply SubmissionDriver::Stands(const Gang& gang, int64_t now_ms) const {
+  const Submission& submission = *r_.submissions->Of(gang);
+  const Plan* plan = r_.plans->Of(gang);
+  SubmissionReply reply;
+  reply.gang = gang.key;
+  reply.expires_ms = submission.expires_ms;
+  if (plan == nullptr) {
+    reply.reason = r_.reasons->Named(gang, r_.reasons->Of(gang, now_ms));
+    return reply;
+  }
+  reply.state = SubmissionReply::State::kPlanned;
+  reply.plan = plan->id;
+  for (const Slot& slot : plan->slots) {
+    reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
+  }
+  reply.reason = {ReasonCode::kPlanned, "room is reserved; confirm the plan"};
+  const MemberSet& pending = gang.in(MemberState::kPending);
+  const auto more = std::count_if(pending.begin(), pending.end(),
+                                  [this](const Pod* pod) { return pod->submitted && r_.plans->SlotIndex(*pod) < 0; });
+  if (more > 0) absl::StrAppend(&reply.reason.text, "; ", more, " more, beyond the minimum, left to Filter and Permit");
+  if (!submission.confirmed) return reply;
+  for (const Gang* mate : r_.plans->MatesOf(gang)) {
+    if (const Submission* its = r_.submissions->Of(*mate); its != nullptr && its->confirmed) continue;
+    reply.reason.text = absl::StrCat("confirmed; gang ", mate->key, " of its group is not confirmed yet");
+    break;
+  }
+  return reply;
+}
+
+absl::StatusOr<SubmissionReply> SubmissionDriver::OnAsk(const std::string& id, int64_t now_ms) {
+  if (const SubmissionReply* ended = r_.submissions->FindFinished(id); ended != nullptr) return *ended;
+  const Gang* gang = r_.submissions->Find(id);
+  if (gang == nullptr) return NotKnown(id);
+  r_.submissions->NoteAsked(*gang, r_.plans->Of(*gang) != nullptr, now_ms);
+  return Stands(*gang, now_ms);
+}
+
+absl::StatusOr<SubmissionReply> SubmissionDriver::OnConfirm(const ConfirmGang& command, Step* step) {
+  if (const SubmissionReply* ended = r_.submissions->FindFinished(command.id); ended != nullptr) {
+    if (ended->state == SubmissionReply::State::kConfirmed) return *ended;
+    return absl::FailedPreconditionError(
+        absl::StrCat("the submission is ", ToString(ended->state), ": ", ended->reason.text));
+  }
+  const Gang* gang = r_.submissions->Find(command.id);
+  if (gang == nullptr) return NotKnown(command.id);
+  const Plan* plan = r_.plans->Of(*gang);
+  if (plan == nullptr) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("gang ", gang->key, " has no plan to confirm: ", r_.reasons->Of(*gang, step->now_ms()).text));
+  }
+  if (plan->id != command.plan) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "plan ", command.plan, " does not stand any more; the gang's plan is ", plan->id, ": look at that one"));
+  }
+  const Group together = r_.plans->MatesOf(*gang);
+  for (const Gang* each : together) {
+    const Reason broken = r_.bindings->VerifyPlan(*each, step->now_ms());
+    if (broken.none()) continue;
+    r_.claims->Withdraw(*each, broken.code, broken.text, step);
+    return absl::FailedPreconditionError(absl::StrCat("the plan was withdrawn: ", broken.text));
+  }
+  r_.submissions->SetConfirmed(*gang);
+  // D-10: a group starts when the plan of each of its gangs is confirmed.
+  for (const Gang* each : together) {
+    const Submission* its = r_.submissions->Of(*each);
+    if (its == nullptr || !its->confirmed) return Stands(*gang, step->now_ms());
+  }
+  SubmissionReply answer;
+  for (const Gang* each : together) {
+    BindPlan(*each, step);
+    if (each == gang) answer = *r_.submissions->FindFinished(command.id);  // the next may push it out of memory
+  }
+  return answer;
+}
+
+// The caller starts the pods: they have their nodes from now on.
+void SubmissionDriver::BindPlan(const Gang& gang, Step* step) {
+  SubmissionReply reply;
+  reply.state = SubmissionReply::State::kConfirmed;
+  reply.plan = r_.plans->Of(gang)->id;
+  const std::vector<Slot> slots = r_.plans->TakeAll(gang);
+  for (const Slot& slot : slots) {
+    r_.ledger->GiveBackPlace(gang.id, slot.node, slot.cls, /*gained=*/false);
+    r_.ledger->ChargePod(slot.pod->id, slot.node, slot.cls, ChargeKind::kUsed);
+    reply.places.push_back({slot.pod->facts.uid, slot.pod->facts.name, r_.cluster->node(slot.node).facts.name});
+  }
+  r_.bindings->NoteStarted(gang);
+  r_.bindings->NoteWhole(gang);
+  r_.submissions->Finish(gang, std::move(reply));
+  for (const Slot& slot : slots) {
+    r_.gangs->SetNode(*slot.pod, r_.cluster->node(slot.node).facts.name);
+    r_.bindings->NotePermitted(*slot.pod);
+    r_.bindings->Follow(*slot.pod, MemberState::kBound, step);
+  }
+}
+
+absl::StatusOr<const SubmissionReply*> SubmissionDriver::CheckAbandon(const std::string& id) const {
+  const SubmissionReply* ended = r_.submissions->FindFinished(id);
+  if (ended == nullptr) {
+    if (r_.submissions->Find(id) == nullptr) return NotKnown(id);
+    return ended;
+  }
+  if (ended->state != SubmissionReply::State::kConfirmed) return ended;
+  return absl::FailedPreconditionError(
+      "the gang is confirmed and its pods are bound; remove the pods to give their places back");
+}
+
+std::vector<std::string> SubmissionDriver::Drop(const Gang& gang, SubmissionReply::State state, Reason reason,
+                                                Step* step) {
+  if (r_.plans->Of(gang) != nullptr) r_.claims->Withdraw(gang, reason.code, reason.text, step);
+  std::vector<std::string> uids;
+  for (const MemberSet& set : gang.members) {
+    for (const Pod* pod : set) {
+      // Who runs was started by somebody, whatever became of the plan.
+      if (!pod->submitted || !pod->facts.node_name.empty()) continue;
+      if (uids.empty() && state == SubmissionReply::State::kExpired) {
+        step->Do(TellPod{RefOf(*pod), /*warning=*/true, reason});
+      }
+      uids.push_back(pod->facts.uid);
+    }
+  }
+  SubmissionReply reply;
+  reply.state = state;
+  reply.reason = std::move(reason);
+  r_.submissions->Finish(gang, std::move(reply));
+  return uids;
+}
+
+}  // namespace muster

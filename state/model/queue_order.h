@@ -1,0 +1,27 @@
+// The order in which gangs are tried (SPEC G-9): a total order, no two gangs compare equal.
+#ifndef MUSTER_STATE_MODEL_QUEUE_ORDER_H_
+#define MUSTER_STATE_MODEL_QUEUE_ORDER_H_
+
+#include <cstdint>
+#include <string>
+#include <tuple>
+
+namespace muster {
+
+struct QueueKey {
+  bool half_bound = false;  // finished before anything new is planned (K-13)
+  int32_t priority = 0;
+  int32_t requeues = 0;
+  int64_t created_ms = 0;
+  std::string name;  // "namespace/name"
+
+  friend bool operator<(const QueueKey& a, const QueueKey& b) {
+    return std::tie(b.half_bound, b.priority, a.requeues, a.created_ms, a.name) <
+           std::tie(a.half_bound, a.priority, b.requeues, b.created_ms, b.name);
+  }
+  friend bool operator==(const QueueKey& a, const QueueKey& b) = default;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_MODEL_QUEUE_ORDER_H_

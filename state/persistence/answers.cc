@@ -1,0 +1,57 @@
+#include "state/persistence/answers.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "proto/muster/store/v1/records.pb.h"
+
+namespace muster {
+namespace {
+
+constexpr char kAnswer[] = "answer";
+constexpr int32_t kAnswerFormat = 1;
+
+}  // namespace
+
+Record AnswerRecord(const KeptAnswer& answer) {
+  store::v1::AnswerRecord record;
+  record.set_fingerprint(answer.fingerprint);
+  record.set_code(answer.code);
+  record.set_message(answer.message);
+  record.set_details(answer.details);
+  record.set_response(answer.response);
+  return {.kind = kAnswer, .key = answer.key, .format = kAnswerFormat, .value = record.SerializeAsString()};
+}
+
+Record NoAnswerRecord(std::string key) { return {.kind = kAnswer, .key = std::move(key), .format = kAnswerFormat}; }
+
+namespace {
+
+absl::StatusOr<KeptAnswer> ReadAnswer(const Record& record) {
+  store::v1::AnswerRecord parsed;
+  if (record.format != kAnswerFormat || !parsed.ParseFromString(record.value)) {
+    return absl::InvalidArgumentError(absl::StrCat("record \"", RecordName(record), "\", format ", record.format,
+                                                   ": not a readable AnswerRecord; run the version of Muster that "
+                                                   "wrote it, or a newer one"));
+  }
+  return KeptAnswer{record.key,       parsed.fingerprint(), parsed.code(),
+                    parsed.message(), parsed.details(),     parsed.response()};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<KeptAnswer>> TakeAnswers(std::vector<Record>* records) {
+  const auto first = std::stable_partition(records->begin(), records->end(),
+                                           [](const Record& record) { return record.kind != kAnswer; });
+  std::vector<KeptAnswer> answers;
+  for (auto record = first; record != records->end(); ++record) {
+    absl::StatusOr<KeptAnswer> answer = ReadAnswer(*record);
+    if (!answer.ok()) return answer.status();
+    answers.push_back(*std::move(answer));
+  }
+  records->erase(first, records->end());
+  return answers;
+}
+
+}  // namespace muster

@@ -1,0 +1,204 @@
+#include "state/planner/explain_no_room.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace muster {
+namespace {
+
+// A name as far away as this is taken for a slip of the pen.
+constexpr size_t kLikely = 2;
+
+// Levenshtein's distance: how many letters must be put in, left out or changed.
+size_t Distance(absl::string_view a, absl::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < b.size(); ++j) {
+      const size_t changed = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({changed, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row[b.size()];
+}
+
+// What some node offers under much the same name; empty: nothing.
+std::string Meant(const Cluster& cluster, absl::string_view name) {
+  absl::btree_set<std::string> offered;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    const Node& node = cluster.node(id);
+    if (!node.present) continue;
+    for (const auto& [resource, amount] : cluster.names().ToList(node.allocatable)) offered.insert(resource);
+  }
+  std::string best;
+  size_t least = kLikely + 1;
+  for (const std::string& resource : offered) {
+    if (const size_t distance = Distance(name, resource); distance < least) {
+      least = distance;
+      best = resource;
+    }
+  }
+  return best;
+}
+
+// Why no node that there is could ever hold a pod of the class, as far as this resource goes: nobody offers it - with
+// the name that was probably meant -, or no node has as much. Empty: some node could.
+std::string ExplainImpossible(const Cluster& cluster, ClassId cls, ResourceId resource) {
+  const int64_t needed = cluster.pod_class(cls).request.Get(resource);
+  int64_t most = 0;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    const Node& node = cluster.node(id);
+    if (node.present) most = std::max(most, node.allocatable.Get(resource));
+  }
+  if (needed <= most) return "";
+  const std::string& name = cluster.names().Name(resource);
+  if (most > 0) {
+    return absl::StrCat("a pod needs ", FormatResources({{name, needed}}), ", no node has more than ",
+                        FormatResources({{name, most}}));
+  }
+  const std::string meant = Meant(cluster, name);
+  return absl::StrCat("no node offers ", name, meant.empty() ? "" : absl::StrCat("; did you mean ", meant, "?"));
+}
+
+// How many nodes are kept off by what, by name.
+using KeptOff = absl::btree_map<absl::string_view, int32_t>;
+
+// The most frequent first: " (dedicated on 3, gpu on 1)".
+std::string Named(const KeptOff& names, int32_t nodes) {
+  constexpr size_t kMost = 3;
+  std::vector<std::pair<int32_t, absl::string_view>> order;
+  for (const auto& [name, count] : names) order.emplace_back(-count, name);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (size_t i = 0; i < std::min(order.size(), kMost); ++i) {
+    absl::StrAppend(&out, out.empty() ? " (" : ", ", order[i].second);
+    if (-order[i].first < nodes) absl::StrAppend(&out, " on ", -order[i].first);
+  }
+  if (order.size() > kMost) absl::StrAppend(&out, ", ...");
+  return out.empty() ? out : out + ")";
+}
+
+// What keeps pods of a class off the nodes that there are.
+class Obstacles {
+ public:
+  void Count(Obstacle obstacle, const NodeDescription& node, const PodTemplate& shape) {
+    ++nodes_[static_cast<size_t>(obstacle)];
+    if (obstacle == Obstacle::kTaint) ++taints_[FirstUntolerated(node.taints, shape.tolerations)->key];
+    if (obstacle != Obstacle::kSelector) return;
+    for (const auto& [key, value] : shape.node_selector) {
+      const auto label = node.labels.find(key);
+      if (label != node.labels.end() && label->second == value) continue;
+      ++labels_[key];
+      return;
+    }
+  }
+  // How many nodes each of them keeps off.
+  [[nodiscard]] absl::btree_map<std::string, int32_t> Phrases() const {
+    absl::btree_map<std::string, int32_t> out;
+    for (size_t i = 0; i < kObstacles; ++i) {
+      const auto obstacle = static_cast<Obstacle>(i);
+      if (nodes_[i] > 0) out.emplace(absl::StrCat(ObstaclePhrase(obstacle), Names(obstacle)), nodes_[i]);
+    }
+    return out;
+  }
+
+ private:
+  [[nodiscard]] std::string Names(Obstacle obstacle) const {
+    const int32_t all = nodes_[static_cast<size_t>(obstacle)];
+    if (obstacle == Obstacle::kTaint) return Named(taints_, all);
+    return obstacle == Obstacle::kSelector ? Named(labels_, all) : "";
+  }
+
+  std::array<int32_t, kObstacles> nodes_{};
+  KeptOff taints_;
+  KeptOff labels_;  // by key: the pod selects them and the node does not have them so
+};
+
+// A resource of which nodes have too little.
+struct Lacking {
+  int32_t nodes = 0;
+  bool possible = false;  // one of them has enough of it altogether
+};
+
+// Whether pods of the class may use the node once what passes by itself has passed: what kube-scheduler said of it
+// once, a cordon, and the taints that Kubernetes gives nodes in trouble, or that are not ready yet.
+bool MayEverTake(const Node& node, const PodClass& cls) {
+  std::vector<Taint> lasting;
+  for (const Taint& taint : node.facts.taints) {
+    const bool passes = absl::StartsWith(taint.key, "node.kubernetes.io/") ||
+                        absl::StartsWith(taint.key, "node.cloudprovider.kubernetes.io/");
+    if (!passes) lasting.push_back(taint);
+  }
+  return FirstUntolerated(lasting, cls.shape->tolerations) == nullptr &&
+         OwnObstacle(node.facts, cls.shape) == Obstacle::kNone;
+}
+
+}  // namespace
+
+std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together) {
+  const PodClass& wanted = cluster.pod_class(cls);
+  Obstacles obstacles;
+  int32_t ports_taken = 0;
+  absl::btree_map<std::string, int32_t> counts;  // nodes by what keeps the pod off
+  int64_t when_empty = 0;                        // pods, no more than it takes to know
+  absl::btree_map<ResourceId, Lacking> lacking;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    const Node& node = cluster.node(id);
+    if (!node.present) continue;
+    const Obstacle obstacle = cluster.FindObstacle(id, cls);
+    if (when_empty < together && (obstacle == Obstacle::kNone || MayEverTake(node, wanted))) {
+      when_empty += wanted.request.TimesIn(node.allocatable, together);
+    }
+    if (obstacle != Obstacle::kNone) {
+      obstacles.Count(obstacle, node.facts, wanted.shape);
+      continue;
+    }
+    const ResourceId first = wanted.request.FirstLacking(node.free);
+    if (first >= 0) {
+      Lacking& of = lacking[first];
+      ++of.nodes;
+      of.possible = of.possible || wanted.request.Get(first) <= node.allocatable.Get(first);
+    } else if (cluster.RoomAlone(id, cls, 1) == 0) {
+      ++ports_taken;
+    } else if (wanted.has_neighbours) {
+      const std::string why = cluster.neighbours().Obstacle(id, cls);
+      if (!why.empty()) ++counts[why];
+    }
+  }
+  counts.merge(obstacles.Phrases());
+  if (ports_taken > 0) counts.emplace("host port taken", ports_taken);
+  for (const auto& [id, of] : lacking) {
+    counts.emplace(absl::StrCat("insufficient ", cluster.names().Name(id)), of.nodes);
+  }
+  std::vector<std::pair<int32_t, std::string>> order;
+  for (const auto& [text, count] : counts) order.emplace_back(-count, text);
+  std::sort(order.begin(), order.end());
+  std::string out;
+  for (const auto& [count, text] : order) {
+    absl::StrAppend(&out, out.empty() ? "" : "; ", -count, count == -1 ? " node: " : " nodes: ", text);
+  }
+  if (cluster.present_nodes() == 0) out = "there are no nodes";
+  for (const auto& [resource, of] : lacking) {
+    const std::string never = of.possible ? "" : ExplainImpossible(cluster, cls, resource);
+    if (!never.empty()) absl::StrAppend(&out, "; ", never);
+  }
+  if (when_empty > 0 && when_empty < together) {
+    absl::StrAppend(&out, "; can never fit: ", together, " are missing, its nodes hold ", when_empty, " when empty");
+  }
+  return out;
+}
+
+}  // namespace muster

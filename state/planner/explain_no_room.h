@@ -1,0 +1,20 @@
+// Why there is no room, and what a person can do about a request that nothing that becomes free will satisfy (SPEC
+// S-5).
+#ifndef MUSTER_STATE_PLANNER_EXPLAIN_NO_ROOM_H_
+#define MUSTER_STATE_PLANNER_EXPLAIN_NO_ROOM_H_
+
+#include <cstdint>
+#include <string>
+
+#include "state/cluster/cluster.h"
+
+namespace muster {
+
+// Why nodes cannot take a pod of `cls`, most common reason first: "4 nodes: insufficient nvidia.com/gpu; 2 nodes: node
+// selector (zone)". With `together`, also whether so many pods of it could never run at once. Looks at every node: for
+// explanations, not for decisions.
+[[nodiscard]] std::string ExplainNoRoom(const Cluster& cluster, ClassId cls, int32_t together = 0);
+
+}  // namespace muster
+
+#endif  // MUSTER_STATE_PLANNER_EXPLAIN_NO_ROOM_H_

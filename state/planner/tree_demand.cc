@@ -1,0 +1,160 @@
+#include "state/planner/tree_demand.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace muster {
+namespace {
+
+void AddLeaves(const TreeDemand& demand, std::vector<const TreeDemand*>* out) {
+  if (IsLeaf(demand)) return out->push_back(&demand);
+  for (const TreeDemand& child : demand.children) AddLeaves(child, out);
+}
+
+// What must be placed whatever is chosen, where that is of one class.
+void AddMandatory(const TreeDemand& demand, absl::flat_hash_map<ClassId, int64_t>* out) {
+  if (IsLeaf(demand)) {
+    const bool alike = std::all_of(demand.candidates.begin(), demand.candidates.end(),
+                                   [&](const Candidates& run) { return run.cls == demand.candidates.front().cls; });
+    if (alike && !demand.candidates.empty()) (*out)[demand.candidates.front().cls] += demand.needed;
+    return;
+  }
+  if (demand.needed < static_cast<int32_t>(demand.children.size())) return;
+  for (const TreeDemand& child : demand.children) AddMandatory(child, out);
+}
+
+}  // namespace
+
+bool Flat(const TreeDemand& demand) {
+  if (IsLeaf(demand)) return true;
+  return demand.needed == static_cast<int32_t>(demand.children.size()) &&
+         std::all_of(demand.children.begin(), demand.children.end(),
+                     [](const TreeDemand& child) { return child.topology.none() && Flat(child); });
+}
+
+std::vector<const TreeDemand*> LeavesOf(const TreeDemand& demand) {
+  std::vector<const TreeDemand*> leaves;
+  AddLeaves(demand, &leaves);
+  return leaves;
+}
+
+bool AnyPrefers(const TreeDemand& demand, const Cluster& cluster) {
+  return absl::c_any_of(LeavesOf(demand), [&](const TreeDemand* leaf) {
+    return absl::c_any_of(leaf->candidates, [&](const Candidates& run) {
+      return !cluster.pod_class(run.cls).shape->preferences.empty();
+    });
+  });
+}
+
+std::vector<const TreeDemand*> ChildrenInOrder(const TreeDemand& demand) {
+  std::vector<const TreeDemand*> children;
+  for (const TreeDemand& child : demand.children) children.push_back(&child);
+  const bool all = demand.needed == static_cast<int32_t>(children.size());
+  std::stable_sort(children.begin(), children.end(), [all](const TreeDemand* a, const TreeDemand* b) {
+    const bool bound = RequiresDomain(*a);
+    if (bound != RequiresDomain(*b)) return bound;
+    return all && LeastPods(*a) > LeastPods(*b);
+  });
+  return children;
+}
+
+bool RequiresDomain(const TreeDemand& demand) {
+  return !demand.topology.required.empty() ||
+         std::any_of(demand.children.begin(), demand.children.end(), RequiresDomain);
+}
+
+bool DomainsDecide(const TreeDemand& demand) {
+  ClassId only = kNoClass;
+  for (const TreeDemand* leaf : LeavesOf(demand)) {
+    for (const Candidates& run : leaf->candidates) {
+      if (only != kNoClass && only != run.cls) return false;
+      only = run.cls;
+    }
+  }
+  std::string key;
+  for (const TreeDemand& child : demand.children) {
+    if (!IsLeaf(child)) return false;
+    if (child.topology.required.empty()) continue;
+    if (!key.empty() && key != child.topology.required) return false;
+    key = child.topology.required;
+  }
+  return true;
+}
+
+bool LeavesHelp(const TreeDemand& demand, const Cluster& cluster) {
+  constexpr size_t kMostCompared = 64;
+  absl::flat_hash_map<ClassId, std::pair<const TreeDemand*, bool>> classes;  // a leaf, and whether there are others
+  for (const TreeDemand* leaf : LeavesOf(demand)) {
+    for (const Candidates& run : leaf->candidates) {
+      if (!cluster.pod_class(run.cls).has_neighbours) continue;
+      const auto [known, fresh] = classes.try_emplace(run.cls, leaf, false);
+      if (!fresh && known->second.first != leaf) known->second.second = true;
+    }
+  }
+  if (classes.size() > kMostCompared) return true;
+  return std::any_of(classes.begin(), classes.end(), [&](const auto& one) {
+    return std::any_of(classes.begin(), classes.end(), [&](const auto& other) {
+      const bool apart = one.second.first != other.second.first || one.second.second || other.second.second;
+      return apart && cluster.neighbours().Opens(one.first, other.first);
+    });
+  });
+}
+
+int64_t LeastPods(const TreeDemand& demand) {
+  if (IsLeaf(demand)) return demand.needed;
+  std::vector<int64_t> pods;
+  for (const TreeDemand& child : demand.children) pods.push_back(LeastPods(child));
+  std::sort(pods.begin(), pods.end());
+  const size_t count = std::min(pods.size(), static_cast<size_t>(std::max(0, demand.needed)));
+  return std::accumulate(pods.begin(), pods.begin() + static_cast<std::ptrdiff_t>(count), int64_t{0});
+}
+
+DomainRooms::DomainRooms(const TreeDemand& demand, const std::string& key, Topology* topology) {
+  for (const TreeDemand* leaf : LeavesOf(demand)) {
+    for (const Candidates& run : leaf->candidates) {
+      if (rooms_.contains(run.cls)) continue;
+      classes_.push_back(run.cls);
+      rooms_[run.cls] = topology->Rooms(key, run.cls);
+    }
+  }
+}
+
+int64_t DomainRooms::Pods(const TreeDemand& demand, DomainId domain) const {
+  if (IsLeaf(demand)) {
+    absl::flat_hash_map<ClassId, int64_t> pods;
+    for (const Candidates& run : demand.candidates) pods[run.cls] += run.pods;
+    int64_t sum = 0;
+    for (const auto& [cls, count] : pods) sum += std::min(count, Of(cls, domain));
+    return std::min<int64_t>(sum, demand.needed);
+  }
+  std::vector<int64_t> of_children;
+  for (const TreeDemand& child : demand.children) of_children.push_back(Pods(child, domain));
+  std::sort(of_children.rbegin(), of_children.rend());
+  int64_t sum = 0;
+  for (size_t i = 0; i < of_children.size() && i < static_cast<size_t>(demand.needed); ++i) sum += of_children[i];
+  if (classes_.size() == 1) sum = std::min(sum, Total(domain));
+  return std::min(sum, LeastPods(demand));
+}
+
+bool DomainRooms::MayHold(const TreeDemand& demand, DomainId domain) const {
+  if (!Formable(demand, domain)) return false;
+  absl::flat_hash_map<ClassId, int64_t> together;
+  AddMandatory(demand, &together);
+  return std::all_of(together.begin(), together.end(),
+                     [&](const auto& want) { return want.second <= Of(want.first, domain); });
+}
+
+int64_t DomainRooms::Total(DomainId domain) const {
+  int64_t sum = 0;
+  for (const ClassId cls : classes_) sum += Of(cls, domain);
+  return sum;
+}
+
+bool DomainRooms::Formable(const TreeDemand& demand, DomainId domain) const {
+  if (IsLeaf(demand)) return Pods(demand, domain) >= demand.needed;
+  const auto formable = std::count_if(demand.children.begin(), demand.children.end(),
+                                      [&](const TreeDemand& child) { return Formable(child, domain); });
+  return formable >= demand.needed;
+}
+
+}  // namespace muster

@@ -1,0 +1,396 @@
+#include "state/planner/tree_planner.h"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace muster {
+namespace {
+
+constexpr size_t kNamedDomains = 4;  // in an explanation
+// How often a node is listed for a leaf while leaves are placed jointly: some 20 ms.
+constexpr int64_t kMaxJointChecks = 2'000'000;
+
+}  // namespace
+
+TreePlacement TreePlanner::Place(const TreeDemand& root) {
+  const Statement::Checkpoint start = statement_->Mark();
+  out_.placed = PlaceAll(root, {}, [] { return true; });
+  if (!out_.placed) {
+    statement_->Rollback(start);
+    // Of pods that are all alike it does not matter who is on which node of a domain.
+    const bool help = LeavesHelp(root, cluster_);
+    out_.out_of_tries = out_.out_of_tries || (some_placed_ && !DomainsDecide(root)) || help;
+    if (out_.out_of_tries && !Flat(root)) out_.placed = PlaceJointly(root);
+    out_.out_of_tries = out_.out_of_tries || (help && !out_.placed);  // nobody tries every order
+    if (!out_.placed) return out_;
+  }
+  out_.explanation.clear();
+  out_.out_of_tries = false;
+  std::vector<int32_t> parts;
+  for (size_t i = start; i < statement_->Mark(); ++i) parts.push_back(statement_->operations()[i].part);
+  std::sort(parts.begin(), parts.end());
+  parts.erase(std::unique(parts.begin(), parts.end()), parts.end());
+  for (const int32_t part : parts) out_.lowest_priorities.emplace_back(part, lowest_[part]);
+  return out_;
+}
+
+bool TreePlanner::PlaceAll(const TreeDemand& demand, const Region& region, Next next) {
+  if (demand.needed <= 0) return next();
+  if (!demand.topology.required.empty()) return PlaceRequired(demand, region, next);
+  return PlacePreferred(demand, region, next);
+}
+
+std::vector<DomainId> TreePlanner::Within(const Topology::Level& level, const Region& region) {
+  std::vector<DomainId> out;
+  for (size_t id = 0; id < level.nodes.size(); ++id) {
+    const std::vector<NodeId>& nodes = level.nodes[id];
+    if (nodes.empty()) continue;
+    if (!std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return region.Has(node); })) continue;
+    out.push_back(static_cast<DomainId>(id));
+  }
+  return out;
+}
+
+std::vector<DomainId> TreePlanner::DomainsOf(const std::vector<NodeId>& nodes, const Topology::Level& level,
+                                             const Region& region) {
+  std::vector<DomainId> out;
+  for (const NodeId node : nodes) {
+    const DomainId domain = level.domain_of[static_cast<size_t>(node)];
+    if (domain != kNoDomain && region.Has(node)) out.push_back(domain);
+  }
+  std::sort(out.begin(), out.end());
+  out.erase(std::unique(out.begin(), out.end()), out.end());
+  return out;
+}
+
+std::vector<DomainId> TreePlanner::Holding(const TreeDemand& demand, const std::string& key, const Region& region) {
+  const DomainRooms rooms(demand, key, topology_);
+  const Topology::Level& level = topology_->At(key);
+  std::vector<std::pair<int64_t, DomainId>> holding;
+  for (const DomainId domain : Within(level, region)) {
+    if (rooms.MayHold(demand, domain)) holding.emplace_back(rooms.Total(domain), domain);
+  }
+  const DomainId home = demand.home == kNoNode ? kNoDomain : topology_->DomainOf(key, demand.home);
+  std::sort(holding.begin(), holding.end(), [&](const auto& a, const auto& b) {
+    if ((a.second == home) != (b.second == home)) return a.second == home;
+    if (a.first != b.first) return a.first < b.first;
+    return level.names[static_cast<size_t>(a.second)] < level.names[static_cast<size_t>(b.second)];
+  });
+  std::vector<DomainId> out;
+  out.reserve(holding.size());
+  for (const auto& [room, domain] : holding) out.push_back(domain);
+  return out;
+}
+
+std::vector<DomainId> TreePlanner::Choices(const TreeDemand& demand, const Region& region) {
+  const std::string& key = demand.topology.required;
+  std::vector<DomainId> domains = Holding(demand, key, region);
+  if (demand.home != kNoNode) {
+    const DomainId home = topology_->DomainOf(key, demand.home);
+    domains.erase(std::remove_if(domains.begin(), domains.end(), [home](DomainId domain) { return domain != home; }),
+                  domains.end());
+  }
+  return domains;
+}
+
+bool TreePlanner::PlaceRequired(const TreeDemand& demand, const Region& region, Next next) {
+  const std::string& key = demand.topology.required;
+  for (const DomainId domain : Choices(demand, region)) {
+    if (PlacePreferred(demand, region.Inside(&topology_->At(key).domain_of, domain), next)) return true;
+    if (out_.out_of_tries) break;
+  }
+  if (out_.explanation.empty()) ExplainDomains(demand, key, region);
+  return false;
+}
+
+bool TreePlanner::PlacePreferred(const TreeDemand& demand, const Region& region, Next next) {
+  if (demand.topology.preferred.empty()) return PlaceInside(demand, region, next);
+  std::vector<std::string> keys;
+  for (std::string key = demand.topology.preferred; !key.empty() && key != demand.topology.required;
+       key = topology_->WiderThan(key)) {
+    keys.insert(keys.begin(), key);
+    for (const DomainId domain : Holding(demand, key, region)) {
+      const std::vector<std::string> below(keys.begin() + 1, keys.end());
+      const Region inside = region.Inside(&topology_->At(key).domain_of, domain);
+      if (below.empty() ? PlaceInside(demand, inside, next) : PlacePacked(demand, below, inside, next)) return true;
+      if (out_.out_of_tries) return false;
+    }
+  }
+  return (!keys.empty() && PlacePacked(demand, keys, region, next)) || PlaceInside(demand, region, next);
+}
+
+bool TreePlanner::PlaceInside(const TreeDemand& demand, const Region& region, Next next) {
+  if (IsLeaf(demand) && !demand.topology.spread.empty()) return PlaceSpread(demand, region, next);
+  if (Flat(demand)) return PlaceFlat(demand, region, next);
+  return PlaceChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
+}
+
+bool TreePlanner::PlaceChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
+                                const Region& region, Next next) {
+  if (needed == 0) return next();
+  if (children.size() - from < static_cast<size_t>(needed) || out_.out_of_tries) return false;
+  const auto others = [&] { return PlaceChildren(children, from + 1, needed - 1, region, next); };
+  return PlaceAll(*children[from], region, others) || PlaceChildren(children, from + 1, needed, region, next);
+}
+
+bool TreePlanner::PlaceJointly(const TreeDemand& root) {
+  joint_tries_ = max_tries_;
+  joint_looks_ = kMaxJointChecks;
+  undecided_ = false;
+  const bool placed = Choose(root, {}, [this] { return PlaceChosen(); });
+  out_.out_of_tries = !placed && undecided_;
+  return placed;
+}
+
+bool TreePlanner::Choose(const TreeDemand& demand, const Region& region, Next next) {
+  if (demand.needed <= 0) return next();
+  if (demand.topology.required.empty()) return ChooseInside(demand, region, next);
+  const std::vector<DomainId>& domain_of = topology_->At(demand.topology.required).domain_of;
+  for (const DomainId domain : Choices(demand, region)) {
+    if (GivesUp()) return false;
+    if (ChooseInside(demand, region.Inside(&domain_of, domain), next)) return true;
+  }
+  return false;
+}
+
+// There is a choice that is not tried any more.
+bool TreePlanner::GivesUp() {
+  undecided_ = undecided_ || joint_tries_ <= 0;
+  return joint_tries_ <= 0;
+}
+
+bool TreePlanner::ChooseInside(const TreeDemand& demand, const Region& region, Next next) {
+  if (!IsLeaf(demand)) return ChooseChildren(ChildrenInOrder(demand), 0, demand.needed, region, next);
+  chosen_.push_back({demand.candidates, demand.needed, demand.part, region});
+  const bool placed = next();
+  chosen_.pop_back();
+  return placed;
+}
+
+bool TreePlanner::ChooseChildren(const std::vector<const TreeDemand*>& children, size_t from, int32_t needed,
+                                 const Region& region, Next next) {
+  if (needed == 0) return next();
+  if (children.size() - from < static_cast<size_t>(needed) || GivesUp()) return false;
+  const auto others = [&] { return ChooseChildren(children, from + 1, needed - 1, region, next); };
+  return Choose(*children[from], region, others) || ChooseChildren(children, from + 1, needed, region, next);
+}
+
+bool TreePlanner::PlaceChosen() {
+  joint_looks_ -= int64_t{cluster_.node_limit()} * static_cast<int64_t>(chosen_.size());
+  if (joint_looks_ < 0) joint_tries_ = 0;
+  if (GivesUp()) return false;
+  const GroupPlacement placement = PlaceTogether(chosen_, joint_tries_, index_, cluster_, statement_);
+  joint_tries_ -= placement.tries;
+  out_.tries += placement.tries;
+  undecided_ = undecided_ || placement.out_of_tries;
+  if (!placement.placed) return false;
+  for (size_t i = 0; i < chosen_.size(); ++i) lowest_[chosen_[i].part] = placement.parts[i].lowest_priority;
+  return true;
+}
+
+bool TreePlanner::PlaceFlat(const TreeDemand& demand, const Region& region, Next next) {
+  if (out_.tries >= max_tries_) {
+    out_.out_of_tries = true;
+    return false;
+  }
+  const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
+  std::vector<Demand> demands;
+  demands.reserve(leaves.size());
+  for (const TreeDemand* leaf : leaves) demands.push_back({leaf->candidates, leaf->needed, leaf->part, region});
+  const Statement::Checkpoint start = statement_->Mark();
+  const GroupPlacement placement = PlaceTogether(demands, max_tries_ - out_.tries, index_, cluster_, statement_);
+  out_.tries += placement.tries;
+  if (!placement.placed) {
+    some_placed_ = some_placed_ || placement.out_of_tries;
+    const TreeDemand& failed = *leaves[placement.failed_demand];
+    if (out_.explanation.empty() && region.everywhere()) {
+      out_.explanation =
+          absl::StrCat("room for ", placement.placed_pods, " of ", failed.needed, " members",
+                       failed.name.empty() ? "" : absl::StrCat(" of ", failed.name), "; ", placement.explanation);
+    }
+    return false;
+  }
+  for (size_t i = 0; i < leaves.size(); ++i) lowest_[leaves[i]->part] = placement.parts[i].lowest_priority;
+  if (next()) return true;
+  some_placed_ = true;
+  statement_->Rollback(start);
+  return false;
+}
+
+bool TreePlanner::PlaceLeaf(const TreeDemand& leaf, absl::FunctionRef<int32_t(ClassId, int32_t)> place_run, Next next) {
+  const Statement::Checkpoint start = statement_->Mark();
+  if (out_.tries >= max_tries_) {
+    out_.out_of_tries = true;
+    return false;
+  }
+  ++out_.tries;
+  statement_->BeginPart(leaf.part);
+  const PlacementResult result = PlaceGang(leaf.candidates, leaf.needed, place_run, statement_);
+  if (!result.placed) return false;
+  lowest_[leaf.part] = result.lowest_priority;
+  if (next()) return true;
+  some_placed_ = true;
+  statement_->Rollback(start);
+  return false;
+}
+
+bool TreePlanner::PlacePacked(const TreeDemand& demand, const std::vector<std::string>& keys, const Region& region,
+                              Next next) {
+  if (!Flat(demand)) return PlaceInside(demand, region, next);
+  const std::vector<const TreeDemand*> leaves = LeavesOf(demand);
+  const auto place_run = [&](ClassId cls, int32_t wanted) { return PackRun(cls, wanted, keys, region, nullptr); };
+  // One leaf after the other, each where those before it are.
+  const auto place_from = [&](const auto& self, size_t at) -> bool {
+    if (at == leaves.size()) return next();
+    return PlaceLeaf(*leaves[at], place_run, [&] { return self(self, at + 1); });
+  };
+  if (place_from(place_from, 0)) return true;
+  // What does not fit in this order may fit in another.
+  return PlaceInside(demand, region, next);
+}
+
+int32_t TreePlanner::PackRun(ClassId cls, int32_t wanted, absl::Span<const std::string> keys, const Region& region,
+                             const std::vector<NodeId>* around) {
+  if (keys.empty()) return PlaceRun(cls, wanted, index_, cluster_, statement_, region, choice_);
+  struct Open {
+    int64_t room;
+    DomainId domain;
+  };
+  const std::vector<int64_t> rooms = topology_->Rooms(keys[0], cls);
+  const Topology::Level& level = topology_->At(keys[0]);
+  std::vector<uint8_t> used(level.names.size(), 0);
+  for (const Statement::Operation& operation : statement_->operations()) {
+    const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
+    if (domain != kNoDomain) used[static_cast<size_t>(domain)] = 1;
+  }
+  std::vector<Open> open;
+  const std::vector<DomainId> domains = around == nullptr ? Within(level, region) : DomainsOf(*around, level, region);
+  for (const DomainId domain : domains) {
+    if (const int64_t room = rooms[static_cast<size_t>(domain)]; room > 0) open.push_back({room, domain});
+  }
+  // Those that the gang is in come first, then the largest.
+  std::sort(open.begin(), open.end(), [&](const Open& a, const Open& b) {
+    const auto at = [](const Open& each) { return static_cast<size_t>(each.domain); };
+    return std::tuple(-used[at(a)], -a.room, level.names[at(a)]) <
+           std::tuple(-used[at(b)], -b.room, level.names[at(b)]);
+  });
+  const auto place_in = [&](DomainId domain, int32_t pods) {
+    const std::vector<NodeId>& nodes = level.nodes[static_cast<size_t>(domain)];
+    if (nodes.size() > 1) return PackRun(cls, pods, keys.subspan(1), region.Inside(&level.domain_of, domain), &nodes);
+    const int32_t room = cluster_.Room(nodes.front(), cls, pods);  // it has some: there is no obstacle
+    if (room > 0) statement_->Allocate(nodes.front(), cls, room);
+    return room;
+  };
+  int32_t placed = 0;
+  size_t next = 0;
+  while (next < open.size() && placed < wanted && used[static_cast<size_t>(open[next].domain)] != 0) {
+    placed += place_in(open[next++].domain, wanted - placed);
+  }
+  while (next < open.size() && placed < wanted) {
+    const int64_t rest = wanted - placed;
+    size_t best = next;
+    if (open[next].room >= rest) {  // of those that hold the rest the tightest, of equals the first by name
+      const auto end = std::partition_point(open.begin() + static_cast<std::ptrdiff_t>(next), open.end(),
+                                            [rest](const Open& each) { return each.room >= rest; });
+      best = static_cast<size_t>(end - open.begin()) - 1;
+      while (best > next && open[best - 1].room == open[best].room) --best;
+    }
+    const DomainId domain = open[best].domain;
+    open.erase(open.begin() + static_cast<std::ptrdiff_t>(best));
+    placed += place_in(domain, wanted - placed);
+  }
+  return placed;
+}
+
+bool TreePlanner::PlaceSpread(const TreeDemand& leaf, const Region& region, Next next) {
+  const size_t begin = statement_->Mark();
+  const auto place_run = [&](ClassId cls, int32_t wanted) {
+    return SpreadRun(cls, wanted, leaf.topology.spread, region, begin);
+  };
+  // Nodes without the label take what the others do not.
+  return PlaceLeaf(leaf, place_run, next) || PlaceFlat(leaf, region, next);
+}
+
+int32_t TreePlanner::SpreadRun(ClassId cls, int32_t wanted, const std::string& key, const Region& region,
+                               size_t begin) {
+  const std::vector<int64_t> rooms = topology_->Rooms(key, cls);
+  const Topology::Level& level = topology_->At(key);
+  std::vector<int32_t> has(level.names.size(), 0);
+  for (size_t i = begin; i < statement_->Mark(); ++i) {
+    const Statement::Operation& operation = statement_->operations()[i];
+    const DomainId domain = level.domain_of[static_cast<size_t>(operation.node)];
+    if (domain != kNoDomain) has[static_cast<size_t>(domain)] += operation.pods;
+  }
+  // The one with the fewest members is next.
+  using Turn = std::tuple<int32_t, std::string, DomainId>;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<>> turns;
+  for (const DomainId domain : Within(level, region)) {
+    const auto at = static_cast<size_t>(domain);
+    if (rooms[at] > 0) turns.emplace(has[at], level.names[at], domain);
+  }
+  std::vector<std::pair<DomainId, int32_t>> gets;
+  std::vector<int32_t> given(level.names.size(), 0);
+  for (int32_t left = wanted; left > 0 && !turns.empty(); --left) {
+    auto [members, name, domain] = turns.top();
+    turns.pop();
+    const auto at = static_cast<size_t>(domain);
+    if (given[at] == 0) gets.emplace_back(domain, 0);
+    if (++given[at] < rooms[at]) turns.emplace(members + 1, std::move(name), domain);
+  }
+  int32_t placed = 0;
+  for (const auto& [domain, none] : gets) {
+    placed += PlaceRun(cls, given[static_cast<size_t>(domain)], index_, cluster_, statement_,
+                       region.Inside(&level.domain_of, domain), choice_);
+  }
+  return placed;
+}
+
+void TreePlanner::ExplainDomains(const TreeDemand& demand, const std::string& key, const Region& region) {
+  const DomainRooms rooms(demand, key, topology_);
+  const Topology::Level& level = topology_->At(key);
+  std::vector<DomainId> domains = Within(level, region);
+  const std::string whose = demand.name.empty() ? "the gang" : demand.name;
+  const int64_t needed = LeastPods(demand);
+  if (demand.home != kNoNode) {
+    const DomainId home = topology_->DomainOf(key, demand.home);
+    if (home == kNoDomain) {
+      out_.explanation =
+          absl::StrCat("members of ", whose, " are on a node without label ", key, ", which it requires");
+      return;
+    }
+    domains = {home};
+  }
+  if (domains.empty()) {
+    out_.explanation = absl::StrCat("no node has label ", key, ", which ", whose, " requires");
+    return;
+  }
+  struct Close {
+    int64_t pods;
+    absl::string_view name;
+  };
+  std::vector<Close> close;
+  close.reserve(domains.size());
+  for (const DomainId domain : domains) {
+    close.push_back({rooms.Pods(demand, domain), level.names[static_cast<size_t>(domain)]});
+  }
+  std::sort(close.begin(), close.end(),
+            [](const Close& a, const Close& b) { return std::tuple(-a.pods, a.name) < std::tuple(-b.pods, b.name); });
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < std::min(kNamedDomains, close.size()); ++i) {
+    const Close& each = close[i];
+    parts.push_back(each.pods < needed ? absl::StrCat(each.name, ": ", each.pods, " of ", needed)
+                                       : absl::StrCat(each.name, ": not all together"));
+  }
+  out_.explanation = absl::StrCat(demand.home != kNoNode ? "the domain where it is" : absl::StrCat("no domain"), " of ",
+                                  key, demand.home != kNoNode ? " does not hold the rest of " : " holds ", whose, ": ",
+                                  absl::StrJoin(parts, ", "));
+  if (close.size() > kNamedDomains) {
+    absl::StrAppend(&out_.explanation, " and ", close.size() - kNamedDomains, " more with no more room");
+  }
+}
+
+}  // namespace muster

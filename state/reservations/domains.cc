@@ -1,0 +1,107 @@
+#include "state/reservations/domains.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/algorithm/container.h"
+
+namespace muster {
+namespace {
+
+constexpr int32_t kWholeGang = -1;  // instead of a subgroup
+
+// The leaf is in the subgroup. REQUIRES: the gang has subgroups, or it is the whole gang that is asked about.
+bool IsUnder(const SubgroupTree& tree, int32_t leaf, int32_t subgroup) {
+  if (subgroup == kWholeGang) return true;
+  for (size_t i = 0; i < tree.nodes.size(); ++i) {
+    if (tree.nodes[i].leaf != leaf) continue;
+    for (auto at = static_cast<int32_t>(i); at >= 0; at = tree.nodes[static_cast<size_t>(at)].parent) {
+      if (at == subgroup) return true;
+    }
+    return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool TellsDomains(const Node& node, const Gang& gang) {
+  const auto says = [&](const std::string& key) { return key.empty() || node.facts.labels.contains(key); };
+  return node.present && says(gang.rules.topology.required) &&
+         absl::c_all_of(gang.rules.tree.nodes, [&](const auto& each) { return says(each.topology.required); });
+}
+
+std::vector<NodeId> HomesOf(const Gang& gang, const Ledger& ledger) {
+  std::vector<NodeId> homes(static_cast<size_t>(std::max(1, gang.rules.tree.leaves)), kNoNode);
+  if (!gang.rules.domains) return homes;
+  for (const MemberState state :
+       {MemberState::kWaiting, MemberState::kCommitted, MemberState::kBound, MemberState::kRunning}) {
+    for (const Pod* pod : gang.in(state)) {
+      const Ledger::PodCharge& charge = ledger.ChargeOf(pod->id);
+      if (pod->leaf < 0 || charge.node == kNoNode || charge.kind != ChargeKind::kUsed) continue;
+      NodeId& home = homes[static_cast<size_t>(pod->leaf)];
+      const Cluster& cluster = ledger.cluster();
+      if (home == kNoNode ||
+          (!TellsDomains(cluster.node(home), gang) && TellsDomains(cluster.node(charge.node), gang))) {
+        home = charge.node;
+      }
+    }
+  }
+  return homes;
+}
+
+std::vector<Domains::Place> Domains::PlacesOf(const Gang& gang, int32_t but_slot) const {
+  std::vector<Place> out;
+  const std::vector<NodeId> homes = HomesOf(gang, *ledger_);
+  for (size_t leaf = 0; leaf < homes.size(); ++leaf) {
+    if (homes[leaf] != kNoNode) out.push_back({static_cast<int32_t>(leaf), homes[leaf]});
+  }
+  const Plan* plan = plans_->Of(gang);
+  for (int32_t i = 0; plan != nullptr && i < plan->size(); ++i) {
+    const Slot& slot = plan->slots[static_cast<size_t>(i)];
+    if (i != but_slot && slot.state != SlotState::kCommitted) out.push_back({slot.leaf, slot.node});
+  }
+  return out;
+}
+
+void Domains::ForEachRule(const Gang& gang, int32_t leaf, const std::vector<Place>& places, Visit visit) const {
+  const SubgroupTree& tree = gang.rules.tree;
+  const auto look = [&](int32_t subgroup, const std::string& key) {
+    if (key.empty() || (leaf >= 0 && !IsUnder(tree, leaf, subgroup))) return;
+    const std::vector<DomainId>& domain_of = topology_->At(key).domain_of;
+    // A node that left is in no domain: then another tells which it is.
+    const auto first = std::find_if(places.begin(), places.end(), [&](const Place& place) {
+      return IsUnder(tree, place.leaf, subgroup) && domain_of[static_cast<size_t>(place.node)] != kNoDomain;
+    });
+    visit(subgroup, domain_of, first == places.end() ? kNoDomain : domain_of[static_cast<size_t>(first->node)]);
+  };
+  look(kWholeGang, gang.rules.topology.required);
+  for (size_t i = 0; i < tree.nodes.size(); ++i) look(static_cast<int32_t>(i), tree.nodes[i].topology.required);
+}
+
+Region Domains::For(const Gang& gang, int32_t leaf, int32_t but_slot) const {
+  Region region;
+  if (!gang.rules.domains) return region;
+  ForEachRule(gang, leaf, PlacesOf(gang, but_slot),
+              [&](int32_t /*subgroup*/, const std::vector<DomainId>& domain_of, DomainId domain) {
+                region = domain == kNoDomain ? region.InsideAny(&domain_of) : region.Inside(&domain_of, domain);
+              });
+  return region;
+}
+
+bool Domains::Kept(const Gang& gang) const {
+  const Plan* plan = plans_->Of(gang);
+  if (!gang.rules.domains || plan == nullptr) return true;
+  bool kept = true;
+  ForEachRule(gang, -1, PlacesOf(gang, -1),
+              [&](int32_t subgroup, const std::vector<DomainId>& domain_of, DomainId domain) {
+                for (const Slot& slot : plan->slots) {
+                  if (slot.state == SlotState::kCommitted || !IsUnder(gang.rules.tree, slot.leaf, subgroup)) continue;
+                  const DomainId at = domain_of[static_cast<size_t>(slot.node)];
+                  kept = kept && at != kNoDomain && (domain == kNoDomain || at == domain);
+                }
+              });
+  return kept;
+}
+
+}  // namespace muster

@@ -1,0 +1,54 @@
+#include "state/reservations/nominations.h"
+
+#include <algorithm>
+
+#include "state/queueing/queues.h"
+
+namespace muster {
+
+void Nominations::Add(const Pod& pod) {
+  uids_.insert(pod.facts.uid);
+  Charge();
+}
+
+void Nominations::Charge() { static_cast<void>(Borrow()); }
+
+std::vector<const Pod*> Nominations::Borrow() {
+  std::vector<const Pod*> charged;
+  for (const std::string& uid : uids_) {
+    const Pod* pod = gangs_->FindPod(uid);
+    if (ledger_->ChargeOf(pod->id).node != kNoNode || pod->cls == kNoClass) continue;
+    const NodeId node = cluster_->FindNode(pod->facts.nominated_node);
+    if (node == kNoNode || cluster_->Room(node, pod->cls, 1) == 0 || !queues_->Check(*pod).none()) continue;
+    ledger_->ChargePod(pod->id, node, pod->cls, ChargeKind::kReserved);
+    charged.push_back(pod);
+  }
+  return charged;
+}
+
+void Nominations::GiveBack(const std::vector<const Pod*>& pods) {
+  for (const Pod* pod : pods) ledger_->DischargePod(pod->id, /*gained=*/false);
+}
+
+void Nominations::ReleaseBelow(int32_t priority) {
+  for (const std::string& uid : uids_) {
+    const Pod* pod = gangs_->FindPod(uid);
+    if (pod->facts.priority < priority && ledger_->Reserves(pod->id)) ledger_->DischargePod(pod->id, /*gained=*/false);
+  }
+}
+
+bool Nominations::AnyCharged() const {
+  return std::any_of(uids_.begin(), uids_.end(),
+                     [this](const std::string& uid) { return ledger_->Reserves(gangs_->FindPod(uid)->id); });
+}
+
+const Pod* Nominations::LastOn(NodeId node) const {
+  const Pod* last = nullptr;
+  for (const std::string& uid : uids_) {
+    const Pod* pod = gangs_->FindPod(uid);
+    if (ledger_->Reserves(pod->id) && ledger_->ChargeOf(pod->id).node == node) last = pod;
+  }
+  return last;
+}
+
+}  // namespace muster

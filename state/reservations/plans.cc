@@ -1,0 +1,362 @@
+#include "state/reservations/plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "state/base/check.h"
+#include "state/persistence/records.h"
+
+namespace muster {
+namespace {
+
+constexpr int64_t kSoonMs = 250;
+constexpr int64_t kIdsAtOnce = 1'000;
+constexpr int64_t kLatestSoonMs = 8'000;
+
+// Of each class the members of the highest priority are placed first (D-11): the candidates' own order. Most gangs are
+// one run.
+class Priorities {
+ public:
+  struct Left {
+    int32_t priority;
+    int32_t pods;
+    bool to_come;
+  };
+  using OfClass = absl::InlinedVector<Left, 2>;  // the first to be taken last
+
+  explicit Priorities(const std::vector<Candidates>& candidates) : single_(candidates.size() == 1) {
+    if (single_) {
+      const Candidates& run = candidates.front();
+      of_single_.push_back({run.priority, run.pods, run.to_come});
+      return;
+    }
+    for (const Candidates& run : candidates) {
+      OfClass& of_class = left_[{run.cls, run.leaf}];
+      const bool more = !of_class.empty() && of_class.back().priority == run.priority;
+      if (!more || of_class.back().to_come != run.to_come) of_class.push_back({run.priority, 0, run.to_come});
+      of_class.back().pods += run.pods;
+    }
+    for (auto& [cls, of_class] : left_) std::reverse(of_class.begin(), of_class.end());
+  }
+  [[nodiscard]] OfClass* Of(ClassId cls, int32_t leaf) { return single_ ? &of_single_ : &left_[{cls, leaf}]; }
+  static Left Next(OfClass* of_class) {
+    MUSTER_CHECK(!of_class->empty());  // the planner places no more than there are
+    const Left next = of_class->back();
+    if (--of_class->back().pods == 0) of_class->pop_back();
+    return next;
+  }
+
+ private:
+  const bool single_;
+  OfClass of_single_;
+  absl::btree_map<std::pair<ClassId, int32_t>, OfClass> left_;
+};
+
+}  // namespace
+
+FreePlaces::FreePlaces(const Plan& plan) : plan_(&plan) {
+  for (size_t i = plan.slots.size(); i-- > 0;) {
+    if (plan.slots[i].state != SlotState::kFree || plan.slots[i].to_come) continue;
+    by_class_[{plan.slots[i].cls, plan.slots[i].leaf}].push_back(static_cast<int32_t>(i));
+    ++left_;
+  }
+  for (auto& [cls, indexes] : by_class_) {
+    const auto lower = [&](int32_t a, int32_t b) {
+      return plan.slots[static_cast<size_t>(a)].priority < plan.slots[static_cast<size_t>(b)].priority;
+    };
+    if (!std::is_sorted(indexes.begin(), indexes.end(), lower)) std::stable_sort(indexes.begin(), indexes.end(), lower);
+  }
+}
+
+int32_t FreePlaces::Take(const Pod& pod) {
+  const auto found = by_class_.find({pod.cls, pod.leaf});
+  if (found == by_class_.end()) return -1;
+  std::vector<int32_t>& indexes = found->second;
+  // What asks for more than this pod has asks for more than all who follow.
+  while (!indexes.empty() && plan_->slots[static_cast<size_t>(indexes.back())].priority > pod.facts.priority) {
+    passed_.push_back(indexes.back());
+    indexes.pop_back();
+  }
+  if (indexes.empty()) return -1;
+  const int32_t index = indexes.back();
+  indexes.pop_back();
+  --left_;
+  return index;
+}
+
+std::vector<int32_t> FreePlaces::Left() const {
+  std::vector<int32_t> out = passed_;
+  for (const auto& [kind, indexes] : by_class_) out.insert(out.end(), indexes.begin(), indexes.end());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int32_t Plans::PlaceFor(const Pod& pod) const {
+  const std::vector<Slot>& slots = Of(*pod.gang)->slots;
+  int32_t best = -1;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    const Slot& slot = slots[i];
+    if (slot.state != SlotState::kFree || !slot.Suits(pod) || slot.priority > pod.facts.priority) continue;
+    if (best >= 0 && slots[static_cast<size_t>(best)].priority >= slot.priority) continue;
+    best = static_cast<int32_t>(i);
+    if (slot.priority == pod.facts.priority) break;
+  }
+  return best;
+}
+
+const Slot* Plans::SlotOf(const Pod& pod) const {
+  const int32_t index = SlotIndex(pod);
+  return index < 0 ? nullptr : &Of(*pod.gang)->slots[static_cast<size_t>(index)];
+}
+
+Group Plans::MatesOf(const Gang& gang) const {
+  Group out;
+  out.push_back(&gang);
+  for (const std::string& key : Of(gang)->mates) {
+    const Gang* mate = gangs_->FindGang(key);
+    if (mate == nullptr) continue;
+    if (const Plan* plan = Of(*mate); plan != nullptr && plan->id == Of(gang)->id) out.push_back(mate);
+  }
+  return out;
+}
+
+std::vector<int32_t> Plans::ByLeaf(const Gang& gang, const Plan& plan) {
+  std::vector<int32_t> out(static_cast<size_t>(gang.rules.tree.leaves), 0);
+  for (const Slot& slot : plan.slots) {
+    // The tree may be another one by now.
+    if (static_cast<size_t>(slot.leaf) < out.size()) ++out[static_cast<size_t>(slot.leaf)];
+  }
+  return out;
+}
+
+int32_t Plans::FindFree(const Plan& plan, const Pod& pod, NodeId node) {
+  const auto open = std::find_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
+    return slot.state == SlotState::kFree && slot.Suits(pod) && slot.node == node;
+  });
+  return open == plan.slots.end() ? -1 : static_cast<int32_t>(open - plan.slots.begin());
+}
+
+int64_t Plans::NewId(Step* step) {
+  if (next_id_ == reserved_) WritePlansRecord(reserved_ += kIdsAtOnce, step);
+  return next_id_++;
+}
+
+void Plans::Make(const Gang& gang, int64_t id, int64_t now_ms, absl::Span<const Statement::Operation> operations,
+                 const std::vector<Candidates>& candidates, int32_t lowest_priority, bool uses_holds) {
+  auto plan = std::make_unique<Plan>();
+  plan->id = id;
+  plan->created_ms = plan->last_arrival_ms = plan->wake_base_ms = now_ms;
+  plan->lowest_priority = lowest_priority;
+  plan->uses_holds = uses_holds;
+  plan->shape = ShapeOf(gang.rules);
+  Priorities priorities(candidates);
+  size_t pods = 0;
+  for (const Statement::Operation& operation : operations) pods += static_cast<size_t>(operation.pods);
+  plan->slots.reserve(pods);
+  for (const Statement::Operation& operation : operations) {
+    ledger_->TakeOver(gang.id, operation.node, operation.cls, operation.pods);
+    Priorities::OfClass* of_class = priorities.Of(operation.cls, operation.part);
+    for (int32_t i = 0; i < operation.pods; ++i) {
+      Slot& slot = plan->slots.emplace_back();
+      slot.cls = operation.cls;
+      slot.node = operation.node;
+      slot.leaf = operation.part;
+      const Priorities::Left next = Priorities::Next(of_class);
+      slot.priority = next.priority;
+      slot.to_come = next.to_come;
+      plan->to_come += next.to_come ? 1 : 0;
+    }
+  }
+  if (uses_holds) promised_holds_ += plan->present();
+  plans_[gang.id] = std::move(plan);
+  ScheduleCall(gang, now_ms);
+}
+
+void Plans::Commit(const Gang& gang) {
+  Plan& plan = Mut(gang);
+  plan.committed = true;
+  plan.next_wake_ms = kNever;
+  plan.held = 0;
+}
+
+std::vector<Slot> Plans::TakeAll(const Gang& gang) {
+  std::vector<Slot> slots = std::move(Mut(gang).slots);
+  for (const Slot& slot : slots) slots_.Reset(slot.pod->id);
+  plans_[gang.id].reset();
+  return slots;
+}
+
+std::vector<Slot> Plans::DropOpen(const Gang& gang) {
+  Plan& plan = Mut(gang);
+  std::vector<Slot> open;
+  std::vector<Slot> kept;
+  for (const Slot& slot : plan.slots) (slot.state == SlotState::kCommitted ? kept : open).push_back(slot);
+  for (const Slot& slot : open) {
+    if (slot.pod != nullptr) slots_.Reset(slot.pod->id);
+  }
+  for (const Slot& slot : open) ledger_->GiveBackPlace(gang.id, slot.node, slot.cls, /*gained=*/true);
+  const auto to_come = std::exchange(plan.to_come, 0);
+  plan.slots = std::move(kept);
+  plan.held = 0;
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    if (plan.slots[i].pod != nullptr) slots_[plan.slots[i].pod->id].index = static_cast<int32_t>(i);
+  }
+  if (plan.uses_holds) promised_holds_ -= static_cast<int32_t>(open.size()) - to_come;
+  return open;
+}
+
+bool Plans::EndIfDone(const Gang& gang) {
+  const Plan* plan = Of(gang);
+  if (plan == nullptr || plan->bound < plan->size()) return false;
+  if (plan->uses_holds) promised_holds_ -= plan->size() - plan->bound;
+  plans_[gang.id].reset();
+  return true;
+}
+
+void Plans::Offer(const Pod& pod, int32_t slot) {
+  std::vector<Slot>& slots = Mut(*pod.gang).slots;
+  Slot& taken = slots[static_cast<size_t>(slot)];
+  if (taken.state == SlotState::kFree) {
+    const int32_t place = PlaceFor(pod);
+    MUSTER_CHECK(place >= 0);
+    std::swap(taken.priority, slots[static_cast<size_t>(place)].priority);
+    taken.state = SlotState::kOffered;
+  }
+  taken.pod = &pod;
+  slots_[pod.id].index = slot;
+}
+
+void Plans::Hold(const Pod& pod) {
+  MutSlot(pod).state = SlotState::kHeld;
+  ++Mut(*pod.gang).held;
+}
+
+void Plans::Unhold(const Pod& pod) {
+  MUSTER_CHECK(MutSlot(pod).state == SlotState::kHeld);
+  MutSlot(pod).state = SlotState::kOffered;
+  --Mut(*pod.gang).held;
+}
+
+void Plans::CommitSlot(const Pod& pod) {
+  Slot& slot = MutSlot(pod);
+  ledger_->GiveBackPlace(pod.gang->id, slot.node, slot.cls, /*gained=*/false);
+  slot.state = SlotState::kCommitted;
+}
+
+void Plans::Move(const Gang& gang, int32_t slot, NodeId to) {
+  Slot& moved = Mut(gang).slots[static_cast<size_t>(slot)];
+  ledger_->GiveBackPlace(gang.id, moved.node, moved.cls, /*gained=*/true);
+  moved.node = to;
+  ledger_->AddPlace(gang.id, to, moved.cls);
+}
+
+void Plans::Meet(const Pod& pod, int32_t slot) {
+  Plan& plan = Mut(*pod.gang);
+  Slot& met = plan.slots[static_cast<size_t>(slot)];
+  met.priority = pod.facts.priority;
+  met.to_come = false;
+  --plan.to_come;
+  ++promised_holds_;
+  if (met.cls == pod.cls) return;
+  ledger_->GiveBackPlace(pod.gang->id, met.node, met.cls, /*gained=*/true);
+  met.cls = pod.cls;
+  ledger_->AddPlace(pod.gang->id, met.node, met.cls);
+}
+
+void Plans::Await(const Gang& gang, int32_t slot) {
+  Mut(gang).slots[static_cast<size_t>(slot)].to_come = true;
+  ++Mut(gang).to_come;
+  --promised_holds_;
+}
+
+void Plans::DropToCome(const Gang& gang, int32_t slot) {
+  Plan& plan = Mut(gang);
+  const auto at = static_cast<size_t>(slot);
+  MUSTER_CHECK(plan.slots[at].to_come);
+  ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  RemoveSlot(&plan, at);
+  --plan.to_come;
+}
+
+// The last takes its place.
+void Plans::RemoveSlot(Plan* plan, size_t at) {
+  plan->slots[at] = plan->slots.back();
+  plan->slots.pop_back();
+  if (at == plan->slots.size() || plan->slots[at].pod == nullptr) return;
+  slots_[plan->slots[at].pod->id].index = static_cast<int32_t>(at);
+}
+
+void Plans::DropFree(const Gang& gang, int32_t slot) {
+  Plan& plan = Mut(gang);
+  const auto at = static_cast<size_t>(slot);
+  MUSTER_CHECK(!plan.committed && plan.slots[at].state == SlotState::kFree && !plan.slots[at].to_come);
+  ledger_->GiveBackPlace(gang.id, plan.slots[at].node, plan.slots[at].cls, /*gained=*/true);
+  RemoveSlot(&plan, at);
+  if (plan.uses_holds) --promised_holds_;
+}
+
+bool Plans::Release(const Pod& pod) {
+  const int32_t index = SlotIndex(pod);
+  if (index < 0) return false;
+  Plan& plan = Mut(*pod.gang);
+  slots_.Reset(pod.id);
+  const auto at = static_cast<size_t>(index);
+  Slot& slot = plan.slots[at];
+  slot.pod = nullptr;
+  if (slot.state != SlotState::kCommitted) {
+    slot.state = SlotState::kFree;
+    return false;
+  }
+  // Nothing is charged for a committed slot any more: it goes with its pod.
+  RemoveSlot(&plan, at);
+  --promised_holds_;
+  return true;
+}
+
+void Plans::Reopen(const Pod& pod) {
+  Slot& slot = MutSlot(pod);
+  slot.state = SlotState::kFree;
+  slot.pod = nullptr;
+  slots_.Reset(pod.id);
+  ledger_->AddPlace(pod.gang->id, slot.node, slot.cls);
+}
+
+void Plans::NoteBound(const Pod& pod) {
+  ++Mut(*pod.gang).bound;
+  if (Mut(*pod.gang).uses_holds) --promised_holds_;
+  Slot& slot = MutSlot(pod);
+  slot.pod = nullptr;
+  slot.cls = kNoClass;  // it was the pod's, which may change or go
+  slots_.Reset(pod.id);
+}
+
+void Plans::NoteArrival(const Gang& gang, int64_t now_ms) { Mut(gang).last_arrival_ms = now_ms; }
+
+void Plans::CallSoon(const Gang& gang, int64_t now_ms) {
+  Plan& plan = Mut(gang);
+  const int64_t delay_ms = std::min(kLatestSoonMs, kSoonMs << std::min(plan.soon_calls, 10));
+  if (plan.soon_ms == kNever) plan.soon_ms = now_ms + delay_ms;
+}
+
+void Plans::NoteCalledSoon(const Gang& gang) {
+  ++Mut(gang).soon_calls;
+  Mut(gang).soon_ms = kNever;
+}
+
+void Plans::ScheduleCall(const Gang& gang, int64_t now_ms) {
+  Plan& plan = Mut(gang);
+  plan.next_wake_ms = kNever;
+  for (const int64_t delay_ms : Plan::kAgainMs) {
+    if (plan.wake_base_ms + delay_ms <= now_ms) continue;
+    plan.next_wake_ms = plan.wake_base_ms + delay_ms;
+    return;
+  }
+}
+
+void Plans::RestartCalls(const Gang& gang, int64_t now_ms, int64_t first_ms) {
+  Mut(gang).wake_base_ms = now_ms;
+  Mut(gang).next_wake_ms = first_ms;
+}
+
+}  // namespace muster

@@ -1,0 +1,120 @@
+#include "state/reservations/submissions.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "state/base/check.h"
+
+namespace muster {
+namespace {
+
+// How much is remembered of submissions that ended: so many, and so many bytes.
+constexpr size_t kMaxFinished = 4'096;
+constexpr size_t kMaxFinishedBytes = size_t{16} << 20;
+
+// What a remembered answer takes, about: an answer may name thousands of places.
+size_t BytesOf(const std::string& id, const SubmissionReply& reply) {
+  size_t bytes = sizeof(reply) + 2 * id.size() + reply.gang.size() + reply.reason.text.size();
+  for (const SubmissionReply::Place& place : reply.places) {
+    bytes += sizeof(place) + place.uid.size() + place.name.size() + place.node.size();
+  }
+  return bytes;
+}
+
+}  // namespace
+
+absl::string_view ToString(SubmissionReply::State state) {
+  switch (state) {
+    case SubmissionReply::State::kWaiting:
+      return "Waiting";
+    case SubmissionReply::State::kPlanned:
+      return "Planned";
+    case SubmissionReply::State::kConfirmed:
+      return "Confirmed";
+    case SubmissionReply::State::kAbandoned:
+      return "Abandoned";
+    case SubmissionReply::State::kExpired:
+      return "Expired";
+  }
+  return "";
+}
+
+const Gang* Submissions::Find(const std::string& id) const {
+  const auto found = open_.find(id);
+  return found == open_.end() ? nullptr : &gangs_->gang(found->second);
+}
+
+const Submissions::Ended* Submissions::FindEnded(const std::string& id) const {
+  const auto found = finished_.find(id);
+  return found == finished_.end() ? nullptr : &found->second;
+}
+
+const SubmissionReply* Submissions::FindFinished(const std::string& id) const {
+  const Ended* ended = FindEnded(id);
+  return ended == nullptr ? nullptr : &ended->reply;
+}
+
+void Submissions::Open(const Gang& gang, const std::string& id, int64_t ttl_ms, uint64_t fingerprint) {
+  auto submission = std::make_unique<Submission>();
+  submission->id = id;
+  submission->ttl_ms = ttl_ms;
+  submission->fingerprint = fingerprint;
+  submissions_[gang.id] = std::move(submission);
+  open_[id] = gang.id;
+  Note(id);
+  gangs_->SetSubmitted(gang);
+}
+
+void Submissions::Extend(const Gang& gang, int64_t now_ms) {
+  Submission& submission = *submissions_[gang.id];
+  submission.expires_ms = now_ms + submission.ttl_ms;
+  deadlines_->Look(gang.id);  // nothing that readers see has changed
+}
+
+void Submissions::NoteAsked(const Gang& gang, bool planned, int64_t now_ms) {
+  submissions_[gang.id]->asked = true;
+  if (!planned) Extend(gang, now_ms);
+}
+
+void Submissions::NotePlanned(const Gang& gang, int64_t now_ms) {
+  if (std::exchange(submissions_[gang.id]->asked, false)) Extend(gang, now_ms);
+}
+
+void Submissions::NoteWithdrawn(const Gang& gang) {
+  if (Of(gang) != nullptr) submissions_[gang.id]->confirmed = false;
+}
+
+void Submissions::Finish(const Gang& gang, SubmissionReply reply) {
+  const std::unique_ptr<Submission> over = std::move(submissions_[gang.id]);
+  reply.fingerprint = over->fingerprint;
+  reply.gang = gang.key;
+  open_.erase(over->id);
+  gangs_->EndSubmitted(gang);
+  Remember(over->id, {std::move(reply), next_sequence_});
+  gangs_->Touch(gang);
+}
+
+void Submissions::Remember(const std::string& id, Ended ended) {
+  next_sequence_ = ended.sequence + 1;
+  finished_bytes_ += BytesOf(id, ended.reply);
+  finished_order_.push_back(id);
+  const bool fresh = finished_.emplace(id, Ended{std::move(ended.reply), ended.sequence}).second;
+  MUSTER_CHECK(fresh);  // who ended is not opened again
+  Note(id);
+  while (finished_order_.size() > 1 && (finished_order_.size() > kMaxFinished || finished_bytes_ > kMaxFinishedBytes)) {
+    const auto oldest = finished_.find(finished_order_.front());
+    finished_bytes_ -= BytesOf(oldest->first, oldest->second.reply);
+    Note(oldest->first);
+    finished_.erase(oldest);
+    finished_order_.pop_front();
+  }
+}
+
+std::vector<std::string> Submissions::TakeChanged() {
+  std::vector<std::string> changed = std::exchange(changed_, {});
+  std::sort(changed.begin(), changed.end());
+  changed.erase(std::unique(changed.begin(), changed.end()), changed.end());
+  return changed;
+}
+
+}  // namespace muster

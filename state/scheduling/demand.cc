@@ -1,0 +1,114 @@
+#include "state/scheduling/demand.h"
+
+#include "absl/strings/str_cat.h"
+#include "state/reservations/domains.h"
+
+namespace muster {
+namespace {
+
+class Shaper {
+ public:
+  Shaper(const Gang& gang, const std::vector<Candidates>& runs, const Cluster& cluster, std::vector<NodeId> homes)
+      : gang_(gang), runs_(runs), cluster_(cluster), homes_(std::move(homes)) {}
+
+  // What the subgroups under `parent` (-1: the gang) still need.
+  void AddChildren(int32_t parent, int32_t minimum, TreeDemand* out) const {
+    const std::vector<Subgroup>& nodes = gang_.rules.tree.nodes;
+    out->needed = minimum;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (nodes[i].parent != parent) continue;
+      TreeDemand child = Of(static_cast<int32_t>(i));
+      if (child.home != kNoNode && (out->home == kNoNode || !Tells(out->home))) out->home = child.home;
+      if (child.needed <= 0) {
+        --out->needed;
+      } else {
+        out->children.push_back(std::move(child));
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] bool Tells(NodeId node) const { return TellsDomains(cluster_.node(node), gang_); }
+  [[nodiscard]] TreeDemand Of(int32_t node) const {
+    const Subgroup& of = gang_.rules.tree.nodes[static_cast<size_t>(node)];
+    TreeDemand out;
+    out.name = absl::StrCat("subgroup ", of.name);
+    out.topology = of.topology;
+    if (of.leaf < 0) {
+      AddChildren(node, of.minimum, &out);
+      return out;
+    }
+    const auto leaf = static_cast<size_t>(of.leaf);
+    out.home = homes_[leaf];
+    out.needed = gang_.quorum().LeafAt(leaf).Missing(gang_.kept.satisfied);
+    out.part = of.leaf;
+    for (const Candidates& run : runs_) {
+      if (run.leaf == of.leaf) out.candidates.push_back(run);
+    }
+    return out;
+  }
+
+  const Gang& gang_;
+  const std::vector<Candidates>& runs_;
+  const Cluster& cluster_;
+  const std::vector<NodeId> homes_;
+};
+
+}  // namespace
+
+TreeDemand DemandOf(const Gang& gang, const std::string& name, int32_t missing, const std::vector<Candidates>& runs,
+                    const Ledger& ledger) {
+  TreeDemand out;
+  out.name = name;
+  out.topology = gang.rules.topology;
+  std::vector<NodeId> homes = HomesOf(gang, ledger);
+  if (!gang.rules.tree.empty()) {
+    Shaper(gang, runs, ledger.cluster(), std::move(homes)).AddChildren(-1, gang.rules.tree.minimum, &out);
+    return out;
+  }
+  out.home = homes.front();
+  out.needed = missing;
+  out.candidates = runs;
+  return out;
+}
+
+void RequireTogether(const std::string& label, TreeDemand* demand) {
+  TopologyRule& topology = demand->topology;
+  if (label.empty() || topology.required == label) return;
+  if (topology.required.empty()) {
+    topology.required = label;
+    return;
+  }
+  TreeDemand inner = std::move(*demand);
+  *demand = TreeDemand();
+  demand->name = inner.name;
+  demand->home = inner.home;
+  demand->needed = 1;
+  demand->topology.required = std::exchange(inner.topology.required, label);
+  demand->topology.preferred = std::exchange(inner.topology.preferred, "");
+  demand->children.push_back(std::move(inner));
+}
+
+void NumberParts(size_t gang, TreeDemand* demand, std::vector<std::pair<size_t, int32_t>>* parts) {
+  for (TreeDemand& child : demand->children) NumberParts(gang, &child, parts);
+  if (!demand->children.empty()) return;
+  parts->emplace_back(gang, demand->part);
+  demand->part = static_cast<int32_t>(parts->size()) - 1;
+}
+
+void AddShape(const Gang& gang, const Cluster& cluster, const Ledger& ledger, std::string* out) {
+  absl::StrAppend(out, "/", ToString(gang.rules.topology));
+  if (!gang.rules.tree.empty()) absl::StrAppend(out, "/", gang.rules.tree.minimum);
+  for (const Subgroup& node : gang.rules.tree.nodes) {
+    absl::StrAppend(out, "(", node.parent, ",", node.minimum, ",", ToString(node.topology));
+    if (node.leaf >= 0) {
+      absl::StrAppend(out, ",", gang.quorum().LeafAt(static_cast<size_t>(node.leaf)).Missing(gang.kept.satisfied));
+    }
+    absl::StrAppend(out, ")");
+  }
+  for (const NodeId home : HomesOf(gang, ledger)) {
+    if (home != kNoNode) absl::StrAppend(out, "@", cluster.node(home).facts.name);
+  }
+}
+
+}  // namespace muster

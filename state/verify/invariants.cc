@@ -1,0 +1,391 @@
+// What must hold after every command, recomputed from scratch (SPEC Q-7, P-1, G-10), and the hash of everything.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "state/base/hash.h"
+#include "state/machine/machine.h"
+#include "state/verify/queue_invariants.h"
+#include "state/verify/shape_invariants.h"
+
+namespace muster {
+namespace {
+
+absl::Status Broken(absl::string_view text) { return absl::InternalError(text); }
+
+// What each node should be charged, and how many pods and places each class should count.
+class Expected {
+ public:
+  explicit Expected(const Cluster& cluster) : cluster_(cluster), nodes_(static_cast<size_t>(cluster.node_limit())) {}
+  void Charge(NodeId node, ClassId cls, ChargeKind kind) {
+    OnNode& at = nodes_[static_cast<size_t>(node)];
+    const auto of = static_cast<size_t>(kind);
+    at.sums[of].AddTimes(cluster_.pod_class(cls).request, 1);
+    ++at.pods[of];
+    const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
+    at.ports.insert(at.ports.end(), ports.begin(), ports.end());
+  }
+  // A place that a plan promises, or that is kept for a gang.
+  void Promise(NodeId node, ClassId cls, ChargeKind kind) {
+    Charge(node, cls, kind);
+    nodes_[static_cast<size_t>(node)].promised.push_back(cls);
+    Count(cls);
+  }
+  void Count(ClassId cls) { ++classes_[cls]; }
+  [[nodiscard]] absl::Status Compare(const Ledger& ledger) const {
+    size_t promised = 0;
+    for (const OnNode& at : nodes_) promised += at.promised.empty() ? 0 : 1;
+    if (promised != ledger.promised().size()) return Broken("the nodes that are promised are listed wrongly");
+    for (const NodeId node : ledger.promised()) {
+      size_t places = 0;
+      for (const Ledger::Promise& promise : ledger.PromisedOn(node)) places += static_cast<size_t>(promise.pods);
+      if (places == nodes_[static_cast<size_t>(node)].promised.size()) continue;
+      return Broken(absl::StrCat("node ", cluster_.node(node).facts.name, ": promises differ from the plans' slots"));
+    }
+    ResourceSum free;
+    for (NodeId id = 0; id < cluster_.node_limit(); ++id) {
+      if (absl::Status same = CompareNode(id); !same.ok()) return same;
+      if (absl::Status apart = CheckPromisedPorts(id); !apart.ok()) return apart;
+      const Node& node = cluster_.node(id);
+      if (!node.known || !node.counts()) continue;
+      for (const auto& [resource, amount] : node.free.entries()) free.Add(resource, std::max<WideSum>(0, amount));
+    }
+    if (!(free == cluster_.TotalFree())) return Broken("what is free altogether is not the sum of the nodes");
+    return CompareClasses();
+  }
+
+ private:
+  struct OnNode {
+    ResourceSum sums[3];  // by ChargeKind
+    int32_t pods[3] = {};
+    std::vector<HostPort> ports;
+    std::vector<ClassId> promised;
+  };
+  [[nodiscard]] absl::Status CompareNode(NodeId id) const {
+    const Node& node = cluster_.node(id);
+    const OnNode& at = nodes_[static_cast<size_t>(id)];
+    const ResourceSum* sums[] = {&node.used, &node.reserved, &node.kept};
+    const int32_t pods[] = {node.used_pods, node.reserved_pods, node.kept_pods};
+    bool same = true;
+    for (size_t kind = 0; kind < 3; ++kind) same = same && *sums[kind] == at.sums[kind] && pods[kind] == at.pods[kind];
+    if (!same) {
+      return Broken(absl::StrCat("node ", node.facts.name, ": charges differ from the sum of pods and slots"));
+    }
+    if (cluster_.ReservationsExceed(id)) {
+      return Broken(absl::StrCat("node ", node.facts.name, ": reservations exceed it"));
+    }
+    for (const ResourceVector* of : {&node.free, &node.allocatable}) {
+      for (const auto& [resource, amount] : of->entries()) {
+        if (node.free.Get(resource) == std::max<WideSum>(node.Left(resource), -(int64_t{1} << 62))) continue;
+        return Broken(absl::StrCat("node ", node.facts.name, ": what is free is not what is left"));
+      }
+    }
+    size_t held = 0;
+    for (const PortCharges& port : node.ports) {
+      const int32_t count = port.used + port.reserved;
+      held += static_cast<size_t>(count);
+      if (std::count(at.ports.begin(), at.ports.end(), port.port) == count) continue;
+      return Broken(absl::StrCat("node ", node.facts.name, ": port ", port.port.port, " is counted ", count, " times"));
+    }
+    if (held == at.ports.size()) return absl::OkStatus();
+    return Broken(absl::StrCat("node ", node.facts.name, ": counts ", held, " host ports, has ", at.ports.size()));
+  }
+  // Who is promised a place there is promised its host ports, too: no two promises ask for the same one.
+  [[nodiscard]] absl::Status CheckPromisedPorts(NodeId id) const {
+    // What pods have there; promised ports are counted among the charged ones.
+    std::vector<HostPort> promised;
+    std::vector<HostPort> there = nodes_[static_cast<size_t>(id)].ports;
+    for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
+      for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
+        there.erase(std::find(there.begin(), there.end(), port));
+      }
+    }
+    for (const ClassId cls : nodes_[static_cast<size_t>(id)].promised) {
+      for (const HostPort& port : cluster_.pod_class(cls).shape->host_ports) {
+        for (const HostPort& other : there) {
+          if (!Conflicts(port, other)) continue;
+          return Broken(absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port,
+                                     " is promised and taken by a pod"));
+        }
+        for (const HostPort& other : promised) {
+          if (!Conflicts(port, other)) continue;
+          return Broken(
+              absl::StrCat("node ", cluster_.node(id).facts.name, ": host port ", port.port, " is promised twice"));
+        }
+      }
+      const std::vector<HostPort>& ports = cluster_.pod_class(cls).shape->host_ports;
+      promised.insert(promised.end(), ports.begin(), ports.end());
+    }
+    return absl::OkStatus();
+  }
+  // Every class counts its pods and places; learned refusals are about nodes that are known (K-6).
+  [[nodiscard]] absl::Status CompareClasses() const {
+    int64_t refusals = 0;
+    for (const auto& [id, count] : classes_) {
+      const PodClass& cls = cluster_.pod_class(id);
+      if (cls.pods != count) return Broken(absl::StrCat("class ", cls.key, " counts ", cls.pods, ", has ", count));
+      for (const auto& [node, until] : cls.excluded) {
+        if (!cluster_.node(node).known) return Broken(absl::StrCat("class ", cls.key, " is refused on no node"));
+        ++refusals;
+      }
+    }
+    if (refusals == cluster_.exclusions()) return absl::OkStatus();
+    return Broken(absl::StrCat("counts ", cluster_.exclusions(), " learned refusals, has ", refusals));
+  }
+
+  const Cluster& cluster_;
+  std::vector<OnNode> nodes_;
+  std::map<ClassId, int32_t> classes_;
+};
+
+// Pods that were nominated, and pods that a promise kept off a node.
+absl::Status CheckSets(const Gangs& gangs, const Nominations& nominations, const Calls& calls) {
+  for (const std::string& uid : nominations.uids()) {
+    const Pod* pod = gangs.FindPod(uid);
+    if (pod == nullptr || pod->state != MemberState::kPending || pod->facts.nominated_node.empty()) {
+      return Broken(absl::StrCat("pod ", uid, " is held as nominated and is not"));
+    }
+  }
+  for (const absl::string_view uid : calls.Guarded()) {
+    const Pod* pod = gangs.FindPod(uid);
+    if (pod == nullptr || calls.Of(*pod).guarded != pod->cls) {
+      return Broken(absl::StrCat("pod ", uid, " was guarded and is gone, or is another"));
+    }
+  }
+  for (const auto& [turn, uid] : calls.asked_early()) {
+    if (gangs.FindPod(uid) != nullptr) return Broken(absl::StrCat("pod ", uid, " is known and was asked about early"));
+  }
+  return absl::OkStatus();
+}
+
+// P-8: room is kept for gangs that wait without a plan, where ending pods give back what is not free.
+absl::Status CheckKept(const Pipeline& pipeline, const Gangs& gangs, const Backlog& backlog, const Plans& plans) {
+  for (const GangId id : pipeline.KeptGangs()) {
+    const Gang& gang = gangs.gang(id);
+    if (plans.Of(gang) != nullptr || backlog.queued(id) == nullptr) {
+      return Broken(absl::StrCat(gang.key, " has room kept and does not wait for it"));
+    }
+    for (const Statement::Operation& place : pipeline.KeptFor(gang)) {
+      if (!pipeline.Stands(place.node)) return Broken("more is kept on a node than ending pods give back");
+    }
+  }
+  for (const auto& [uid, since_ms] : pipeline.ending()) {
+    const Pod* pod = gangs.FindPod(uid);
+    if (pod == nullptr || pod->state != MemberState::kLeaving || !pod->on_node()) {
+      return Broken(absl::StrCat("pod ", uid, " is waited for and does not end"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// What a pod is charged follows from where it stands.
+absl::Status CheckCharge(const Pod& pod, const Ledger::PodCharge& charge, bool has_slot, bool nominated) {
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  const bool reserved = charge.node != kNoNode && charge.kind == ChargeKind::kReserved;
+  const std::string who = absl::StrCat("pod ", pod.facts.uid, ", which is ", ToString(pod.state), ", ");
+  if (reserved && !nominated) return Broken(absl::StrCat(who, "holds room without being nominated"));
+  const bool lone = pod.gang == nullptr && pod.state == MemberState::kPending;
+  if (lone && !pod.facts.nominated_node.empty() && !nominated) return Broken(absl::StrCat(who, "is not nominated"));
+  switch (pod.state) {
+    case MemberState::kPending:
+    case MemberState::kSucceeded:
+    case MemberState::kFailed:
+      return used ? Broken(absl::StrCat(who, "is charged")) : absl::OkStatus();
+    case MemberState::kWaiting:
+      return used == has_slot && pod.cls != kNoClass
+                 ? Broken(absl::StrCat(who, has_slot ? "is charged twice" : "is not charged"))
+                 : absl::OkStatus();
+    case MemberState::kCommitted:
+      return used || pod.cls == kNoClass ? absl::OkStatus() : Broken(absl::StrCat(who, "is not charged"));
+    default:
+      return absl::OkStatus();  // CheckPod looks at its node
+  }
+}
+
+absl::Status CheckMembers(const Gangs& gangs, const Gang& gang) {
+  int32_t gated = 0;
+  int32_t by_callers = 0;
+  int32_t plannable = 0;
+  int32_t turned = 0;
+  int32_t of_sigs_pods = 0;
+  int32_t naming_object = 0;
+  for (size_t state = 0; state < kMemberStates; ++state) {
+    for (const Pod* pod : gang.members[state]) {
+      if (pod->gang != &gang || static_cast<size_t>(pod->state) != state) {
+        return Broken(absl::StrCat("pod ", pod->facts.uid, " is in the wrong member set of ", gang.key));
+      }
+      of_sigs_pods += pod->facts.gang.dialect == GangDialect::kSigsPods ? 1 : 0;
+      naming_object += pod->facts.gang.declares_gang() ? 0 : 1;
+      const bool pending = pod->state == MemberState::kPending;
+      const bool is_gated = pending && pod->facts.other_gates;
+      gated += is_gated ? 1 : 0;
+      by_callers += (pending || pod->state == MemberState::kWaiting) && !gangs.Serves(*pod) ? 1 : 0;
+      plannable += pending && !is_gated && gangs.Serves(*pod) && pod->facts.gang.problem.none() && !pod->stranger &&
+                           pod->cls != kNoClass && NamesLeaf(*pod)
+                       ? 1
+                       : 0;
+      const bool has_turns = (pending && !is_gated) || pod->state == MemberState::kWaiting;
+      turned += has_turns && pod->round == gang.kept.cycle ? 1 : 0;
+    }
+  }
+  if (turned != gang.turned) {
+    return Broken(absl::StrCat(gang.key, " counts ", gang.turned, " turns, has ", turned));
+  }
+  if (of_sigs_pods != gang.of_sigs_pods || naming_object != gang.naming_object) {
+    return Broken(absl::StrCat(gang.key, " counts ", gang.of_sigs_pods, " members of D-2 and ", gang.naming_object,
+                               " of D-3, has ", of_sigs_pods, " and ", naming_object));
+  }
+  if (by_callers != gang.by_callers) return Broken(gang.key + " counts its callers' members wrongly");
+  if (gated == gang.gated && plannable == gang.plannable) return absl::OkStatus();
+  return Broken(absl::StrCat(gang.key, " counts ", gang.gated, " gated and ", gang.plannable,
+                             " plannable members, has ", gated, " and ", plannable));
+}
+
+// Returns how many of the plan's slots are held.
+absl::StatusOr<int32_t> CheckPlan(const Gang& gang, const Plan& plan, const Plans& plans,
+                                  const Eligibility& eligibility) {
+  int32_t held = 0;
+  int32_t open = 0;
+  for (size_t i = 0; i < plan.slots.size(); ++i) {
+    const Slot& slot = plan.slots[i];
+    if (slot.pod != nullptr && (plans.SlotIndex(*slot.pod) != static_cast<int32_t>(i) || slot.pod->gang != &gang)) {
+      return Broken(absl::StrCat(gang.key, " slot ", i, " and its pod disagree"));
+    }
+    if (slot.pod != nullptr && slot.state != SlotState::kCommitted && slot.priority > slot.pod->facts.priority) {
+      return Broken(
+          absl::StrCat(gang.key, " slot ", i, " is taken by a pod of lower priority than it was planned for"));
+    }
+    if (gang.submitted && slot.pod == nullptr) {
+      return Broken(absl::StrCat(gang.key, " was submitted and slot ", i, " has no pod"));
+    }
+    const bool is_held = slot.state == SlotState::kHeld;
+    if (is_held && (slot.pod == nullptr || slot.pod->state != MemberState::kWaiting)) {
+      return Broken(absl::StrCat(gang.key, " slot ", i, " is held without a waiting pod"));
+    }
+    held += is_held ? 1 : 0;
+    open += slot.state != SlotState::kCommitted ? 1 : 0;
+  }
+  // A bound member's slot is left without it.
+  const auto bound = std::count_if(plan.slots.begin(), plan.slots.end(), [](const Slot& slot) {
+    return slot.state == SlotState::kCommitted && slot.pod == nullptr;
+  });
+  if (bound != plan.bound) return Broken(absl::StrCat(gang.key, " counts ", plan.bound, " bound, has ", bound));
+  if (held != plan.held) return Broken(absl::StrCat(gang.key, " counts ", plan.held, " held slots, has ", held));
+  if (plan.committed) return held;
+  if (!eligibility.ServedBy(gang, plan.size(), Plans::ByLeaf(gang, plan))) {
+    return Broken(absl::StrCat(gang.key, " has ", plan.size(), " slots and misses ", eligibility.Missing(gang)));
+  }
+  // No partial gang is committed: a plan is committed as a whole or has no committed slot.
+  if (open != plan.size()) return Broken(absl::StrCat(gang.key, " has committed slots in an uncommitted plan"));
+  return held;
+}
+
+// What readers are told is what would be said now; what time alone changes is said when Tick comes.
+absl::Status CheckReason(const Gang& gang, const Reason& now) {
+  if (now.code == gang.reason.code && now.text == gang.reason.text) return absl::OkStatus();
+  return Broken(absl::StrCat(gang.key, " says \"", gang.reason.text, "\" and means \"", now.text, "\""));
+}
+
+absl::Status CheckPod(const Pod& pod, const Cluster& cluster, const Ledger& ledger, const Plans& plans) {
+  const std::string& uid = pod.facts.uid;
+  const Ledger::PodCharge& charge = ledger.ChargeOf(pod.id);
+  if (plans.SlotIndex(pod) >= 0 && (pod.gang == nullptr || plans.Of(*pod.gang) == nullptr)) {
+    return Broken(absl::StrCat("pod ", uid, " has a slot without a plan"));
+  }
+  if (charge.node != kNoNode && charge.cls != pod.cls) {
+    return Broken(absl::StrCat("pod ", uid, " is charged for another class than its own"));
+  }
+  if (charge.going != (pod.state == MemberState::kCommitted && charge.node != kNoNode)) {
+    return Broken(absl::StrCat("pod ", uid, " is on its way to its node, or there, and the ledger says otherwise"));
+  }
+  if (!pod.on_node() || pod.cls == kNoClass) return absl::OkStatus();
+  const bool used = charge.node != kNoNode && charge.kind == ChargeKind::kUsed;
+  if (used && cluster.node(charge.node).facts.name == pod.facts.node_name) return absl::OkStatus();
+  return Broken(absl::StrCat("pod ", uid, " does not use node ", pod.facts.node_name, ", where it is"));
+}
+
+}  // namespace
+
+absl::Status Machine::CheckInvariants() const {
+  absl::Status status;
+  Expected expected(cluster_);
+  size_t in_gangs = 0;
+  int32_t holds = 0;
+  int32_t promised = 0;
+  int64_t alone = 0;  // who waits with a node and without a slot
+  gangs_.ForEachGang([&](const Gang& gang) {
+    if (!status.ok()) return;
+    in_gangs += static_cast<size_t>(gang.children());
+    status = CheckMembers(gangs_, gang);
+    const bool queued = backlog_.queued(gang.id) != nullptr;
+    if (queued && &eligibility_.LeaderOf(gang) != &gang) status = Broken(gang.key + " is queued, not led by itself");
+    if (!queued && !backlog_.blocked_by(gang.id).empty()) status = Broken(gang.key + " is blocked, not queued");
+    if (gang_deadlines_.Of(gang.id) > settling_.Deadline(gang, now_ms_)) status = Broken(gang.key + " is due earlier");
+    for (const ClassId cls : gang.to_come) {
+      if (cls != kNoClass) expected.Count(cls);
+    }
+    const Plan* plan = plans_.Of(gang);
+    if (std::string wrong = WrongShape(gang, plan, cluster_, topology_.levels()); !wrong.empty())
+      status = Broken(wrong);
+    if (plan == nullptr || !status.ok()) return;
+    const absl::StatusOr<int32_t> held = CheckPlan(gang, *plan, plans_, eligibility_);
+    status = held.status();
+    if (!status.ok()) return;
+    holds += *held;
+    if (plan->uses_holds) promised += plan->present() - plan->bound;
+    for (const Slot& slot : plan->slots) {
+      if (slot.state != SlotState::kCommitted) {
+        expected.Promise(slot.node, slot.cls, ChargeKind::kReserved);
+      }
+      // Who is bound has left its slot, and may be of another class by now.
+      const bool stale = slot.cls != kNoClass && (slot.cls >= cluster_.class_limit() || !cluster_.has_class(slot.cls));
+      if (stale || (slot.state == SlotState::kCommitted && slot.pod == nullptr && slot.cls != kNoClass)) {
+        status = Broken(gang.key + " has a slot of a class that need not be there");
+      }
+    }
+  });
+  gangs_.ForEachGang([&](const Gang& gang) {
+    if (status.ok() && NextDeadline() > now_ms_) status = CheckReason(gang, reasons_.Of(gang, now_ms_));
+  });
+  if (!status.ok()) return status;
+  for (const std::string& uid : gangs_.Uids()) {
+    const Pod& pod = *FindPod(uid);
+    in_gangs -= pod.gang != nullptr ? 1 : 0;
+    alone += pod.state == MemberState::kWaiting && plans_.SlotIndex(pod) < 0 ? 1 : 0;
+    if (absl::Status checked = CheckPod(pod, cluster_, ledger_, plans_); !checked.ok()) return checked;
+    if (pod_deadlines_.Of(pod.id) > bindings_.Deadline(pod))
+      return Broken(absl::StrCat("pod ", uid, " is due earlier"));
+    const Ledger::PodCharge& charge = ledger_.ChargeOf(pod.id);
+    if (charge.node != kNoNode) expected.Charge(charge.node, pod.cls, charge.kind);
+    if (pod.cls != kNoClass) expected.Count(pod.cls);
+    const bool nominated = nominations_.uids().contains(uid);
+    if (absl::Status is = CheckCharge(pod, charge, plans_.SlotIndex(pod) >= 0, nominated); !is.ok()) return is;
+  }
+  if (in_gangs != 0) return Broken("member sets and pods disagree");
+  if (holds != held_binds()) return Broken(absl::StrCat("counts ", held_binds(), " held binds, has ", holds));
+  if (promised != promised_holds()) {
+    return Broken(absl::StrCat("counts ", promised_holds(), " promised holds, has ", promised));
+  }
+  if (std::string wrong = WrongQueues(gangs_, plans_, ledger_, backlog_, queues_); !wrong.empty()) return Broken(wrong);
+  if (absl::Status kept = CheckKept(pipeline_, gangs_, backlog_, plans_); !kept.ok()) return kept;
+  for (const GangId id : pipeline_.KeptGangs()) {
+    for (const Statement::Operation& place : pipeline_.KeptFor(gangs_.gang(id))) {
+      for (int32_t i = 0; i < place.pods; ++i) expected.Promise(place.node, place.cls, ChargeKind::kKept);
+    }
+  }
+  if (absl::Status sets = CheckSets(gangs_, nominations_, calls_); !sets.ok()) return sets;
+  for (const auto& [node, pods] : barrier_.waiters()) {
+    alone -= static_cast<int64_t>(pods.size());
+    for (const PodId id : pods) {
+      const Pod& pod = gangs_.pod(id);
+      if (pod.state == MemberState::kWaiting && barrier_.Of(pod).node == node) continue;
+      return Broken(absl::StrCat("pod ", pod.facts.uid, " is among the waiters of a node and does not wait there"));
+    }
+  }
+  if (alone != 0) return Broken("pods wait alone that are not among the waiters of their node");
+  return expected.Compare(ledger_);
+}
+
+}  // namespace muster

@@ -1,0 +1,89 @@
+#include "support/json.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace muster {
+
+namespace {
+
+constexpr int kMaxDepth = 200;
+
+// Whether brackets are nested deeper than kMaxDepth: a few bytes for each level must not become a tree of megabytes.
+bool TooDeep(absl::string_view text) {
+  int depth = 0;
+  bool quoted = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (quoted) {
+      if (c == '\\') ++i;
+      if (c == '"') quoted = false;
+      continue;
+    }
+    if (c == '"') quoted = true;
+    if (c == '[' || c == '{') ++depth;
+    if (c == ']' || c == '}') --depth;
+    if (depth > kMaxDepth) return true;
+  }
+  return false;
+}
+
+// The parser's exceptions are caught here; values are looked at through the helpers below, which do not throw.
+absl::StatusOr<Json> Parse(absl::string_view text, absl::string_view what, const Json::parser_callback_t& keep) {
+  try {
+    return Json::parse(text.begin(), text.end(), keep);
+  } catch (const Json::parse_error& error) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": not JSON at byte ", error.byte, " of ", text.size()));
+  } catch (const Json::exception&) {
+    return absl::InvalidArgumentError(absl::StrCat(what, ": a number in it is too large"));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<Json> ParseJson(absl::string_view text, absl::string_view what) {
+  if (TooDeep(text)) return absl::InvalidArgumentError(absl::StrCat(what, ": nested deeper than ", kMaxDepth));
+  return Parse(text, what, nullptr);
+}
+
+absl::StatusOr<Json> ParseJsonCut(absl::string_view text, absl::string_view what) {
+  if (!TooDeep(text)) return Parse(text, what, nullptr);
+  return Parse(text, what, [](int depth, Json::parse_event_t, Json&) { return depth < kMaxDepth; });
+}
+
+const Json& Child(const Json& object, const char* key) {
+  static const Json kNull;
+  if (!object.is_object()) return kNull;
+  const auto found = object.find(key);
+  return found == object.end() ? kNull : *found;
+}
+
+std::string TypeName(const Json& value) { return value.type_name(); }
+
+absl::StatusOr<std::string> StringAt(const Json& object, const char* key, absl::string_view path) {
+  const Json& value = Child(object, key);
+  if (value.is_null()) return std::string();
+  if (const auto* text = value.get_ptr<const std::string*>(); text != nullptr) return *text;
+  return absl::InvalidArgumentError(absl::StrCat(path, ".", key, ": is a ", TypeName(value), "; expected a string"));
+}
+
+std::string StringOrEmpty(const Json& object, const char* key) {
+  const auto* text = Child(object, key).get_ptr<const std::string*>();
+  return text == nullptr ? std::string() : *text;
+}
+
+bool BoolOrFalse(const Json& object, const char* key) {
+  const auto* value = Child(object, key).get_ptr<const bool*>();
+  return value != nullptr && *value;
+}
+
+std::optional<int64_t> IntAt(const Json& object, const char* key) {
+  const Json& value = Child(object, key);
+  if (const auto* number = value.get_ptr<const uint64_t*>(); number != nullptr) {
+    if (*number > static_cast<uint64_t>(INT64_MAX)) return std::nullopt;
+    return static_cast<int64_t>(*number);
+  }
+  if (const auto* number = value.get_ptr<const int64_t*>(); number != nullptr) return *number;
+  return std::nullopt;
+}
+
+}  // namespace muster

@@ -1,0 +1,283 @@
+// The feed against a small API server: which PodGroup APIs it has is asked, everything is announced, and FactsRead
+// comes once, last (SPEC K-10, K-13, D-3, D-6).
+#include "k8s-extender/apiserver/cluster_feed.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "support/sync.h"
+#include "tests/support/local_server.h"
+
+namespace muster {
+namespace {
+
+// Writes down what is announced.
+class Notebook : public DecisionPort {
+ public:
+  absl::StatusOr<Reply> Ask(Command, absl::Duration) override { return absl::UnimplementedError("nobody asks here"); }
+  absl::StatusOr<HoldToken> Hold(Bind, HoldCallback) override { return absl::UnimplementedError("nobody holds here"); }
+  absl::Status Announce(Command command) override {
+    MutexLock lock(&mutex_);
+    if (const auto* node = std::get_if<UpsertNode>(&command)) said_.push_back("node " + node->node.name);
+    if (const auto* pod = std::get_if<UpsertPod>(&command)) {
+      const std::string& owner = pod->pod.gang.owner_uid;
+      said_.push_back(absl::StrCat("pod ", pod->pod.name, owner.empty() ? "" : " of ", owner));
+    }
+    if (const auto* space = std::get_if<UpsertNamespace>(&command)) {
+      said_.push_back(absl::StrCat("namespace ", space->name, " of team ", space->labels.at("team")));
+    }
+    if (const auto* group = std::get_if<UpsertGangObject>(&command)) {
+      said_.push_back(absl::StrCat("group ", group->object.name, " min ",
+                                   group->object.declaration->min_member.value_or(-1), " by ",
+                                   ToString(group->object.dialect)));
+    }
+    if (const auto* gone = std::get_if<RemoveGangObject>(&command)) said_.push_back("no group " + gone->name);
+    if (const auto* fact = std::get_if<UnreadableFact>(&command)) {
+      said_.push_back(absl::StrCat("unreadable ", ToString(fact->kind), " ", fact->name));
+      EXPECT_NE(fact->why, "");
+    }
+    if (const auto* expect = std::get_if<ExpectFacts>(&command)) unread_ = expect->sources;
+    if (const auto* read = std::get_if<FactsRead>(&command)) {
+      EXPECT_EQ(std::count(unread_.begin(), unread_.end(), read->source), 1) << read->source;
+      unread_.erase(std::remove(unread_.begin(), unread_.end(), read->source), unread_.end());
+      if (unread_.empty()) said_.push_back("everything is read");
+    }
+    return absl::OkStatus();
+  }
+  [[nodiscard]] std::vector<std::string> said() const {
+    MutexLock lock(&mutex_);
+    return said_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::vector<std::string> said_ ABSL_GUARDED_BY(mutex_);
+  std::vector<std::string> unread_ ABSL_GUARDED_BY(mutex_);
+};
+
+class FakeApiServer {
+ public:
+  // Jobs are there and are not to be read.
+  struct WithJobs {};
+  explicit FakeApiServer(WithJobs) {
+    Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[]})");
+    Answer("/apis/batch/v1", R"({"resources":[{"name":"jobs"}]})");
+    Forbid("/apis/batch/v1/jobs");
+    Forbid("/api/v1/namespaces");
+    server_.Get("/api/v1/pods", [this](const httplib::Request& request, httplib::Response& response) {
+      MutexLock lock(&mutex_);
+      if (request.has_param("watch")) {
+        response.status = watches_.empty() ? 429 : 200;
+        response.set_content(watches_, "application/json; charset=utf-8");
+        watches_.clear();
+      } else {
+        response.set_content(absl::StrCat(R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[)",
+                                          PodOf("a", 1), ",", PodOf("b", 1, "n1"), "]}"),
+                             "application/json; charset=utf-8");
+      }
+    });
+    Listen();
+  }
+  // A pod of Job `job`.
+  static std::string PodOf(const std::string& job, int number, const std::string& node = "") {
+    return absl::StrCat(R"({"metadata":{"name":")", job, number, R"(","namespace":"d","uid":")", job, number,
+                        R"(","ownerReferences":[{"apiVersion":"batch/v1","kind":"Job","name":")", job,
+                        R"(","uid":"job-)", job, R"(","controller":true}]},"spec":{"nodeName":")", node, R"("}})");
+  }
+  // What the next watch of pods says.
+  void Say(const char* type, const std::string& pod) {
+    MutexLock lock(&mutex_);
+    absl::StrAppend(&watches_, R"({"type":")", type, R"(","object":)", pod, "}\n");
+  }
+  explicit FakeApiServer(bool native) {
+    Answer("/api/v1/nodes", R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"n1"}},
+              {"metadata":{"name":"n2"},"status":{"allocatable":{"cpu":"much"}}}]})");
+    Answer(
+        "/api/v1/pods",
+        R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"p1","namespace":"d","uid":"u1"},
+               "spec":{"schedulingGroup":{"podGroupName":"train"}}},{"metadata":{"name":"P 2","namespace":"d","uid":"u2"}}]})");
+    if (native) {
+      Answer("/api/v1/namespaces", kNamespaces);
+    } else {
+      AnswerOnceGrown("/api/v1/namespaces", 403, kNamespaces);
+      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1", 404, R"({"resources":[{"name":"podgroups"}]})");
+      AnswerOnceGrown("/apis/scheduling.sigs.k8s.io/v1alpha1/podgroups", 404, kLateGroup);
+    }
+    if (native) {
+      Answer("/apis/scheduling.k8s.io", R"({"versions":[{"version":"v1"},{"version":"v1alpha2"}]})");
+      Answer("/apis/scheduling.k8s.io/v1", R"({"resources":[{"name":"priorityclasses"}]})");
+      Answer("/apis/scheduling.k8s.io/v1alpha2", R"({"resources":[{"name":"podgroups"},{"name":"podgroups/status"}]})");
+      Answer(
+          "/apis/scheduling.k8s.io/v1alpha2/podgroups",
+          R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"train","namespace":"d","uid":"g1"},
+                 "spec":{"schedulingPolicy":{"gang":{"minCount":3}}}}]})");
+    }
+    Listen();
+  }
+  ~FakeApiServer() {
+    server_.stop();
+    thread_.join();
+  }
+  [[nodiscard]] KubeConfig config() const { return ServerAt(port_); }
+  // What it did not have, or not let anybody read.
+  void Grow() { grown_ = true; }
+
+ private:
+  static constexpr char kLateGroup[] =
+      R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"late","namespace":"d","uid":"g2"},
+          "spec":{"minMember":2}}]})";
+  static constexpr char kNamespaces[] =
+      R"({"kind":"AList","metadata":{"resourceVersion":"1"},"items":[{"metadata":{"name":"d","labels":{"team":"x"}}}]})";
+  void Listen() {
+    port_ = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  void Forbid(const std::string& path) {
+    server_.Get(path, [](const httplib::Request&, httplib::Response& response) {
+      response.status = 403;
+      response.set_content(R"({"kind":"Status","message":"it is forbidden"})", "application/json; charset=utf-8");
+    });
+  }
+  void Answer(const std::string& path, const std::string& body) {
+    server_.Get(path, [body](const httplib::Request& request, httplib::Response& response) {
+      if (request.has_param("watch")) {
+        response.status = 429;  // lists are what this test is about
+      } else {
+        response.set_content(body, "application/json; charset=utf-8");
+      }
+    });
+  }
+
+  void AnswerOnceGrown(const std::string& path, int until, const std::string& body) {
+    server_.Get(path, [this, until, body](const httplib::Request& request, httplib::Response& response) {
+      response.status = !grown_ ? until : request.has_param("watch") ? 429 : 200;
+      response.set_content(response.status == 200 ? body : R"({"kind":"Status"})", "application/json; charset=utf-8");
+    });
+  }
+
+  std::atomic<bool> grown_{false};
+  Mutex mutex_;
+  std::string watches_ ABSL_GUARDED_BY(mutex_);
+  httplib::Server server_;
+  std::thread thread_;
+  int port_ = 0;
+};
+
+std::vector<std::string> WhatIsAnnounced(bool native) {
+  FakeApiServer server(native);
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  EXPECT_FALSE(feed.synced());
+  EXPECT_TRUE(feed.Start().ok());
+  for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  EXPECT_TRUE(feed.synced());
+  EXPECT_EQ(feed.stats().size(), native ? 4U : 2U);
+  feed.Stop();
+  return notebook.said();
+}
+
+TEST(ClusterFeed, ReadsTheNativePodGroupsInWhateverVersionTheyAre) {
+  std::vector<std::string> said = WhatIsAnnounced(/*native=*/true);
+  ASSERT_EQ(said.size(), 7U);
+  EXPECT_EQ(said.back(), "everything is read") << "planning begins when everything was announced, once";
+  std::sort(said.begin(), said.end());
+  EXPECT_EQ(said, (std::vector<std::string>{"everything is read", "group train min 3 by PodGroup scheduling.k8s.io",
+                                            "namespace d of team x", "node n1", "pod p1", "unreadable node n2",
+                                            "unreadable pod d/P 2"}))
+      << "what cannot be read is told too";
+}
+
+TEST(ClusterFeed, DoesWithoutPodGroupsAndNamespaces) {
+  const std::vector<std::string> said = WhatIsAnnounced(/*native=*/false);
+  ASSERT_EQ(said.size(), 5U);
+  EXPECT_EQ(said.back(), "everything is read");
+}
+
+// PodGroups that are installed after musterd, and rights that are given later.
+TEST(ClusterFeed, ReadsWhatComesLater) {
+  FakeApiServer server(/*native=*/false);
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  feed.LookAgainEvery(absl::Milliseconds(20));
+  ASSERT_TRUE(feed.Start().ok());
+  for (int i = 0; i < 500 && !feed.synced(); ++i) absl::SleepFor(absl::Milliseconds(10));
+  absl::SleepFor(absl::Milliseconds(100));
+  const std::vector<std::string> first = notebook.said();
+  EXPECT_EQ(first.back(), "everything is read");
+  server.Grow();
+  const auto says = [&](const std::string& line) {
+    const std::vector<std::string> said = notebook.said();
+    return std::count(said.begin(), said.end(), line);
+  };
+  const char* group = "group late min 2 by PodGroup scheduling.sigs.k8s.io/v1alpha1";
+  for (int i = 0; i < 500 && (says(group) == 0 || says("namespace d of team x") == 0); ++i) {
+    EXPECT_TRUE(feed.synced()) << "what is read anew makes nobody wait";
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  absl::SleepFor(absl::Milliseconds(100));
+  feed.Stop();
+  EXPECT_EQ(says(group), 1) << "once";
+  EXPECT_EQ(says("namespace d of team x"), 1);
+  EXPECT_EQ(says("everything is read"), 1);
+  EXPECT_EQ(feed.stats().size(), 4U);
+}
+
+// D-7: where owners may not be read, their gangs are as large as the pods that came before none did for a while.
+TEST(ClusterFeed, CountsPodsOfOwnersThatItMayNotRead) {
+  FakeApiServer server(FakeApiServer::WithJobs{});
+  Notebook notebook;
+  KubeClient client(server.config());
+  ClusterFeed feed(&client, &notebook);
+  feed.GroupBy({"Job"}, absl::Milliseconds(600));
+  ASSERT_TRUE(feed.Start().ok());
+  const auto says = [&](const std::string& line) {
+    for (int i = 0; i < 800; ++i) {
+      const std::vector<std::string> said = notebook.said();
+      if (std::count(said.begin(), said.end(), line) > 0) return true;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    return false;
+  };
+  ASSERT_TRUE(says("everything is read")) << "nobody waits for Jobs";
+  const std::vector<std::string> first = notebook.said();
+  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-b min 1 by its owner"), 1)
+      << "it runs: before planning begins";
+  EXPECT_EQ(std::count(first.begin(), first.end(), "group job-a min 1 by its owner"), 0) << "others may come";
+  server.Say("ADDED", FakeApiServer::PodOf("a", 2));
+  server.Say("ADDED", FakeApiServer::PodOf("a", 3));
+  server.Say("ADDED", FakeApiServer::PodOf("b", 2));
+  EXPECT_TRUE(says("pod a3")) << "and not whose: no owner that is known by its UID is ever announced";
+  EXPECT_TRUE(says("group job-a min 3 by its owner"));
+  server.Say("DELETED", FakeApiServer::PodOf("a", 3));
+  EXPECT_TRUE(says("group job-a min 2 by its owner"));
+  for (int i = 1; i <= 2; ++i) server.Say("DELETED", FakeApiServer::PodOf("a", i));
+  EXPECT_TRUE(says("no group job-a"));
+  const std::vector<std::string> last = notebook.said();
+  EXPECT_EQ(std::count(last.begin(), last.end(), "group job-b min 2 by its owner"), 0) << "some of it run";
+  feed.Stop();
+}
+
+TEST(ClusterFeed, SaysThatTheServerIsGone) {
+  KubeConfig nowhere;
+  nowhere.tls = false;
+  nowhere.host = "127.0.0.1";
+  nowhere.port = 1;
+  Notebook notebook;
+  KubeClient client(nowhere);
+  ClusterFeed feed(&client, &notebook);
+  EXPECT_FALSE(feed.Start().ok());
+  EXPECT_FALSE(feed.synced());
+  EXPECT_TRUE(notebook.said().empty());
+}
+
+}  // namespace
+}  // namespace muster

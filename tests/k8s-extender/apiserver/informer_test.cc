@@ -1,0 +1,294 @@
+// The informer against an API server that misbehaves (SPEC K-10, S-6): pages, bookmarks, resume, 410, 401, 429, 500,
+// and deletions that happened unseen.
+#include "k8s-extender/apiserver/informer.h"
+
+#include <gtest/gtest.h>
+#include <httplib.h>
+
+#include <atomic>
+#include <map>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "support/sync.h"
+#include "tests/support/local_server.h"
+#include "tests/support/warm_libraries.h"
+
+namespace muster {
+namespace {
+
+// Serves /things from a script: each list and each watch takes the next answer.
+class FakeApi {
+ public:
+  FakeApi() {
+    server_.Get("/things", [this](const httplib::Request& request, httplib::Response& response) {
+      MutexLock lock(&mutex_);
+      const bool watch = request.has_param("watch");
+      requests_.push_back(request.target);
+      std::vector<std::pair<int, std::string>>& script = watch ? watches : lists;
+      if (script.empty()) {
+        response.status = 500;
+        return;
+      }
+      response.status = script.front().first;
+      if (retry_after_s > 0 && response.status != 200)
+        response.set_header("Retry-After", std::to_string(retry_after_s));
+      response.set_content(script.front().second, "application/json; charset=utf-8");
+      script.erase(script.begin());
+    });
+    EXPECT_TRUE(WarmLibraries());
+    port = server_.bind_to_any_port("127.0.0.1");
+    thread_ = std::thread([this] { server_.listen_after_bind(); });
+  }
+  ~FakeApi() {
+    server_.stop();
+    thread_.join();
+  }
+  int port = 0;
+  int retry_after_s = 0;  // said with whatever is no success
+  std::vector<std::pair<int, std::string>> lists;
+  std::vector<std::pair<int, std::string>> watches;
+  // What was asked so far. A request that is given up may still be under way.
+  std::vector<std::string> Requests() {
+    MutexLock lock(&mutex_);
+    return requests_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::string> requests_ ABSL_GUARDED_BY(mutex_);
+  httplib::Server server_;
+  std::thread thread_;
+};
+
+std::string Thing(const std::string& name, const std::string& uid, int version) {
+  return absl::StrCat(R"({"metadata":{"name":")", name, R"(","namespace":"d","uid":")", uid, R"(","resourceVersion":")",
+                      version, R"("}})");
+}
+std::string List(const std::string& items, const std::string& token, int version) {
+  return absl::StrCat(R"({"kind":"ThingList","metadata":{"resourceVersion":")", version, R"(","continue":")", token,
+                      R"("},"items":[)", items, "]}");
+}
+std::string Event(const char* type, const std::string& object) {
+  return absl::StrCat(R"({"type":")", type, R"(","object":)", object, "}\n");
+}
+
+std::string UidOf(const Json& object) { return StringOrEmpty(Child(object, "metadata"), "uid"); }
+
+// What an informer told, in order.
+class Told {
+ public:
+  void Add(std::string what) {
+    MutexLock lock(&mutex_);
+    all_.push_back(std::move(what));
+  }
+  // Once it is so much, or after 20 s.
+  void Await(size_t count) {
+    for (int i = 0; i < 2000 && all().size() < count; ++i) absl::SleepFor(absl::Milliseconds(10));
+  }
+  std::vector<std::string> all() {
+    MutexLock lock(&mutex_);
+    return all_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::vector<std::string> all_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(Informer, StaysInStepWithAServerThatMisbehaves) {
+  FakeApi api;
+  api.lists = {{500, "broken"},
+               {401, "{}"},
+               {429, "{}"},
+               {200, "not json"},
+               {200, R"({"kind":"Status","status":"Success","metadata":{"resourceVersion":"4"}})"},
+               {200, R"({"kind":"ThingList","metadata":{},"items":[]})"},
+               {200, List(Thing("a", "u-a", 1), "page2", 5)},
+               {200, List(Thing("b", "u-b", 2), "", 5)},
+               // After the 410: b is gone, a has come back as another object.
+               {200, List(Thing("a", "u-a2", 9), "", 10)}};
+  api.watches = {// Of c there was another one before, whose end comes late.
+                 {200, Event("ADDED", Thing("c", "u-c", 6)) + Event("DELETED", Thing("c", "u-c0", 4)) +
+                           Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")},
+                 {200, Event("DELETED", Thing("c", "u-c", 8)) + "{torn"},
+                 {200, Event("ERROR", R"({"code":410,"message":"too old"})")}};
+  Told told;
+  Informer::Handlers handlers;
+  handlers.identity = UidOf;
+  handlers.upsert = [&](const Json& object) { told.Add("+" + UidOf(object)); };
+  handlers.remove = [&](const std::string& identity, const std::string&) { told.Add("-" + identity); };
+  handlers.synced = [&] { told.Add("synced"); };
+  KubeClient client(ServerAt(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  const std::vector<std::string> expected = {"+u-a", "+u-b", "synced", "+u-c", "-u-c", "-u-a", "+u-a2", "-u-b"};
+  told.Await(expected.size());
+  informer.Stop();
+  EXPECT_EQ(told.all(), expected);
+  bool resumed = false;
+  for (const std::string& request : api.Requests())
+    resumed = resumed || request.find("resourceVersion=7") != std::string::npos;
+  EXPECT_TRUE(resumed) << "the second watch goes on from the bookmark";
+  EXPECT_GE(informer.stats().errors, 7u);
+}
+
+// Whoever may create an object may nest in it what nobody reads: it is left out, and all others are read.
+TEST(Informer, WhatIsNestedDeeplyKeepsNobodyOut) {
+  const auto deep = [](const std::string& name, int version) {
+    const std::string nested = absl::StrCat(std::string(3'000, '['), std::string(3'000, ']'));
+    return absl::StrCat(R"({"spec":{"deep":)", nested, R"(,"size":3},"metadata":{"name":")", name,
+                        R"(","namespace":"d","uid":"u-)", name, R"(","resourceVersion":")", version, R"("}})");
+  };
+  FakeApi api;
+  api.lists = {{200, List(deep("a", 1) + "," + Thing("b", "u-b", 2), "", 5)}};
+  api.watches = {{200, Event("ADDED", deep("c", 6)) + Event("ADDED", Thing("d", "u-d", 7))}};
+  Told told;
+  Informer::Handlers handlers;
+  handlers.identity = UidOf;
+  handlers.upsert = [&](const Json& object) {
+    told.Add(absl::StrCat(UidOf(object), " ", IntAt(Child(object, "spec"), "size").value_or(0)));
+    EXPECT_LT(object.dump().size(), 1'000);
+  };
+  handlers.remove = [](const std::string&, const std::string&) {};
+  KubeClient client(ServerAt(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  told.Await(4);
+  informer.Stop();
+  EXPECT_EQ(told.all(), (std::vector<std::string>{"u-a 3", "u-b 0", "u-c 3", "u-d 0"}));
+}
+
+// What is no list takes nothing away: what was known stays.
+TEST(Informer, WhatIsNoListSaysNothing) {
+  FakeApi api;
+  api.lists = {{200, List(Thing("a", "u-a", 1), "", 5)},
+               {200, R"({"kind":"Status","status":"Success"})"},
+               {200, R"({"kind":"ThingList","metadata":{"resourceVersion":""},"items":[]})"},
+               {200, R"({"kind":"ThingList","metadata":{"resourceVersion":"9"},"items":{}})"}};
+  api.watches = {{410, "{}"}};
+  std::atomic<int> removed{0};
+  Informer::Handlers handlers;
+  handlers.identity = UidOf;
+  handlers.upsert = [](const Json&) {};
+  handlers.remove = [&](const std::string&, const std::string&) { ++removed; };
+  KubeClient client(ServerAt(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  for (int i = 0; i < 1'000 && api.Requests().size() < 6; ++i) absl::SleepFor(absl::Milliseconds(10));
+  informer.Stop();
+  EXPECT_GE(api.Requests().size(), 6U);
+  EXPECT_EQ(removed, 0);
+}
+
+// As after etcd was restored: the version that is watched from is one that the server never had.
+TEST(Informer, ListsAnewWhenWatchesComeToNothing) {
+  FakeApi api;
+  api.lists.assign(50, {200, List("", "", 900)});
+  api.watches.assign(50, {504, R"({"kind":"Status","message":"Too large resource version"})"});
+  Informer::Handlers handlers;
+  handlers.identity = [](const Json&) { return std::string("u"); };
+  handlers.upsert = [](const Json&) {};
+  handlers.remove = [](const std::string&, const std::string&) {};
+  KubeClient client(ServerAt(api.port));
+  Informer informer("/things", &client, handlers);
+  informer.Start();
+  const auto lists = [&] {
+    int count = 0;
+    for (const std::string& request : api.Requests()) count += request.find("watch=1") == std::string::npos ? 1 : 0;
+    return count;
+  };
+  for (int i = 0; i < 1'000 && lists() < 2; ++i) absl::SleepFor(absl::Milliseconds(10));
+  informer.Stop();
+  EXPECT_GE(lists(), 2);
+  EXPECT_LE(api.Requests().size(), 7U) << "with pauses";
+}
+
+// EDGES.md 13: a server that ends every watch at once, or asks to be left alone, is not asked again and again.
+TEST(Informer, LeavesAServerAloneThatAsksForIt) {
+  const auto asked = [](FakeApi* api, absl::Duration for_how_long) {
+    KubeClient client(ServerAt(api->port));
+    Informer::Handlers handlers;
+    handlers.upsert = [](const Json&) {};
+    handlers.remove = [](const std::string&, const std::string&) {};
+    handlers.identity = [](const Json&) { return std::string("u"); };
+    Informer informer("/things", &client, handlers);
+    informer.Start();
+    absl::SleepFor(for_how_long);
+    informer.Stop();
+    return api->Requests().size();
+  };
+  FakeApi hasty;
+  hasty.lists.assign(1'000, {200, List("", "", 5)});
+  hasty.watches.assign(1'000, {200, ""});
+  EXPECT_LE(asked(&hasty, absl::Seconds(1)), 8U) << "0.1 to 0.3 s after the first, then longer";
+  FakeApi remarks;
+  remarks.lists.assign(1'000, {200, List("", "", 5)});
+  remarks.watches.assign(1'000, {200, Event("BOOKMARK", R"({"metadata":{"resourceVersion":"7"}})")});
+  EXPECT_LE(asked(&remarks, absl::Seconds(1)), 8U) << "a bookmark is no news";
+  FakeApi nameless;
+  nameless.lists.assign(1'000, {200, R"({"kind":"ThingList","metadata":{},"items":[]})"});
+  EXPECT_LE(asked(&nameless, absl::Seconds(1)), 8U) << "there is no version to watch from";
+  FakeApi gone;
+  gone.lists.assign(1'000, {200, List("", "", 5)});
+  gone.watches.assign(1'000, {410, "{}"});
+  EXPECT_LE(asked(&gone, absl::Seconds(1)), 12U) << "a list and a watch each time";
+  FakeApi busy;
+  busy.retry_after_s = 2;
+  busy.lists.assign(1'000, {429, "{}"});
+  EXPECT_EQ(asked(&busy, absl::Milliseconds(1'500)), 1U) << "not before the 2 s are over";
+}
+
+TEST(KubeClient, AServerThatHangsIsGivenUp) {
+  httplib::Server server;
+  server.Get("/slow", [](const httplib::Request&, httplib::Response&) { absl::SleepFor(absl::Seconds(2)); });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread thread([&] { server.listen_after_bind(); });
+  KubeClient client(ServerAt(port));
+  const absl::Time start = absl::Now();
+  const absl::StatusOr<KubeResponse> response = client.Send(KubeMethod::kGet, "/slow", "", absl::Milliseconds(300));
+  EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
+  EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
+  server.stop();
+  thread.join();
+}
+
+// However much of an answer comes, byte by byte: the time is that of the whole request.
+TEST(KubeClient, AServerThatDripsIsGivenUp) {
+  httplib::Server server;
+  std::atomic<bool> over{false};
+  const auto drip = [&over](const httplib::Request&, httplib::Response& response) {
+    response.set_chunked_content_provider("application/json", [&over](size_t, httplib::DataSink& sink) {
+      absl::SleepFor(absl::Milliseconds(20));
+      return !over && sink.write(" ", 1);
+    });
+  };
+  server.Get("/slow", drip);
+  server.Post("/slow", drip);
+  ASSERT_TRUE(WarmLibraries());
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread thread([&] { server.listen_after_bind(); });
+  KubeClient client(ServerAt(port));
+  for (const KubeMethod method : {KubeMethod::kGet, KubeMethod::kPost}) {
+    const absl::Time start = absl::Now();
+    const absl::StatusOr<KubeResponse> response = client.Send(method, "/slow", "{}", absl::Milliseconds(300));
+    EXPECT_TRUE(absl::IsDeadlineExceeded(response.status())) << response.status();
+    EXPECT_LT(absl::Now() - start, absl::Milliseconds(1500));
+  }
+  over = true;
+  server.stop();
+  thread.join();
+}
+
+TEST(KubeClient, WhatIsNoTextIsMadeText) {
+  KubeResponse response;
+  response.status = 403;
+  response.body = "<html>Acc\xe8s refus\xe9\x1b[1m\n\xf0\x9f\x98\x80";
+  EXPECT_EQ(StatusMessage(response), "HTTP 403: <html>Acc?s refus??[1m \xf0\x9f\x98\x80");
+  response.body = std::string(199, 'a') + "\xc3\xa9";
+  EXPECT_EQ(StatusMessage(response), absl::StrCat("HTTP 403: ", std::string(199, 'a'), "?")) << "cut in the middle";
+}
+
+}  // namespace
+}  // namespace muster

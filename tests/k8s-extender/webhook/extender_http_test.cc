@@ -1,0 +1,298 @@
+// The extender over real HTTP with a real engine: what kube-scheduler sees (SPEC K-1, K-3, K-4, K-14). Built for
+// ThreadSanitizer too: it is the test of the engine's and the listeners' threads.
+#include <gtest/gtest.h>
+#include <httplib.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "k8s-extender/webhook/extender.h"
+#include "service/engine/engine.h"
+#include "service/http/http_listener.h"
+#include "support/json.h"
+#include "support/sync.h"
+
+namespace muster {
+namespace {
+
+// An API server that binds whatever it is told to, from a thread of its own.
+class BindingSink : public EffectSink {
+ public:
+  ~BindingSink() override {
+    for (std::thread& thread : threads_) thread.join();
+  }
+  void Carry(std::vector<Effect> effects) override {
+    threads_.emplace_back([this, effects = std::move(effects)] {
+      for (const Effect& effect : effects) {
+        const auto* bind = std::get_if<BindPod>(&effect);
+        if (bind == nullptr) continue;
+        ++bound;
+        port->Announce(BindingOutcome{bind->pod.uid, bind->node, BindingResult::kBound, ""}).IgnoreError();
+      }
+    });
+  }
+  DecisionPort* port = nullptr;
+  std::atomic<int> bound{0};
+
+ private:
+  std::vector<std::thread> threads_;  // the engine's thread only
+};
+
+// Takes nothing while it is closed.
+class ClosableStore : public MemoryStore {
+ public:
+  absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
+    if (closed) return absl::UnavailableError("disk full");
+    return MemoryStore::Commit(epoch, records);
+  }
+  std::atomic<bool> closed{false};
+};
+
+class ExtenderHttp : public testing::Test {
+ protected:
+  ExtenderHttp() { Start(MachineSettings()); }
+  ~ExtenderHttp() override { StopAll(); }
+
+  void Start(const MachineSettings& settings) {
+    engine_ = std::make_unique<Engine>(settings, EngineOptions(), &store_, &sink_);
+    sink_.port = engine_.get();
+    EXPECT_TRUE(engine_->Start().ok());
+    extender_ = std::make_unique<Extender>(engine_.get(), [](absl::string_view, absl::string_view, absl::Duration) {});
+    HttpListenerOptions options;
+    options.max_body_bytes = 1 << 20;
+    decisions_ = std::make_unique<HttpListener>("decisions", options);
+    options.one_request_per_connection = true;
+    binds_ = std::make_unique<HttpListener>("binds", options);
+    extender_->RegisterDecisions(&decisions_->server());
+    extender_->RegisterBind(&binds_->server());
+    ASSERT_TRUE(decisions_->Start().ok());
+    ASSERT_TRUE(binds_->Start().ok());
+  }
+  void StopAll() {
+    engine_->Stop();
+    binds_->Stop();
+    decisions_->Stop();
+  }
+  void AddNode(const std::string& name, int64_t cpu) {
+    NodeDescription node;
+    node.name = name;
+    node.allocatable = {{"cpu", cpu * 1000}, {"pods", 5000}};
+    ASSERT_TRUE(engine_->Announce(UpsertNode{node}).ok());
+  }
+  void AddPod(const std::string& name, const std::string& gang, int min) {
+    PodDescription pod;
+    pod.uid = "u-" + name;
+    pod.name = name;
+    pod.name_space = "default";
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.Own().requests = {{"cpu", 1000}};
+    pod.gang.name = gang;
+    pod.gang.declares = !gang.empty();
+    pod.gang.declaration.Own().min_member = min;
+    ASSERT_TRUE(engine_->Announce(UpsertPod{pod}).ok());
+  }
+  Json Filter(const std::string& pod, const std::vector<std::string>& nodes) {
+    httplib::Client client("127.0.0.1", decisions_->port());
+    const Json body = {{"Pod", {{"metadata", {{"uid", "u-" + pod}}}}}, {"Nodes", nullptr}, {"NodeNames", nodes}};
+    const httplib::Result result = client.Post("/filter", body.dump(), "application/json");
+    EXPECT_TRUE(result) << httplib::to_string(result.error());
+    EXPECT_EQ(result->status, 200);
+    return *ParseJson(result->body, "answer");
+  }
+  // The error of the bind call; empty: bound.
+  std::string Bind(const std::string& pod, const std::string& node, int timeout_s = 30) {
+    httplib::Client client("127.0.0.1", binds_->port());
+    client.set_read_timeout(timeout_s);
+    const Json body = {{"PodName", pod}, {"PodNamespace", "default"}, {"PodUID", "u-" + pod}, {"Node", node}};
+    const httplib::Result result = client.Post("/bind", body.dump(), "application/json");
+    if (!result) return httplib::to_string(result.error());
+    return (*ParseJson(result->body, "answer"))["Error"].get<std::string>();
+  }
+  // Says that everything has been announced, and waits until gang "g" is planned.
+  void FactsAreRead() {
+    ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+    for (int i = 0; i < 500; ++i) {
+      const auto gang = engine_->view()->gangs.Find("default/g");
+      if (gang != nullptr && gang->planned > 0) return;
+      absl::SleepFor(absl::Milliseconds(10));
+    }
+    FAIL() << "the gang is not planned";
+  }
+  int HeldBinds() const { return engine_->view()->held_binds; }
+  void WaitHeld(int wanted) {
+    for (int i = 0; i < 500 && HeldBinds() != wanted; ++i) absl::SleepFor(absl::Milliseconds(10));
+    ASSERT_EQ(HeldBinds(), wanted);
+  }
+
+  ClosableStore store_;
+  BindingSink sink_;
+  std::unique_ptr<Engine> engine_;
+  std::unique_ptr<Extender> extender_;
+  std::unique_ptr<HttpListener> decisions_;
+  std::unique_ptr<HttpListener> binds_;
+};
+
+TEST_F(ExtenderHttp, AGangMeetsAtTheBarrier) {
+  AddNode("n", 8);
+  for (int i = 0; i < 8; ++i) AddPod(absl::StrCat("p", i), "g", 8);
+  FactsAreRead();
+  std::vector<std::thread> callers;
+  std::atomic<int> bound{0};
+  for (int i = 0; i < 8; ++i) {
+    const std::string pod = absl::StrCat("p", i);
+    ASSERT_EQ(Filter(pod, {"n"})["NodeNames"], Json::array({"n"}));
+    if (i == 7) {
+      WaitHeld(7);
+      EXPECT_EQ(sink_.bound, 0) << "nothing may be bound before the last member is there";
+    }
+    callers.emplace_back([this, pod, &bound] {
+      const std::string error = Bind(pod, "n");
+      EXPECT_EQ(error, "");
+      if (error.empty()) ++bound;
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(bound, 8);
+  EXPECT_EQ(sink_.bound, 8);
+}
+
+TEST_F(ExtenderHttp, AHoldWhoseClientIsGoneNeverBinds) {
+  AddNode("n", 8);
+  for (int i = 0; i < 2; ++i) AddPod(absl::StrCat("p", i), "g", 2);
+  FactsAreRead();
+  Filter("p0", {"n"});
+  EXPECT_NE(Bind("p0", "n", /*timeout_s=*/1), "") << "the client leaves after a second";
+  WaitHeld(0);
+  Filter("p1", {"n"});
+  std::thread caller([this] { EXPECT_EQ(Bind("p1", "n"), ""); });
+  WaitHeld(1);
+  EXPECT_EQ(sink_.bound, 0);
+  Filter("p0", {"n"});
+  EXPECT_EQ(Bind("p0", "n"), "");
+  caller.join();
+}
+
+// SPEC K-2: filter only looks up, however many binds are held.
+TEST_F(ExtenderHttp, FilterIsUnmovedByManyHolds) {
+  constexpr int kHolds = 200;
+  AddNode("n", 2 * kHolds);
+  for (int i = 0; i <= kHolds; ++i) AddPod(absl::StrCat("p", i), "g", kHolds + 1);
+  AddPod("plain", "", 0);
+  FactsAreRead();
+  std::vector<std::thread> callers;
+  for (int i = 0; i < kHolds; ++i) {
+    Filter(absl::StrCat("p", i), {"n"});
+    callers.emplace_back([this, i] { EXPECT_EQ(Bind(absl::StrCat("p", i), "n"), ""); });
+  }
+  WaitHeld(kHolds);
+  EXPECT_EQ(Filter("plain", {"n"})["NodeNames"], Json::array({"n"}));
+  Filter(absl::StrCat("p", kHolds), {"n"});
+  EXPECT_EQ(Bind(absl::StrCat("p", kHolds), "n"), "");
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(sink_.bound, kHolds + 1);
+}
+
+TEST_F(ExtenderHttp, ShutdownAnswersHolds) {
+  AddNode("n", 8);
+  for (int i = 0; i < 2; ++i) AddPod(absl::StrCat("p", i), "g", 2);
+  FactsAreRead();
+  Filter("p0", {"n"});
+  std::thread caller([this] { EXPECT_NE(Bind("p0", "n").find("stopping"), std::string::npos); });
+  WaitHeld(1);
+  engine_->Stop();
+  caller.join();
+  EXPECT_EQ(sink_.bound, 0);
+}
+
+// SPEC S-6.
+TEST_F(ExtenderHttp, BadBodiesGetPreciseErrors) {
+  ASSERT_TRUE(engine_->Announce(FactsRead{}).ok());
+  httplib::Client client("127.0.0.1", decisions_->port());
+  const httplib::Result malformed = client.Post("/filter", "{\"Pod\":", "application/json");
+  ASSERT_TRUE(malformed);
+  EXPECT_EQ(malformed->status, 400);
+  EXPECT_NE(malformed->body.find("not JSON at byte"), std::string::npos) << malformed->body;
+  const httplib::Result huge = client.Post("/filter", std::string(2 << 20, ' '), "application/json");
+  EXPECT_TRUE(!huge || huge->status == 413);
+  const httplib::Result preempt = client.Post("/preempt", "nonsense", "application/json");
+  ASSERT_TRUE(preempt);
+  EXPECT_EQ(preempt->status, 400);
+  const Json unknown = Filter("nobody", {"n"});
+  EXPECT_NE(unknown["FailedAndUnresolvableNodes"]["n"].get<std::string>().find("not known"), std::string::npos);
+}
+
+// K-2, S-3: a store that takes nothing holds up what promises something. kube-scheduler's call is answered all the
+// same: with places of the door taken by preempts that wait, filter would not be heard.
+TEST_F(ExtenderHttp, PreemptDoesNotWaitForAStoreThatTakesNothing) {
+  AddNode("n", 1);
+  AddPod("g-1", "g", 1);
+  FactsAreRead();
+  store_.closed = true;
+  std::thread binding([&] { static_cast<void>(Bind("g-1", "n")); });
+  Filter("g-1", {"n"});
+  for (int i = 0; i < 500 && engine_->view()->held_binds == 0; ++i) absl::SleepFor(absl::Milliseconds(1));
+  AddPod("lone", "", 0);
+  httplib::Client client("127.0.0.1", decisions_->port());
+  client.set_read_timeout(20);
+  const Json body = {{"Pod", {{"metadata", {{"uid", "u-lone"}, {"name", "lone"}, {"namespace", "default"}}}}},
+                     {"NodeNameToMetaVictims", {{"n", {{"Pods", Json::array()}, {"NumPDBViolations", 0}}}}}};
+  const absl::Time begun = SteadyNow();
+  const httplib::Result preempt = client.Post("/preempt", body.dump(), "application/json");
+  ASSERT_TRUE(preempt) << httplib::to_string(preempt.error());
+  EXPECT_EQ(preempt->status, 200);
+  EXPECT_LT(SteadyNow() - begun, absl::Seconds(10));
+  store_.closed = false;
+  binding.join();
+}
+
+// S-6: who asks and does not read what is answered keeps nobody out, and a stop waits for nobody.
+TEST(HttpDoor, WhoDoesNotReadGivesHisPlaceToOthers) {
+  constexpr int kPlaces = 4;
+  HttpListenerOptions options;
+  options.max_connections = kPlaces;
+  HttpListener listener("test", options);
+  std::atomic<int> asked{0};
+  listener.server().Get("/large", [&](const httplib::Request&, httplib::Response& response) {
+    ++asked;
+    response.set_content(std::string(16 << 20, 'x'), "text/plain");
+  });
+  listener.server().Get(
+      "/small", [](const httplib::Request&, httplib::Response& response) { response.set_content("ok", "text/plain"); });
+  ASSERT_TRUE(listener.Start().ok());
+  const auto ask = [&] {
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    const int unread_bytes = 64 << 10;  // what may wait at the client; the answer is larger than what may at the door
+    EXPECT_EQ(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &unread_bytes, sizeof(unread_bytes)), 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(static_cast<uint16_t>(listener.port()));
+    EXPECT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+    constexpr char kRequest[] = "GET /large HTTP/1.1\r\nHost: x\r\n\r\n";
+    EXPECT_GT(send(fd, kRequest, sizeof(kRequest) - 1, MSG_NOSIGNAL), 0);
+    return fd;
+  };
+  std::vector<int> silent;
+  for (int i = 0; i < kPlaces; ++i) silent.push_back(ask());
+  for (int i = 0; i < 10'000 && asked < kPlaces; ++i) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_EQ(asked, kPlaces);
+  httplib::Client client("127.0.0.1", listener.port());
+  client.set_read_timeout(10);
+  const absl::Time begun = SteadyNow();
+  const httplib::Result small = client.Get("/small");
+  ASSERT_TRUE(small) << "nobody gave way";
+  EXPECT_EQ(small->body, "ok");
+  EXPECT_LT(SteadyNow() - begun, absl::Seconds(5));
+  absl::SleepFor(absl::Milliseconds(1'200));  // the others do not read either
+  const absl::Time stopping = SteadyNow();
+  listener.Stop();
+  EXPECT_LT(SteadyNow() - stopping, absl::Seconds(1));
+  for (const int fd : silent) close(fd);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,198 @@
+#!/usr/bin/env bash
+# Queues from the configuration file to the answer: queues_test.sh MUSTERD MUSTERCTL DOCS
+# DOCS is docs/queues.md: what it shows is checked and started as it stands.
+set -euo pipefail
+musterd=$1 musterctl=$2 docs=$3
+# shellcheck source=tests/programs/shell_helpers.sh
+. "$(dirname "$0")/shell_helpers.sh"
+
+# 1. What is wrong is refused as a whole, with every reason.
+cat >"$work/wrong.yaml" <<YAML
+queues:
+  tree:
+  - {name: a, parent: nowhere, quotas: 3}
+  - {name: b, quota: {cpu: x}, limit: 3}
+  - {name: c, sort: none, overQuotaWeight: {cpu: -1}, maxApplications: -1}
+  - 7
+  unknown: never
+YAML
+if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config finds nothing wrong"; fi
+for line in 'queues.unknown: "never" is not wait, default or reject' 'queues.tree[0].quotas: ' 'queues.tree[1].quota.cpu: "x" is not a quantity' \
+  'queues.tree[1].limit: "3"; expected amounts by resource' 'queues.tree[2].sort: "none"; expected fifo' 'queues.tree[2].overQuotaWeight.cpu: "-1"' \
+  'queues.tree[2].maxApplications: "-1"' 'queues.tree[3]: expected a map'; do has "$out" "$line"; done
+printf 'queues: {tree: [{name: a, parent: nowhere}, {name: a}]}\n' >"$work/wrong.yaml"
+if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config takes a parent that does not exist"; fi
+has "$out" "its parent nowhere does not exist"
+has "$out" "is declared twice"
+printf 'queues: {tree: [{name: a, limit: {nvidia.com/gpu: 1500m, "": 3}, priority: 99999999999}]}\n' >"$work/wrong.yaml"
+if out=$("$musterd" check-config "$work/wrong.yaml" 2>&1); then fail "check-config rounds a limit"; fi
+has "$out" "queues.tree[0].limit.nvidia.com/gpu: 1500m is no whole number"
+has "$out" "queues.tree[0].limit.: has no name of a resource"
+has "$out" 'queues.tree[0].priority: "99999999999"; expected a whole number of 32 bits'
+
+# 2. What the guide shows, with a musterd that runs it.
+{
+  sed -n '/^```yaml$/,/^```$/p' "$docs" | grep -v '```'
+  echo 'store: {path: ":memory:"}'
+} | configure
+[ "$(grep -c 'name:' "$work/musterd.yaml")" = 4 ] || fail "$docs shows no tree of four queues"
+"$musterd" check-config "$work/musterd.yaml" >/dev/null || fail "the tree of $docs is refused"
+start
+
+# gang NAME QUEUE GPUS ANNOTATIONS: a gang of one pod, which requests $more besides.
+more=
+gang() {
+  cat >"$work/$1.yaml" <<YAML
+apiVersion: scheduling.sigs.k8s.io/v1alpha1
+kind: PodGroup
+metadata: {name: $1, annotations: {muster.dev/queue: $2$4}}
+spec: {minMember: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: $1-0, labels: {pod-group.scheduling.sigs.k8s.io: $1}}
+spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: $3$more}}}]}
+YAML
+  "$musterctl" submit -f "$work/$1.yaml" --id "$1" --ttl 60
+}
+cat >"$work/node.yaml" <<YAML
+apiVersion: v1
+kind: Node
+metadata: {name: big}
+status: {allocatable: {cpu: 64, nvidia.com/gpu: 100, pods: 110}}
+YAML
+"$musterctl" apply -f "$work/node.yaml" >/dev/null
+has "$(gang first vision 40 '')" PLANNED
+has "$(gang second language 40 '')" WAITING
+has "$("$musterctl" explain gang second)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
+
+# 3. How they stand, for people, programs and Prometheus; a parent has what its children have. Of the 16 that quotas leave,
+#    language can use 8 of its 12; the rest goes to vision.
+row() { awk -v name="$1" '$1 == name' <<<"$queues" | tr -s ' ' | sed 's,^ ,,'; }
+queues=$("$musterctl" get queues)
+for line in 'research 1 1 nvidia.com/gpu - 64 64 40 40' 'vision 1 0 nvidia.com/gpu 16 - 24 40 0' 'language 0 1 nvidia.com/gpu 32 - 40 0 40' \
+  'batch 0 0 nvidia.com/gpu - - 0 0 0' 'default 0 0 nvidia.com/gpu - - 0 0 0'; do
+  [ "$(row "${line%% *}")" = "$line" ] || fail "expected \"$line\" in: $queues"
+done
+grep -q '^  vision ' <<<"$queues" || fail "vision does not stand below research: $queues"
+described=$("$musterctl" describe queue language)
+has "$described" "0 running, 1 waiting"
+has "$described" "priority 0, fifo, over-quota weight nvidia.com/gpu: 3"
+has "$(grep second <<<"$described")" "QueueLimit: asks for nvidia.com/gpu: 40"
+if grep -q first <<<"$described"; then fail "a gang of another queue is shown: $described"; fi
+json=$("$musterctl" get queue vision -o json | tr -d ' \n')
+grep -q '"used":{[^}]*"nvidia.com/gpu":"40"' <<<"$json" || fail "vision uses 40: $json"
+if out=$("$musterctl" get queue nowhere 2>&1); then fail "a queue that does not exist is shown"; fi
+has "$out" "there is no queue nowhere"
+metrics() { curl -sf "http://127.0.0.1:$(sed -n 's/.*admin \([0-9]*\).*/\1/p' "$work/log")/metrics"; }
+now=$(metrics)
+for line in 'muster_queue_used{queue="research",resource="nvidia.com/gpu"} 40' 'muster_queue_limit{queue="research",resource="nvidia.com/gpu"} 64' \
+  'muster_queue_waiting{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_quota{queue="vision",resource="nvidia.com/gpu"} 16' \
+  'muster_queue_share{queue="language",resource="nvidia.com/gpu"} 40' 'muster_queue_running_gangs{queue="vision"} 1' 'muster_queue_waiting_gangs{queue="research"} 1'; do
+  has "$now" "$line"
+done
+
+#    Who is in line and what would let him go; and what would become of it if the queue might use more.
+explained=$("$musterctl" explain queue research)
+has "$explained" "Queue research: 1 gang runs, 1 waits, in the queues below it."
+has "$explained" "nvidia.com/gpu: 40 used of at most 64, fair share now 64; those that wait ask for 40."
+has "$explained" "First in line is default/second of queue language: asks for nvidia.com/gpu: 40"
+has "$("$musterctl" explain gang second)" "It is the only one that waits in queue language."
+if out=$("$musterctl" plan second); then fail "second would start: $out"; fi
+out=$("$musterctl" plan second --more research:nvidia.com/gpu=16) || fail "with 16 more second would start: $out"
+has "$out" "default/second would start"
+if out=$("$musterctl" plan second --more research:nvidia.com/gpu=15); then fail "with 15 more second would start: $out"; fi
+has "$out" "of the limit of queue research, nvidia.com/gpu: 79, 40 is used"
+for wrong in "nowhere:cpu=1|queue nowhere, which might use more, is not declared" "batch:cpu=1|neither a limit nor a quota of cpu" \
+  "research=8|expected QUEUE:RESOURCE=AMOUNT" "research:nvidia.com/gpu=x|more_for_queues[0].amounts.nvidia.com/gpu"; do
+  if out=$("$musterctl" plan second --more "${wrong%%|*}" 2>&1); then fail "--more ${wrong%%|*} is taken"; fi
+  has "$out" "${wrong##*|}"
+done
+#    A Job that names no gang is one of all its pods; what it says to Muster counts.
+cat >"$work/job.yaml" <<YAML
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, annotations: {muster.dev/queue: language}}
+spec: {parallelism: 3, template: {spec: {containers: [{name: m, resources: {requests: {nvidia.com/gpu: 10}}}]}}}
+YAML
+if out=$("$musterctl" plan -f "$work/job.yaml"); then fail "30 more fit below 64: $out"; fi
+has "$out" "asks for nvidia.com/gpu: 30, of the limit of queue research"
+sed -i 's/gpu: 10/gpu: 8/' "$work/job.yaml"
+out=$("$musterctl" plan -f "$work/job.yaml") || fail "24 more fit: $out"
+has "$out" "there is room for 3 members"
+sed 's/spec: {containers/spec: {schedulingGroup: {podGroupName: own}, containers/' "$work/job.yaml" >"$work/native.yaml"
+if out=$("$musterctl" plan -f "$work/native.yaml" 2>&1); then fail "a gang that nothing declares is planned: $out"; fi
+if grep -q "names two gangs" <<<"$out"; then fail "a Job that names Kubernetes' own PodGroup is put into another gang: $out"; fi
+if out=$("$musterctl" explain queue nowhere 2>&1); then fail "a queue that does not exist is explained"; fi
+has "$out" "there is no queue nowhere"
+
+# 4. What they refuse, and what is given back.
+has "$(gang third language 70 '')" "more than the limit of queue research"
+#    Who can never run asks for nothing that others may have, and is in nobody's way.
+queues=$("$musterctl" get queues)
+[ "$(row vision)" = 'vision 1 0 nvidia.com/gpu 16 - 24 40 0' ] || fail "a gang that can never run takes of the share of others: $queues"
+if "$musterctl" explain queue language | grep -q third; then fail "third, which can never run, is in the line"; fi
+has "$(gang fourth vision 20 ', muster.dev/preemptible: "false"')" "more than the quota of queue vision, nvidia.com/gpu: 16"
+has "$(gang fifth elsewhere 1 '')" "there is no queue elsewhere"
+more=", cpu: 1500m"
+has "$(gang sixth batch 40 '')" PLANNED
+has "$(metrics)" 'muster_queue_used{queue="batch",resource="cpu"} 1.5'
+"$musterctl" abandon first >/dev/null
+has "$("$musterctl" get submission second)" PLANNED
+if out=$("$musterctl" apply -f <(printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: more}\n') 2>&1); then
+  fail "queues of the configuration were changed over gRPC"
+fi
+has "$out" "queues.source: config"
+
+# 5. Queues of the API are there after a crash, and so is what they decide; what is wrong changes nothing.
+kill "$pid" && wait "$pid" 2>/dev/null || true
+cat >"$work/api.yaml" <<YAML
+log: {format: text}
+listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:0, extender: 127.0.0.1:0, bind: 127.0.0.1:0}
+kubernetes: {enabled: false}
+store: {path: $work/api.db}
+queues: {source: api}
+YAML
+cat >"$work/tree.yaml" <<YAML
+apiVersion: muster.dev/v1alpha1
+kind: Queue
+metadata: {name: research}
+spec: {limit: {nvidia.com/gpu: 64}}
+---
+apiVersion: muster.dev/v1alpha1
+kind: Queue
+metadata: {name: vision}
+spec: {parent: research, quota: {nvidia.com/gpu: 16}}
+YAML
+restart() {
+  : >"$work/log"
+  "$musterd" --config "$work/api.yaml" >"$work/log" 2>&1 &
+  pid=$!
+  for _ in $(seq 100); do grep -q "musterd serves" "$work/log" && break; sleep 0.1; done
+  MUSTER_SERVER="127.0.0.1:$(sed -n 's/.*gRPC \([0-9]*\).*/\1/p' "$work/log")"
+  export MUSTER_SERVER
+}
+restart
+"$musterctl" apply -f "$work/node.yaml" -f "$work/tree.yaml" >/dev/null
+has "$(gang early vision 40 '')" PLANNED
+has "$(gang late vision 40 '')" WAITING
+"$musterctl" confirm early >/dev/null
+kill -9 "$pid" && wait "$pid" 2>/dev/null || true
+restart
+has "$("$musterctl" explain gang late)" "of the limit of queue research, nvidia.com/gpu: 64, 40 is used"
+for wrong in "priority: 2147483648" "priority: 18446744073709551615" "maxApplications: 4294967297" "limit: {nvidia.com/gpu: 1500m}"; do
+  printf 'apiVersion: muster.dev/v1alpha1\nkind: Queue\nmetadata: {name: odd}\nspec: {%s}\n' "$wrong" >"$work/wrong.yaml"
+  if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a queue with $wrong is taken: $out"; fi
+  has "$out" "whole number"
+done
+sed 's/gpu: 16/gpu: 160/' "$work/tree.yaml" >"$work/wrong.yaml"
+if out=$("$musterctl" apply -f "$work/wrong.yaml" 2>&1); then fail "a quota above the limit was taken"; fi
+has "$out" "queue vision: its quota of nvidia.com/gpu: 160 is above the limit of queue research"
+sed 's/gpu: 64/gpu: 80/' "$work/tree.yaml" >"$work/more.yaml"
+"$musterctl" apply -f "$work/more.yaml" >/dev/null
+has "$("$musterctl" get submission late)" PLANNED
+"$musterctl" delete -f "$work/tree.yaml" >/dev/null
+kill -9 "$pid" && wait "$pid" 2>/dev/null || true
+restart
+has "$("$musterctl" get queues)" "no queues are declared"
+echo "queues: ok"

@@ -1,0 +1,561 @@
+// The engine's order: nothing leaves before its record is durable, and what leaves leaves in order (DESIGN.md "Order";
+// SPEC S-2, S-6). Built for ThreadSanitizer too.
+#include "service/engine/engine.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "support/sync.h"
+#include "tests/service/engine/engine_fixture.h"
+
+namespace muster {
+namespace {
+
+// A store whose commits wait for the test, and fail as often as it likes.
+class GatedStore : public Store {
+ public:
+  absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
+    MutexLock lock(&mutex_);
+    ++tries_;
+    changed_.SignalAll();
+    while (closed_) changed_.Wait(&mutex_);
+    if (failures_ > 0) {
+      --failures_;
+      return absl::UnavailableError("disk full");
+    }
+    return inner_.Commit(epoch, records);
+  }
+  absl::StatusOr<Contents> TakeOver() override { return inner_.TakeOver(); }
+
+  void Close() {
+    MutexLock lock(&mutex_);
+    closed_ = true;
+  }
+  void Open(int failures) {
+    MutexLock lock(&mutex_);
+    closed_ = false;
+    failures_ = failures;
+    changed_.SignalAll();
+  }
+  void WaitForTry() {
+    MutexLock lock(&mutex_);
+    while (tries_ == 0) changed_.Wait(&mutex_);
+  }
+  int tries() const {
+    MutexLock lock(&mutex_);
+    return tries_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  CondVar changed_;
+  bool closed_ ABSL_GUARDED_BY(mutex_) = false;
+  int failures_ ABSL_GUARDED_BY(mutex_) = 0;
+  int tries_ ABSL_GUARDED_BY(mutex_) = 0;
+  MemoryStore inner_;
+};
+
+// The engine runs, with a node and pod u-a that may go there.
+void StartWithPod(Engine* engine) {
+  ASSERT_TRUE(engine->Start().ok());
+  ASSERT_TRUE(engine->Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine->Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine->Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine->Query([](const Machine&) {}).ok());
+}
+
+TEST(Engine, NothingLeavesBeforeItsRecordIsDurable) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  StartWithPod(&engine);
+  ASSERT_EQ(store.tries(), 0);
+  store.Close();
+  // A pod of no gang is bound at once: its commit record must be durable before the binding is sent.
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  EXPECT_EQ(sink.bindings, 0);
+  Notification asked;
+  std::thread asker([&] {
+    EXPECT_TRUE(engine.Query([](const Machine&) {}).ok());
+    asked.Notify();
+  });
+  EXPECT_FALSE(asked.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "answered while the store was busy";
+  EXPECT_TRUE(engine.Peek([](const Machine&) {}).ok()) << "nobody builds on it";
+  EXPECT_EQ(sink.bindings, 0);
+  store.Open(/*failures=*/2);
+  asker.join();
+  EXPECT_EQ(sink.bindings, 1);
+  EXPECT_EQ(store.tries(), 3) << "two refused commits are tried again, nothing is lost";
+  EXPECT_EQ(engine.stats().store_trouble, "");
+  const absl::StatusOr<Store::Contents> kept = store.TakeOver();
+  ASSERT_TRUE(kept.ok());
+  ASSERT_EQ(kept->records.size(), 2U);
+  EXPECT_EQ(RecordName(kept->records.front()), "commit/u-a");
+  EXPECT_EQ(RecordName(kept->records.back()), "effects/");
+}
+
+// Of one store, whichever process numbers them.
+TEST(Engine, NoEffectHasTheNumberOfAnother) {
+  class NumberingSink : public EffectSink {
+   public:
+    void Carry(std::vector<Effect> effects) override { next += static_cast<int64_t>(effects.size()); }
+    int64_t next = 0;
+  };
+  MemoryStore store;
+  int64_t last = 0;
+  for (int life = 0; life < 3; ++life) {
+    NumberingSink sink;
+    EngineOptions options;
+    options.first_effect = [&](int64_t number) { sink.next = number; };
+    Engine engine(MachineSettings(), options, &store, &sink);
+    ASSERT_TRUE(engine.Start().ok());
+    EXPECT_EQ(sink.next, life == 0 ? 1 : sink.next);
+    EXPECT_GT(sink.next, last);
+    const int64_t first = sink.next;
+    ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+    ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+    const int pods = 3'000 * life;  // of one life more than are reserved at once
+    for (int i = 0; i <= pods; ++i) {
+      const std::string name = absl::StrCat("p", life, "-", i);
+      ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(name, "", 0)}).ok());
+      ASSERT_TRUE(engine.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
+      ASSERT_TRUE(engine.Announce(RemovePod{"u-" + name}).ok());
+      if (i % 500 != 0) continue;
+      ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());  // its mailbox has an end
+    }
+    ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+    EXPECT_GT(sink.next, first);
+    last = sink.next - 1;
+  }
+}
+
+// The end of a question's time is told while the store takes nothing.
+TEST(Engine, AnEndedDeadlineDoesNotWaitForTheStore) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  StartWithPod(&engine);
+  store.Close();
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  Notification late;
+  engine.AskAsync(Tick{}, std::chrono::steady_clock::now() - std::chrono::seconds(1), [&](const auto& reply) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status()));
+    late.Notify();
+  });
+  EXPECT_TRUE(late.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  Notification refused;
+  engine.AskAsync(PostBind{"u-a", ""}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
+    EXPECT_TRUE(absl::IsInvalidArgument(reply.status())) << reply.status();
+    refused.Notify();
+  });
+  EXPECT_TRUE(refused.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  // What another's command did is told when that is sure.
+  Notification unsure;
+  engine.AskAsync(AskGang{"s"}, std::chrono::steady_clock::time_point::max(), [&](const auto& reply) {
+    EXPECT_TRUE(absl::IsNotFound(reply.status()));
+    unsure.Notify();
+  });
+  EXPECT_FALSE(unsure.WaitForNotificationWithTimeout(absl::Milliseconds(50)));
+  store.Open(/*failures=*/0);
+  EXPECT_TRUE(unsure.WaitForNotificationWithTimeout(absl::Seconds(10)));
+}
+
+TEST(Engine, AnUnreadableStoreIsNamed) {
+  MemoryStore store;
+  ASSERT_TRUE(store.Commit(store.TakeOver()->epoch, {{.kind = "gang", .key = "d/g", .value = "\xff\xff"}}).ok());
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  const absl::Status started = engine.Start();
+  EXPECT_TRUE(absl::IsInvalidArgument(started));
+  EXPECT_NE(started.message().find("gang/d/g"), absl::string_view::npos) << started;
+}
+
+// DESIGN.md "Order": records, then the view, then effects and replies.
+TEST_F(RunningEngine, StoresPublishesActsAndReplies) {
+  Put(SomePod("a", "", 0));
+  Flush();
+  witness_.Take();
+  const int listener = engine_.Listen([&](const ViewChange&) { witness_.Note("published"); });
+  Notification answered;
+  {
+    Busy busy(&engine_);
+    ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+    engine_.AskAsync(BindingOutcome{"u-a", "n", BindingResult::kBound, ""}, In(absl::Hours(1)),
+                     [&](absl::StatusOr<Reply> reply) {
+                       EXPECT_TRUE(reply.ok());
+                       witness_.Note("replied");
+                     });
+    ASSERT_TRUE(engine_
+                    .Hold(Bind{"u-a", "n", 0},
+                          [&](const HoldAnswer& answer) {
+                            EXPECT_TRUE(answer.permitted);
+                            witness_.Note("answered");
+                            answered.Notify();
+                          })
+                    .ok());
+  }
+  answered.WaitForNotification();
+  EXPECT_EQ(witness_.Take(), (std::vector<std::string>{"stored 3", "published", "carried 1", "replied", "answered"}));
+  engine_.Unlisten(listener);
+  Put(SomePod("b", "", 0));
+  Flush();
+  EXPECT_EQ(witness_.Take(), std::vector<std::string>{}) << "nobody listens, nothing is to be kept or done";
+}
+
+// Gangs that are planned in one batch: each pod is called once.
+TEST_F(RunningEngine, EveryEffectLeavesOnce) {
+  NodeDescription node = SomeNode();
+  node.allocatable = {{"cpu", 9}, {"pods", 9}};
+  ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  Flush();
+  witness_.Take();
+  {
+    Busy busy(&engine_);
+    for (int i = 0; i < 3; ++i) {
+      PodDescription pod = SomePod(absl::StrCat("p-", i), absl::StrCat("g-", i), 1);
+      pod.our_gate = true;
+      Put(pod);
+    }
+  }
+  int planned = 0;
+  for (int tries = 0; tries < 100 && planned < 3; ++tries) {
+    Flush();
+    planned = 0;
+    for (int i = 0; i < 3; ++i) {
+      const auto gang = engine_.view()->gangs.Find(absl::StrCat("d/g-", i));
+      if (gang != nullptr && gang->reason.code == ReasonCode::kPlanned) ++planned;
+    }
+  }
+  EXPECT_EQ(planned, 3);
+  int carried = 0;
+  for (const std::string& note : witness_.Take()) {
+    int effects = 0;
+    if (absl::SimpleAtoi(absl::StripPrefix(note, "carried "), &effects)) carried += effects;
+  }
+  EXPECT_EQ(carried, 3);
+}
+
+TEST_F(RunningEngine, AViewIsPublishedWhenSomethingChanged) {
+  std::vector<ViewChange> changes;
+  engine_.Listen([&](const ViewChange& change) { changes.push_back(change); });
+  const uint64_t version = engine_.view()->version;
+  EXPECT_NE(engine_.view()->nodes.Find("n"), nullptr);
+  ASSERT_TRUE(engine_.Announce(Tick{}).ok());
+  Flush();
+  EXPECT_EQ(engine_.view()->version, version) << "nothing changed";
+  Put(SomePod("lone", "", 0));
+  Flush();
+  EXPECT_EQ(engine_.view()->version, version + 1);
+  EXPECT_EQ(engine_.view()->pods, 1);
+  Put(SomePod("a", "g", 2));
+  Put(SomePod("b", "g", 2));
+  Flush();
+  while (engine_.view()->promised_holds == 0) Flush();
+  EXPECT_EQ(engine_.view()->promised_holds, 2);
+  const auto scheduling = static_cast<size_t>(GangPhase::kScheduling);
+  EXPECT_EQ(engine_.view()->phases[scheduling], 1);
+  EXPECT_EQ(engine_.view()->present_nodes, 1);
+  ASSERT_NE(engine_.view()->gangs.Find("d/g"), nullptr);
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+  EXPECT_TRUE(engine_.Ask(Filter{"u-a", offer}).ok());
+  const auto token = engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {});
+  ASSERT_TRUE(token.ok());
+  Flush();
+  EXPECT_EQ(engine_.view()->held_binds, 1);
+  EXPECT_EQ(engine_.view()->gangs.Find("d/g")->held, 1);
+  for (const char* uid : {"u-a", "u-b", "u-lone"}) ASSERT_TRUE(engine_.Announce(RemovePod{uid}).ok());
+  ASSERT_TRUE(engine_.Announce(RemoveNode{"n"}).ok());
+  Flush();
+  const std::shared_ptr<const ReadView> view = engine_.view();
+  EXPECT_EQ(view->gangs.Find("d/g"), nullptr);
+  EXPECT_EQ(view->nodes.Find("n"), nullptr);
+  EXPECT_EQ(view->pods, 0);
+  EXPECT_EQ(view->phases, (std::array<int64_t, kGangPhases>{}));
+  EXPECT_EQ(view->present_nodes, 0);
+  EXPECT_EQ(view->held_binds, 0);
+  EXPECT_EQ(view->promised_holds, 0);
+  engine_.Stop();
+  ASSERT_FALSE(changes.empty());
+  EXPECT_EQ(changes.back().version, view->version);
+  ASSERT_FALSE(changes.back().nodes->empty());
+  EXPECT_EQ(changes.back().nodes->back().first, "n");
+  EXPECT_EQ(changes.back().nodes->back().second, nullptr) << "gone";
+}
+
+// A store that fails is tried again with pauses that grow: 50, 100, 200 ms ... 2 s.
+TEST(Engine, AFailingStoreIsTriedAgainWithPauses) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  StartWithPod(&engine);
+  store.Open(/*failures=*/1'000'000);
+  const absl::Time before = SteadyNow();
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  while (store.tries() < 3) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_GE(SteadyNow() - before, absl::Milliseconds(145)) << "50 + 100 ms";
+  EXPECT_EQ(engine.stats().store_trouble, "disk full");
+  EXPECT_EQ(sink.bindings, 0);
+  store.Open(/*failures=*/0);
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  EXPECT_GE(SteadyNow() - before, absl::Milliseconds(345)) << "and 200 more";
+  EXPECT_EQ(engine.stats().store_trouble, "");
+  EXPECT_EQ(sink.bindings, 1);
+}
+
+// How many gangs get a plan between two batches of commands, at most, of twelve that are announced at once.
+int MostPlannedAtOnce(const EngineOptions& options) {
+  MemoryStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), options, &store, &sink);
+  EXPECT_TRUE(engine.Start().ok());
+  std::set<std::string> planned;
+  int most = 0;
+  const int listener = engine.Listen([&](const ViewChange& change) {
+    int now = 0;
+    for (const auto& [key, gang] : *change.gangs) {
+      if (gang != nullptr && gang->planned > 0 && planned.insert(key).second) ++now;
+    }
+    most = std::max(most, now);
+  });
+  UpdateFacts facts;
+  facts.nodes = {SomeNode()};
+  for (int i = 0; i < 12; ++i) facts.pods.push_back(SomePod(absl::StrCat("p", i), absl::StrCat("g", i), 1));
+  EXPECT_TRUE(engine.Ask(std::move(facts)).ok());
+  EXPECT_TRUE(engine.Ask(FactsRead{}).ok());
+  while (engine.view()->promised_holds < 12) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_TRUE(engine.Query([](const Machine&) {}).ok());
+  engine.Unlisten(listener);
+  EXPECT_EQ(planned.size(), 12U) << "and none is forgotten";
+  return most;
+}
+
+TEST(Engine, PlanningGivesWayToCommands) {
+  EngineOptions options;
+  options.planning_slice = absl::ZeroDuration();
+  EXPECT_EQ(MostPlannedAtOnce(options), 1) << "the time is up after each";
+  options.planning_slice = absl::Hours(1);
+  options.gangs_per_round = 5;
+  EXPECT_EQ(MostPlannedAtOnce(options), 5);
+}
+
+// K-2: a filter's answer promises nothing; it leaves although the batch's records wait for the store.
+TEST(Engine, WhatPromisesNothingDoesNotWaitForTheStore) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  Notification filtered;
+  Notification permitted;
+  {
+    Busy busy(&engine);  // so that they are one batch
+    const auto never = std::chrono::steady_clock::time_point::max();
+    engine.AskPermit(
+        Permit{"u-a", "n"}, never, [&](const absl::StatusOr<Reply>&) { permitted.Notify(); }, [](const HoldAnswer&) {});
+    engine.AskAsync(Filter{"u-b", std::make_shared<NodeOffer>(NodeOffer::Every())}, never,
+                    [&](const absl::StatusOr<Reply>& reply) {
+                      EXPECT_EQ(std::get<FilterReply>(*reply).kind, FilterReply::Kind::kPass);
+                      filtered.Notify();
+                    });
+  }
+  EXPECT_TRUE(filtered.WaitForNotificationWithTimeout(absl::Seconds(10)));
+  EXPECT_FALSE(permitted.WaitForNotificationWithTimeout(absl::Milliseconds(50))) << "that it may bind is a promise";
+  store.Open(/*failures=*/0);
+  EXPECT_TRUE(permitted.WaitForNotificationWithTimeout(absl::Seconds(10)));
+}
+
+// A process that is told to stop ends although its store takes nothing, and then nothing happened.
+TEST(Engine, AStoreThatFailsDoesNotKeepItFromStopping) {
+  GatedStore store;
+  CountingSink sink;
+  EngineOptions options;
+  options.store_grace = absl::Milliseconds(100);
+  Engine engine(MachineSettings(), options, &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("a", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(UpsertPod{SomePod("b", "", 0)}).ok());
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Open(/*failures=*/1'000'000);
+  std::atomic<int> refused = 0;
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [&](const HoldAnswer& a) { refused += a.permitted ? 0 : 1; }).ok());
+  store.WaitForTry();
+  absl::Status permit;
+  engine.AskPermit(
+      Permit{"u-b", "n"}, std::chrono::steady_clock::time_point::max(),
+      [&](const absl::StatusOr<Reply>& reply) { permit = reply.status(); }, [](const HoldAnswer&) {});
+  engine.Stop();
+  EXPECT_EQ(refused, 1);
+  EXPECT_TRUE(absl::IsUnavailable(permit)) << permit;
+  EXPECT_EQ(sink.bindings, 0) << "what is not recorded is not done";
+}
+
+// What was restored is there, and a store that cannot be read stops the start.
+TEST(Engine, StartsFromItsStore) {
+  MemoryStore store;
+  CountingSink sink;
+  {
+    Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+    EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Tick{}).status())) << "not started yet";
+    engine.Stop();  // harmless
+    ASSERT_TRUE(engine.Start().ok());
+  }
+  class Unreadable : public MemoryStore {
+   public:
+    absl::StatusOr<Contents> TakeOver() override { return absl::DataLossError("torn"); }
+  };
+  Unreadable torn;
+  Engine engine(MachineSettings(), EngineOptions(), &torn, &sink);
+  EXPECT_TRUE(absl::IsDataLoss(engine.Start()));
+}
+
+// While one batch waits for its disk the next are applied, and leave together once their turn has come.
+TEST(Engine, CommandsAreAppliedWhileTheStoreIsBusy) {
+  GatedStore store;
+  CountingSink sink;
+  Engine engine(MachineSettings(), EngineOptions(), &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  NodeDescription node = SomeNode();
+  node.allocatable = {{"cpu", 100}, {"pods", 110}};
+  ASSERT_TRUE(engine.Announce(UpsertNode{node}).ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
+  }
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  ASSERT_TRUE(engine.Hold(Bind{"u-p-0", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  for (int i = 1; i < 20; ++i) {
+    ASSERT_TRUE(engine.Hold(Bind{absl::StrCat("u-p-", i), "n", 0}, [](const HoldAnswer&) {}).ok());
+  }
+  // A question that promises nothing is answered, whatever the disk does, and knows what was applied meanwhile.
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+  EXPECT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
+  EXPECT_EQ(engine.stats().mailbox_depth, 0U);
+  EXPECT_GT(engine.stats().store_waiting, 0);
+  EXPECT_EQ(sink.bindings, 0);
+  store.Open(/*failures=*/0);
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  EXPECT_EQ(sink.bindings, 20);
+  EXPECT_LE(store.tries(), 3) << "what gathered was one commit";
+  EXPECT_LE(engine.stats().store_waiting, 1) << "the one that answered just now";
+}
+
+// Nor are callers taken without end who only read what must be durable: each costs memory, whether it waits or left.
+TEST(Engine, ReadersWhoWaitForTheStoreAreBounded) {
+  GatedStore store;
+  CountingSink sink;
+  EngineOptions options;
+  options.mailbox_capacity = 2 * Committer::kMostCallers;
+  Engine engine(MachineSettings(), options, &store, &sink);
+  StartWithPod(&engine);
+  store.Close();
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  store.WaitForTry();
+  std::atomic<int> refused{0};
+  std::atomic<size_t> answered{0};
+  const auto step = [](const Machine&) { return true; };
+  const auto done = [&](const absl::Status& status) {
+    refused += absl::IsResourceExhausted(status) ? 1 : 0;
+    ++answered;
+  };
+  size_t asked = 0;
+  for (; asked < 2 * Committer::kMostCallers && refused == 0; ++asked) {
+    engine.Read(step, done);
+    if (asked % 1'000 != 0) continue;
+    ASSERT_TRUE(engine.Peek([](const Machine&) {}).ok());  // it has come to them
+  }
+  EXPECT_GE(asked, Committer::kMostCallers);
+  EXPECT_EQ(refused, 1);
+  store.Open(/*failures=*/0);
+  while (absl::IsResourceExhausted(engine.Query([](const Machine&) {}))) absl::SleepFor(absl::Milliseconds(1));
+  engine.Stop();
+  EXPECT_EQ(answered, asked);
+}
+
+// A store that takes nothing for long: what may need a record is refused, what promises nothing is answered all the
+// same.
+TEST(Engine, WhatWaitsForTheStoreIsBounded) {
+  GatedStore store;
+  CountingSink sink;
+  EngineOptions options;
+  options.store_backlog = 5;
+  Engine engine(MachineSettings(), options, &store, &sink);
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(engine.Announce(UpsertNode{SomeNode()}).ok());
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(engine.Announce(UpsertPod{SomePod(absl::StrCat("p-", i), "", 0)}).ok());
+  }
+  ASSERT_TRUE(engine.Announce(FactsRead{}).ok());
+  ASSERT_TRUE(engine.Query([](const Machine&) {}).ok());
+  store.Close();
+  absl::Status refused;
+  int held = 0;
+  for (; held < 20 && refused.ok(); ++held) {
+    refused = engine.Hold(Bind{absl::StrCat("u-p-", held), "n", 0}, [](const HoldAnswer&) {}).status();
+    const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+    ASSERT_TRUE(engine.Ask(Filter{"u-p-19", offer}).ok());
+  }
+  EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
+  EXPECT_NE(refused.message().find("the store does not keep up"), absl::string_view::npos) << refused;
+  EXPECT_LT(held, 10);
+  // Facts are not lost: they wait.
+  std::atomic<bool> announced{false};
+  std::thread announcer([&] {
+    EXPECT_TRUE(engine.Announce(UpsertPod{SomePod("late", "", 0)}).ok());
+    announced = true;
+  });
+  absl::SleepFor(absl::Milliseconds(100));
+  EXPECT_FALSE(announced);
+  store.Open(/*failures=*/0);
+  announcer.join();
+  ASSERT_TRUE(engine.Query([](const Machine& machine) { EXPECT_NE(machine.FindPod("u-late"), nullptr); }).ok());
+  EXPECT_EQ(sink.bindings, held - 1);
+}
+
+// Another process has taken the store over: nothing is done or promised any more, and whoever asks is told so.
+TEST(Engine, AFencedEngineActsNoMore) {
+  MemoryStore store;
+  CountingSink sink;
+  std::atomic<int> fenced{0};
+  EngineOptions options;
+  options.on_fenced = [&] { ++fenced; };
+  Engine engine(MachineSettings(), options, &store, &sink);
+  StartWithPod(&engine);
+  ASSERT_TRUE(store.TakeOver().ok());
+  ASSERT_TRUE(engine.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  const absl::Time end = SteadyNow() + absl::Seconds(10);
+  while (fenced == 0 && SteadyNow() < end) absl::SleepFor(absl::Milliseconds(1));
+  EXPECT_EQ(fenced, 1);
+  EXPECT_EQ(sink.bindings, 0);
+  const absl::Status asked = engine.Ask(Tick{}).status();
+  EXPECT_TRUE(absl::IsUnavailable(asked));
+  EXPECT_NE(asked.message().find("another musterd"), absl::string_view::npos) << asked;
+  const auto offer = std::make_shared<NodeOffer>(std::vector<std::string>{"n"});
+  EXPECT_TRUE(absl::IsUnavailable(engine.Ask(Filter{"u-a", offer}).status())) << "nor is anything told";
+  engine.Stop();
+  EXPECT_EQ(fenced, 1) << "said once";
+  EXPECT_TRUE(store.TakeOver()->records.empty());
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,298 @@
+// A request that was answered is not done again after a restart, and has the same answer (SPEC S-1, S-2).
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clients/cpp/muster_client.h"
+#include "service/engine/engine.h"
+#include "service/engine/event_log.h"
+#include "service/rpc/request_log.h"
+#include "service/rpc/rpc_server.h"
+#include "service/store/sqlite_store.h"
+
+namespace muster {
+namespace answers_test {
+
+// Lives of a server over one file.
+class Lives : public testing::Test {
+ protected:
+  struct Life {
+    explicit Life(const std::string& path)
+        : store(*SqliteStore::Open({path, ""})),
+          events(nullptr),
+          engine(Settings(), EngineOptions(), store.get(), &events),
+          server(&engine, RpcOptions()) {
+      EXPECT_TRUE(engine.Start().ok());
+      EXPECT_TRUE(server.Start().ok());
+      ClientOptions options;
+      options.server = absl::StrCat("127.0.0.1:", server.port());
+      client = *MusterClient::Connect(options);
+    }
+    ~Life() {
+      server.Stop();
+      engine.Stop();
+    }
+    static MachineSettings Settings() {
+      MachineSettings settings;
+      settings.keeps_facts = true;
+      return settings;
+    }
+    std::unique_ptr<SqliteStore> store;
+    EventLog events;
+    Engine engine;
+    RpcServer server;
+    std::unique_ptr<MusterClient> client;
+  };
+
+  Lives() {
+    EXPECT_NE(mkdtemp(folder_.data()), nullptr);
+    path_ = folder_ + "/muster.db";
+    Restart();
+  }
+  ~Lives() override {
+    life_.reset();
+    std::filesystem::remove_all(folder_);
+  }
+  void Restart() {
+    life_.reset();
+    life_ = std::make_unique<Life>(path_);
+  }
+  // As the version wrote it that knew no other.
+  void MakeFormat1() {
+    life_.reset();
+    std::filesystem::remove(path_);
+    { EXPECT_TRUE(SqliteStore::Open({path_, ""}).ok()); }
+    sqlite3* db = nullptr;
+    EXPECT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(db, "PRAGMA user_version = 1", nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(db);
+    Restart();
+  }
+  [[nodiscard]] int KeptAnswers() const {
+    absl::StatusOr<StoreReport> report = ReadStore(path_);
+    EXPECT_TRUE(report.ok()) << report.status();
+    return static_cast<int>(TakeAnswers(&report->records)->size());
+  }
+  [[nodiscard]] MusterClient& client() { return *life_->client; }
+  [[nodiscard]] std::vector<std::string> Gangs() {
+    std::vector<std::string> names;
+    const v1::ListGangsResponse listed = *client().ListGangs("");
+    for (const v1::Gang& gang : listed.gangs()) names.push_back(gang.name());
+    return names;
+  }
+
+  std::string folder_ = "/tmp/muster-answers-XXXXXX";
+  std::string path_;
+  std::unique_ptr<Life> life_;
+};
+
+v1::CreateGangRequest Create(const std::string& id, const std::string& name, int min) {
+  v1::CreateGangRequest request;
+  request.set_request_id(id);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(min);
+  return request;
+}
+
+v1::DeleteGangRequest Delete(const std::string& id, const std::string& name) {
+  v1::DeleteGangRequest request;
+  request.set_request_id(id);
+  request.set_namespace_("default");
+  request.set_name(name);
+  return request;
+}
+
+TEST_F(Lives, AGangIsMadeAndDeletedOnce) {
+  const absl::StatusOr<v1::Gang> made = client().CreateGang(Create("c", "g", 2));
+  ASSERT_TRUE(made.ok()) << made.status();
+  EXPECT_EQ(made->rules().min_member(), 2);
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("late", "g", 2)).status()));
+  v1::UpdateGangRequest update;
+  update.set_request_id("u");
+  *update.mutable_gang() = Create("", "g", 5).gang();
+  ASSERT_TRUE(client().UpdateGang(update).ok());
+  ASSERT_TRUE(client().DeleteGang(Delete("d", "g")).ok());
+  ASSERT_EQ(Gangs(), std::vector<std::string>{});
+  Restart();
+  const absl::StatusOr<v1::Gang> again = client().CreateGang(Create("c", "g", 2));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->SerializeAsString(), made->SerializeAsString());
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("late", "g", 2)).status())) << "a refusal is an answer";
+  const absl::StatusOr<v1::Gang> updated = client().UpdateGang(update);
+  ASSERT_TRUE(updated.ok()) << updated.status();
+  EXPECT_EQ(updated->rules().min_member(), 5);
+  const absl::Status deleted = client().DeleteGang(Delete("d", "g"));
+  EXPECT_TRUE(deleted.ok()) << deleted;
+  EXPECT_EQ(Gangs(), std::vector<std::string>{}) << "nothing happens";
+  EXPECT_TRUE(absl::IsInvalidArgument(client().CreateGang(Create("c", "g", 3)).status())) << "the id is taken";
+  Restart();
+  EXPECT_TRUE(client().CreateGang(Create("c", "g", 2)).ok()) << "and after the next one";
+  EXPECT_TRUE(client().CreateGang(Create("new", "g", 2)).ok());
+  EXPECT_EQ(Gangs(), std::vector<std::string>{"g"});
+}
+
+v1::UpdateFactsRequest Facts(const std::string& id) {
+  v1::UpdateFactsRequest update;
+  update.set_request_id(id);
+  v1::NodeFacts* node = update.add_nodes();
+  node->set_name("n");
+  (*node->mutable_allocatable())["cpu"] = "4";
+  (*node->mutable_allocatable())["pods"] = "10";
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("p");
+  pod->set_name("p");
+  (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  return update;
+}
+
+TEST_F(Lives, FactsAreToldOnce) {
+  const absl::StatusOr<v1::FactsStatus> told = client().UpdateFacts(Facts("f"));
+  ASSERT_TRUE(told.ok()) << told.status();
+  EXPECT_EQ(told->nodes(), 1);
+  EXPECT_EQ(told->pods(), 1);
+  v1::UpdateFactsRequest gone;
+  gone.add_removed_nodes("n");
+  gone.add_removed_pods("p");
+  ASSERT_TRUE(client().UpdateFacts(gone).ok());
+  Restart();
+  const absl::StatusOr<v1::FactsStatus> again = client().UpdateFacts(Facts("f"));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->SerializeAsString(), told->SerializeAsString());
+  EXPECT_EQ(client().ListNodes()->nodes_size(), 0) << "nothing happens";
+}
+
+// The pod's place was given back, and the pod was permitted anew; the first request comes once more, late.
+TEST_F(Lives, APlaceIsGivenBackOnce) {
+  ASSERT_TRUE(client().UpdateFacts(Facts("")).ok());
+  v1::PermitRequest permit;
+  permit.set_pod_uid("p");
+  permit.set_node("n");
+  const auto permitted = [&] {
+    bool yes = false;
+    const absl::Status status = client().Permit(permit, [&](const v1::PermitEvent& event) {
+      yes = event.verdict() == v1::PermitEvent::PERMIT;
+      return true;
+    });
+    return status.ok() && yes;
+  };
+  v1::UnreserveRequest back;
+  back.set_request_id("back");
+  back.set_pod_uid("p");
+  back.set_cause(v1::UnreserveRequest::BIND_FAILED);
+  ASSERT_TRUE(permitted());
+  ASSERT_TRUE(client().Unreserve(back).ok());
+  ASSERT_TRUE(permitted());
+  Restart();
+  const absl::Status again = client().Unreserve(back);
+  EXPECT_TRUE(again.ok()) << again;
+  v1::PostBindRequest bound;
+  bound.set_request_id("bound");
+  bound.set_pod_uid("p");
+  bound.set_node("n");
+  EXPECT_TRUE(client().PostBind(bound).ok()) << "the second permit stands";
+  v1::UpdateFactsRequest gone;
+  gone.add_removed_pods("p");
+  ASSERT_TRUE(client().UpdateFacts(gone).ok());
+  Restart();
+  EXPECT_TRUE(client().PostBind(bound).ok()) << "told before; there is no such pod any more";
+  bound.set_request_id("other");
+  EXPECT_FALSE(client().PostBind(bound).ok());
+}
+
+// A file of the version before stays one that it can read, until it is upgraded.
+TEST_F(Lives, AFileOfTheOldFormatKeepsNoAnswersUntilItIsUpgraded) {
+  MakeFormat1();
+  ASSERT_TRUE(client().CreateGang(Create("c", "g", 2)).ok());
+  EXPECT_EQ(KeptAnswers(), 0);
+  EXPECT_EQ(ReadStore(path_)->format, 1);
+  EXPECT_TRUE(absl::IsAlreadyExists(UpgradeStore(path_).status())) << "a musterd has it open";
+  Restart();
+  EXPECT_TRUE(absl::IsAlreadyExists(client().CreateGang(Create("c", "g", 2)).status())) << "it was not kept";
+  EXPECT_EQ(KeptAnswers(), 0);
+  life_.reset();
+  const absl::StatusOr<int> before = UpgradeStore(path_);
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ(*before, 1);
+  EXPECT_EQ(ReadStore(path_)->format, SqliteStore::kFormat);
+  EXPECT_EQ(*UpgradeStore(path_), SqliteStore::kFormat) << "once is enough";
+  Restart();
+  EXPECT_EQ(Gangs(), std::vector<std::string>{"g"}) << "nothing was lost";
+  ASSERT_TRUE(client().CreateGang(Create("c2", "h", 2)).ok());
+  EXPECT_EQ(KeptAnswers(), 1);
+  Restart();
+  EXPECT_TRUE(client().CreateGang(Create("c2", "h", 2)).ok());
+}
+
+// What the request did and its answer become durable at once: no crash comes between them.
+TEST(Answers, AreCommittedWithWhatWasDone) {
+  struct Watched : MemoryStore {
+    absl::Status Commit(int64_t epoch, const std::vector<Record>& records) override {
+      std::string kinds;
+      for (const Record& record : records) absl::StrAppend(&kinds, record.kind, " ");
+      commits.push_back(kinds);
+      return MemoryStore::Commit(epoch, records);
+    }
+    [[nodiscard]] int format() const override { return kNewestFormat; }
+    std::vector<std::string> commits;
+  } store;
+  EventLog events(nullptr);
+  MachineSettings settings;
+  settings.keeps_facts = true;
+  Engine engine(settings, EngineOptions(), &store, &events);
+  RpcServer server(&engine, RpcOptions());
+  ASSERT_TRUE(engine.Start().ok());
+  ASSERT_TRUE(server.Start().ok());
+  ClientOptions options;
+  options.server = absl::StrCat("127.0.0.1:", server.port());
+  ASSERT_TRUE((*MusterClient::Connect(options))->CreateGang(Create("c", "g", 2)).ok());
+  server.Stop();
+  engine.Stop();
+  int with_the_gang = 0;
+  for (const std::string& kinds : store.commits) {
+    if (!absl::StrContains(kinds, "podgroup")) continue;
+    ++with_the_gang;
+    EXPECT_TRUE(absl::StrContains(kinds, "answer")) << kinds;
+  }
+  EXPECT_EQ(with_the_gang, 1);
+}
+
+// What is forgotten after ten minutes is deleted with the next answer that is kept, and may be kept anew.
+TEST(Answers, TheStoreForgetsWhatIsForgotten) {
+  RequestLog log;
+  const RequestLog::Answer yes{grpc::Status::OK, "yes"};
+  const auto ask = [&](const std::string& key, absl::Time now) {
+    EXPECT_TRUE(log.Begin(key, 7, now, [](const RequestLog::Answer&) {})) << key;
+    std::vector<Record> records = log.Keep(key, 7, yes);
+    log.Done(key, yes);
+    return records;
+  };
+  const absl::Time begun = absl::FromUnixSeconds(0);
+  EXPECT_EQ(ask("a", begun).size(), 1U);
+  EXPECT_EQ(ask("b", begun + absl::Minutes(9)).size(), 1U);
+  const std::vector<Record> later = ask("c", begun + absl::Minutes(11));
+  ASSERT_EQ(later.size(), 2U);
+  EXPECT_EQ(later[0].key, "a");
+  EXPECT_TRUE(later[0].value.empty());
+  EXPECT_EQ(later[1].key, "c");
+  EXPECT_FALSE(later[1].value.empty());
+  // Its own earlier answer goes before the new one is written.
+  const std::vector<Record> anew = ask("b", begun + absl::Minutes(20));
+  ASSERT_EQ(anew.size(), 2U);
+  EXPECT_TRUE(anew[0].key == "b" && anew[0].value.empty());
+  EXPECT_TRUE(anew[1].key == "b" && !anew[1].value.empty());
+  // Refused for now, or wrong in itself: nothing to keep.
+  EXPECT_TRUE(log.Begin("d", 7, begun, [](const RequestLog::Answer&) {}));
+  EXPECT_TRUE(log.Keep("d", 7, {grpc::Status(grpc::StatusCode::UNAVAILABLE, "no"), ""}).empty());
+  EXPECT_TRUE(log.Keep("d", 7, {grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no"), ""}).empty());
+}
+
+}  // namespace answers_test
+}  // namespace muster

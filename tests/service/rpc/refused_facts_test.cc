@@ -1,0 +1,200 @@
+// What the core refuses of announced facts is counted, shown and told, never dropped in silence: from the informer's
+// announcement to what musterctl prints (SPEC S-4, S-6).
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "clients/musterctl/output.h"
+#include "service/engine/refused_log.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+NodeDescription NodeOf(const std::string& name, int64_t cpu) {
+  NodeDescription node;
+  node.name = name;
+  node.allocatable = {{"cpu", cpu}};
+  return node;
+}
+
+class RefusedFactsShown : public Rpc {
+ protected:
+  // Announces as an informer does, which gets no answer.
+  void Announce(Command command) {
+    ASSERT_TRUE(engine_.Announce(std::move(command)).ok());
+    ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  }
+  std::string GetNodes() {
+    const auto list = client_->ListNodes();
+    if (!list.ok()) return list.status().ToString();
+    testing::internal::CaptureStdout();
+    PrintNodes(*list);
+    return testing::internal::GetCapturedStdout();
+  }
+  [[nodiscard]] FactCounts Counts() const { return engine_.view()->refused; }
+};
+
+TEST_F(RefusedFactsShown, ANodeThatWasKnownKeepsWhatStoodAndSaysSo) {
+  EXPECT_FALSE(absl::StrContains(GetNodes(), "Warning"));
+  Announce(UpsertNode{NodeOf("n", kMaxAmount + 1)});
+  EXPECT_EQ(Counts(), (FactCounts{1, 0, 0}));
+  const auto node = engine_.view()->nodes.Find("n");
+  ASSERT_NE(node, nullptr);
+  EXPECT_TRUE(node->present);
+  EXPECT_EQ(node->allocatable.at("cpu"), 2'000);
+  EXPECT_TRUE(absl::StrContains(node->refused, "resource cpu")) << node->refused;
+  std::string printed = GetNodes();
+  EXPECT_TRUE(absl::StrContains(printed, "Warning: what was announced of node n last is refused: resource cpu"))
+      << printed;
+  EXPECT_TRUE(absl::StrContains(printed, "n      yes")) << printed;
+  Announce(UpsertNode{NodeOf("n", 3'000)});
+  EXPECT_EQ(Counts(), (FactCounts{1, 0, 0}));
+  printed = GetNodes();
+  EXPECT_FALSE(absl::StrContains(printed, "Warning")) << printed;
+}
+
+TEST_F(RefusedFactsShown, ANodeThatWasNeverTakenIsShownToo) {
+  Announce(UpsertNode{NodeOf("bad", -1)});
+  Announce(UnreadableFact{FactKind::kNode, "worse", "Node.status.allocatable.cpu: \"1e99\" is not a quantity"});
+  EXPECT_EQ(Counts(), (FactCounts{2, 0, 0}));
+  ASSERT_NE(engine_.view()->nodes.Find("worse"), nullptr);
+  EXPECT_FALSE(engine_.view()->nodes.Find("worse")->present);
+  std::string printed = GetNodes();
+  for (const char* text : {"bad     no", "worse   no", "(refused)", "node bad last is refused: resource cpu: -1",
+                           "node worse last is refused: Node.status.allocatable.cpu: \"1e99\""}) {
+    EXPECT_TRUE(absl::StrContains(printed, text)) << text << " in\n" << printed;
+  }
+  Announce(RemoveNode{"bad"});
+  Announce(UpsertNode{NodeOf("worse", 1'000)});
+  printed = GetNodes();
+  EXPECT_FALSE(absl::StrContains(printed, "bad")) << printed;
+  EXPECT_FALSE(absl::StrContains(printed, "refused")) << printed;
+}
+
+TEST_F(RefusedFactsShown, PodsAndGangsAreCounted) {
+  PodDescription another;
+  another.uid = "u-a";
+  another.name_space = "d";
+  another.name = "not-a";
+  Announce(UpsertPod{another});
+  Announce(UnreadableFact{FactKind::kPod, "d/p", "Pod.metadata.uid: is missing"});
+  Announce(UnreadableFact{FactKind::kGang, "d/g", "PodGroup.spec: is text"});
+  EXPECT_EQ(Counts(), (FactCounts{0, 2, 1}));
+}
+
+// S-6: what is told over gRPC is refused as a whole, and the field is named.
+TEST_F(RefusedFactsShown, WhatIsToldIsNamedByItsField) {
+  using Edit = std::function<void(v1::UpdateFactsRequest*)>;
+  const auto node = [](const std::function<void(v1::NodeFacts*)>& edit) {
+    return [edit](v1::UpdateFactsRequest* update) {
+      update->add_nodes()->set_name("m");
+      edit(update->mutable_nodes(0));
+    };
+  };
+  const auto taint = [&](const std::string& key) {
+    return node([key](v1::NodeFacts* facts) {
+      facts->add_taints()->set_key(key);
+      facts->mutable_taints(0)->set_effect("NoSchedule");
+    });
+  };
+  const auto pods = [](const std::vector<std::pair<std::string, std::string>>& named) {
+    return [named](v1::UpdateFactsRequest* update) {
+      for (const auto& [uid, name] : named) {
+        v1::PodFacts* pod = update->add_pods();
+        pod->set_uid(uid);
+        pod->set_name(name);
+      }
+    };
+  };
+  const std::vector<std::pair<std::string, Edit>> wrong = {
+      {"nodes[0].labels: \"\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())[""] = "x"; })},
+      {"nodes[0].labels: \"a\\x01\"", node([](v1::NodeFacts* facts) { (*facts->mutable_labels())["a\x01"] = "x"; })},
+      {"nodes[0].taints[0].key: \"\"", taint("")},
+      {"nodes[0].taints[0].key: \"a\\x01\"", taint("a\x01")},
+      {"nodes[0].allocatable: \"a b\"",
+       node([](v1::NodeFacts* facts) { (*facts->mutable_allocatable())["a b"] = "1"; })},
+      {"removed_nodes[0]: node \"m\" is announced in the same step",
+       [&](v1::UpdateFactsRequest* update) {
+         node([](v1::NodeFacts*) {})(update);
+         update->add_removed_nodes("m");
+       }},
+      {"pods[1].uid: \"u-1\"; it is the UID of pod default/one", pods({{"u-1", "one"}, {"u-1", "two"}})},
+      {"pods[0].uid: pod uid u-a: is d/a", pods({{"u-a", "not-a"}})},
+      {"pods[0].subgroup: \"s\"; its gang declares no subgroups",
+       [&](v1::UpdateFactsRequest* update) {
+         pods({{"u-s", "s"}})(update);
+         update->mutable_pods(0)->set_gang("g");
+         update->mutable_pods(0)->mutable_declaration()->set_min_member(1);
+         update->mutable_pods(0)->set_subgroup("s");
+       }},
+  };
+  for (const auto& [text, edit] : wrong) {
+    v1::UpdateFactsRequest update;
+    edit(&update);
+    const absl::Status refused = client_->UpdateFacts(update).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << text << ": " << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), text)) << refused;
+  }
+  v1::UpdateFactsRequest right;
+  node([](v1::NodeFacts* facts) {
+    (*facts->mutable_labels())["topology.kubernetes.io/zone"] = "";
+    facts->add_taints()->set_key("node.kubernetes.io/unreachable");
+    facts->mutable_taints(0)->set_effect("NoExecute");
+    (*facts->mutable_allocatable())["nvidia.com/mig-1g.5gb"] = "1";
+  })(&right);
+  const auto taken = client_->UpdateFacts(right);
+  EXPECT_TRUE(taken.ok()) << taken.status();
+}
+
+// What a node offers is rounded down, what a pod asks for up.
+TEST_F(RefusedFactsShown, HalfADeviceIsNone) {
+  v1::UpdateFactsRequest update;
+  update.add_nodes()->set_name("m");
+  (*update.mutable_nodes(0)->mutable_allocatable())["nvidia.com/gpu"] = "1500m";
+  (*update.mutable_nodes(0)->mutable_allocatable())["cpu"] = "1500m";
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto node = engine_.view()->nodes.Find("m");
+  ASSERT_NE(node, nullptr);
+  EXPECT_EQ(node->allocatable.at("nvidia.com/gpu"), 1);
+  EXPECT_EQ(node->allocatable.at("cpu"), 1'500);
+  v1::SubmitGangRequest submit;
+  submit.mutable_gang()->set_name("half");
+  submit.mutable_gang()->set_min_member(2);
+  submit.add_members()->set_count(2);
+  (*submit.mutable_members(0)->mutable_shape()->mutable_requests())["nvidia.com/gpu"] = "500m";
+  EXPECT_EQ(client_->SubmitGang(submit)->state(), v1::Submission::WAITING);
+}
+
+TEST_F(RefusedFactsShown, ANodeThatOffersNothingIsWarnedOf) {
+  v1::UpdateFactsRequest update;
+  update.add_manifests(
+      R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"m"},"status":{"capacity":{"cpu":"64"}}})");
+  const auto applied = client_->UpdateFacts(update);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  ASSERT_EQ(applied->warnings_size(), 1);
+  EXPECT_TRUE(absl::StrContains(applied->warnings(0), "node m: offers nothing to pods; expected amounts in status."))
+      << applied->warnings(0);
+}
+
+// Whoever announces a thing every few seconds does not fill the log.
+TEST(RefusedLog, OneLineForEachObjectAndReason) {
+  RefusedLog log;
+  const absl::Status broken = absl::InvalidArgumentError("cpu: -1 is out of range");
+  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, broken));
+  EXPECT_FALSE(log.Write(UpsertNode{NodeOf("a", -1)}, broken));
+  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("b", -1)}, broken));
+  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, absl::InvalidArgumentError("cpu: -2 is out of range")));
+  EXPECT_TRUE(log.Write(UnreadableFact{FactKind::kGang, "d/g", "x"}, absl::InvalidArgumentError("x")));
+  EXPECT_FALSE(log.Write(Tick{}, broken)) << "no fact";
+  for (int i = 0; i < 5'000; ++i) log.Write(UpsertNode{NodeOf(absl::StrCat("c", i), -1)}, broken);
+  EXPECT_TRUE(log.Write(UpsertNode{NodeOf("a", -1)}, broken)) << "what is remembered is bounded";
+}
+
+}  // namespace
+}  // namespace muster

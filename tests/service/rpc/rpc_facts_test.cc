@@ -1,0 +1,346 @@
+// Facts and submissions over gRPC: numbered steps, snapshots that stall or break, what is too much (SPEC S-1, S-6).
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/clock.h"
+#include "proto/google/rpc/error_details.pb.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "proto/muster/v1/facts.grpc.pb.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+v1::SnapshotPart Part(int64_t version, const std::string& node) {
+  v1::SnapshotPart part;
+  part.set_source("orchestrator-1");
+  part.set_version(version);
+  v1::NodeFacts* facts = part.add_nodes();
+  facts->set_name(node);
+  (*facts->mutable_allocatable())["cpu"] = "4";
+  return part;
+}
+
+// SPEC S-1: a snapshot, then updates without a gap; a gap is answered with "send a snapshot".
+TEST_F(Rpc, FactsComeInNumberedSteps) {
+  v1::UpdateFactsRequest update;
+  update.set_source("orchestrator-1");
+  update.set_version(1);
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status())) << "nothing was announced yet";
+  v1::SnapshotPart more;
+  *more.add_nodes() = Part(0, "n2").nodes(0);
+  const auto snapshot = client_->SendSnapshot({Part(7, "n1"), more});
+  ASSERT_TRUE(snapshot.ok()) << snapshot.status();
+  EXPECT_EQ(snapshot->version(), 7);
+  EXPECT_EQ(snapshot->nodes(), 2) << "what was there before is gone";
+  EXPECT_EQ(snapshot->pods(), 0);
+
+  update.set_version(8);
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("u1");
+  pod->set_name("p");
+  pod->set_node_name("n1");
+  (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  update.set_request_id("");
+  const auto known = client_->UpdateFacts(update);
+  ASSERT_TRUE(known.ok()) << "told again";
+  EXPECT_EQ(known->version(), 8);
+
+  update.set_version(10);
+  grpc::ClientContext context;
+  v1::FactsStatus response;
+  const auto stub = v1::FactsService::NewStub(Channel());
+  const grpc::Status gap = stub->UpdateFacts(&context, update, &response);
+  EXPECT_EQ(gap.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(gap.error_details()));
+  google::rpc::ErrorInfo info;
+  ASSERT_TRUE(details.details(0).UnpackTo(&info));
+  EXPECT_EQ(info.reason(), "SEND_SNAPSHOT");
+
+  // A step with a part that cannot be is not applied at all.
+  v1::UpdateFactsRequest bad;
+  bad.set_source("orchestrator-1");
+  bad.set_version(9);
+  bad.add_removed_pods("u1");
+  bad.add_nodes()->set_name("n3");
+  v1::PodFacts* twin = bad.add_pods();
+  twin->set_uid("u1");
+  twin->set_name("another");
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(bad).status()));
+  const auto status = client_->GetFactsStatus();
+  ASSERT_TRUE(status.ok());
+  EXPECT_EQ(status->version(), 8);
+  EXPECT_EQ(status->nodes(), 2);
+  EXPECT_EQ(status->pods(), 1);
+
+  // Another announcer takes over with a snapshot; the first one is told so.
+  v1::SnapshotPart other = Part(1, "n9");
+  other.set_source("orchestrator-2");
+  ASSERT_TRUE(client_->SendSnapshot({other}).ok());
+  update.set_version(9);
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_->UpdateFacts(update).status()));
+}
+
+// Four are gathered at once. One that stalls keeps nobody out for long, one that is done leaves its place.
+TEST_F(Rpc, SnapshotsThatStallGiveWay) {
+  for (int version = 1; version <= 12; ++version) {
+    const auto sent = client_->SendSnapshot({Part(version, "n1")});
+    ASSERT_TRUE(sent.ok()) << "snapshot " << version << ": " << sent.status();
+  }
+  const auto stub = v1::FactsService::NewStub(Channel());
+  struct Stalled {
+    grpc::ClientContext context;
+    v1::FactsStatus status;
+    std::unique_ptr<grpc::ClientWriter<v1::SnapshotPart>> writer;
+  };
+  std::vector<std::unique_ptr<Stalled>> stalled;
+  for (int i = 0; i < 8; ++i) {  // more than there are places: all are taken, whoever comes first
+    auto each = std::make_unique<Stalled>();
+    each->writer = stub->SendSnapshot(&each->context, &each->status);
+    static_cast<void>(each->writer->Write(Part(20 + i, "stalled")));
+    stalled.push_back(std::move(each));
+  }
+  bool refused = false;
+  bool sent = false;
+  for (int i = 0; i < 500 && !sent; ++i) {
+    grpc::ClientContext context;
+    v1::FactsStatus status;
+    const auto writer = stub->SendSnapshot(&context, &status);
+    v1::SnapshotPart whole = Part(30 + i, "n2");
+    whole.set_last(true);
+    static_cast<void>(writer->Write(whole));
+    writer->WritesDone();
+    const grpc::Status answer = writer->Finish();
+    if (!answer.ok()) {
+      EXPECT_EQ(answer.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << answer.error_message();
+    }
+    refused = refused || !answer.ok();
+    sent = refused && answer.ok();
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_TRUE(refused) << "those that stall are not counted";
+  EXPECT_TRUE(sent) << "those that stall keep others out";
+  for (const auto& each : stalled) {
+    each->context.TryCancel();
+    EXPECT_FALSE(each->writer->Finish().ok());
+  }
+}
+
+// A stream that ends before its last part, or has one that cannot be read, changes nothing.
+TEST_F(Rpc, ABrokenSnapshotIsNotApplied) {
+  ASSERT_TRUE(client_->SendSnapshot({Part(1, "n1")}).ok());
+  const auto stub = v1::FactsService::NewStub(Channel());
+  for (const bool unreadable : {false, true}) {
+    grpc::ClientContext context;
+    v1::FactsStatus status;
+    const auto writer = stub->SendSnapshot(&context, &status);
+    ASSERT_TRUE(writer->Write(Part(2, "n2")));
+    if (unreadable) {
+      v1::SnapshotPart bad = Part(0, "n3\xff\xfe");  // not UTF-8: the server cannot parse it
+      bad.set_last(true);
+      static_cast<void>(writer->Write(bad));
+    }
+    writer->WritesDone();
+    EXPECT_EQ(writer->Finish().error_code(), grpc::StatusCode::INVALID_ARGUMENT) << unreadable;
+  }
+  const auto now = client_->GetFactsStatus();
+  ASSERT_TRUE(now.ok());
+  EXPECT_EQ(now->version(), 1);
+}
+
+TEST_F(Rpc, NothingComesBehindTheLastPart) {
+  const auto stub = v1::FactsService::NewStub(Channel());
+  grpc::ClientContext context;
+  v1::FactsStatus status;
+  const auto writer = stub->SendSnapshot(&context, &status);
+  v1::SnapshotPart part = Part(1, "n1");
+  part.set_last(true);
+  ASSERT_TRUE(writer->Write(part));
+  static_cast<void>(writer->Write(Part(0, "n2")));
+  writer->WritesDone();
+  const grpc::Status answer = writer->Finish();
+  EXPECT_EQ(answer.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_NE(answer.error_message().find("last: a part came after"), std::string::npos) << answer.error_message();
+}
+
+// Whatever is told, what is answered can be read: texts are cut between characters, and errors fit into a header.
+TEST_F(Rpc, LongTextsAreCutWhereTheyMayBe) {
+  v1::UpdateFactsRequest update;
+  for (const char* name : {"v-a", "v-b"}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(name);
+    pod->set_name(name);
+    pod->set_gang("cut");
+    pod->mutable_declaration()->set_min_member(2);
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  v1::PostFilterRequest post;
+  post.set_pod_uid("v-a");
+  post.set_message(std::string(1023, 'a') + "\u00e9\u00e9");
+  const auto stub = v1::DecisionService::NewStub(Channel());
+  grpc::ClientContext context;
+  v1::PostFilterResponse response;
+  ASSERT_TRUE(stub->PostFilter(&context, post, &response).ok());
+  const auto gang = client_->GetGang("default", "cut");
+  ASSERT_TRUE(gang.ok());
+  EXPECT_NE(gang->reason().text().find(std::string(1000, 'a')), std::string::npos) << gang->reason().text();
+  EXPECT_EQ(gang->reason().text().find('\xc3'), std::string::npos) << "half a character is left";
+
+  v1::UpdateFactsRequest wrong;
+  for (int i = 0; i < 40; ++i) {
+    v1::PodFacts* pod = wrong.add_pods();
+    pod->set_uid(absl::StrCat("w-", i));
+    pod->set_name(absl::StrCat("w-", i));
+    (*pod->mutable_shape()->mutable_requests())[std::string(250, 'r')] = std::string(200, 'x');
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->UpdateFacts(wrong).status()));
+  const absl::Status nobody = client_->GetGang("default", std::string(20'000, 'g')).status();
+  EXPECT_TRUE(absl::IsNotFound(nobody)) << nobody;
+}
+
+// What a submission says of its pods is bounded before they are made, and they are pods that are to be placed.
+TEST_F(Rpc, SubmittedPodsAreBoundedAndUnplaced) {
+  v1::SubmitGangRequest submit;
+  submit.mutable_gang()->set_name("big");
+  submit.mutable_gang()->set_min_member(1);
+  v1::MemberSet* set = submit.add_members();
+  set->set_count(100'000);
+  set->set_name(std::string(100'000, 'n'));
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(submit).status()));
+  submit.clear_members();
+  v1::PodFacts* pod = submit.add_pods();
+  pod->set_uid("big-0");
+  pod->set_name("big-0");
+  pod->set_node_name("n");
+  pod->set_phase("Running");
+  const absl::Status placed = client_->SubmitGang(submit).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(placed)) << placed;
+  EXPECT_NE(placed.message().find("big-0 has a node"), absl::string_view::npos) << placed;
+  pod->clear_node_name();
+  pod->clear_phase();
+  pod->set_gang("another");
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(submit).status()));
+  pod->clear_gang();
+  EXPECT_TRUE(client_->SubmitGang(submit).ok());
+}
+
+// SPEC P-3 over gRPC: members that want to be apart from each other are, by the label that they carry.
+TEST_F(Rpc, SubmittedMembersAreKeptApart) {
+  NodeDescription node;
+  node.name = "n2";
+  node.allocatable = {{"cpu", 2'000}, {"pods", 10}};
+  ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  v1::SubmitGangRequest submit;
+  submit.set_request_id("apart");
+  submit.mutable_gang()->set_name("apart");
+  submit.mutable_gang()->set_min_member(2);
+  v1::MemberSet* set = submit.add_members();
+  set->set_count(2);
+  (*set->mutable_labels())["job"] = "apart";
+  (*set->mutable_shape()->mutable_requests())["cpu"] = "100m";
+  v1::PodAffinityTerm* term = set->mutable_shape()->add_pod_anti_affinity();
+  term->set_topology_key("kubernetes.io/hostname");
+  v1::SelectorRequirement* expression = term->mutable_selector()->add_expressions();
+  expression->set_key("job");
+  expression->set_operator_("In");
+  expression->add_values("apart");
+  const auto planned = client_->SubmitGang(submit);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_EQ(planned->placements_size(), 2) << planned->DebugString();
+  EXPECT_NE(planned->placements(0).node(), planned->placements(1).node());
+
+  submit.set_request_id("more");
+  submit.mutable_gang()->set_name("more");
+  expression->set_operator_("Gt");
+  term->set_topology_key("no key");
+  set->mutable_shape()->add_topology_spread()->set_topology_key("zone");
+  set->mutable_shape()->mutable_topology_spread(0)->set_node_affinity_policy("honor");
+  set->mutable_shape()->mutable_topology_spread(0)->set_node_taints_policy("No");
+  (*set->mutable_labels())["not a key"] = "x";
+  const absl::Status wrong = client_->SubmitGang(submit).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  for (const char* field :
+       {"members[0].shape.pod_anti_affinity[0].topology_key",
+        "members[0].shape.pod_anti_affinity[0].selector.expressions[0]", "members[0].shape.topology_spread[0].max_skew",
+        "members[0].shape.topology_spread[0].node_affinity_policy: \"honor\"; expected Honor or Ignore",
+        "members[0].shape.topology_spread[0].node_taints_policy: \"No\"", "members[0].labels"}) {
+    EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
+  }
+}
+
+// SPEC P-3 over gRPC: what members would rather have decides among nodes that will do, and keeps nobody waiting.
+TEST_F(Rpc, PreferencesOfSubmittedMembersChooseAmongNodesThatWillDo) {
+  for (const char* name : {"p1", "p2", "p3"}) {
+    NodeDescription node;
+    node.name = name;
+    node.labels = {{"room", name}};
+    node.allocatable = {{"cpu", 2'000}, {"example.com/seat", 4}, {"pods", 10}};
+    ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  }
+  v1::SubmitGangRequest submit;
+  submit.mutable_gang()->set_min_member(2);
+  v1::MemberSet* set = submit.add_members();
+  set->set_count(2);
+  (*set->mutable_labels())["job"] = "guests";
+  (*set->mutable_shape()->mutable_requests())["example.com/seat"] = "1";
+  // Where its two members go; one text for both: they prefer the same.
+  const auto nodes_of = [&](const std::string& name) -> std::string {
+    submit.set_request_id(name);
+    submit.mutable_gang()->set_name(name);
+    const auto planned = client_->SubmitGang(submit);
+    if (!planned.ok()) return std::string(planned.status().message());
+    std::set<std::string> nodes;
+    for (const auto& placement : planned->placements()) nodes.insert(placement.node());
+    return absl::StrJoin(nodes, " ");
+  };
+  v1::PreferredNodeTerm* room = set->mutable_shape()->add_preferred_nodes();
+  room->set_weight(50);
+  v1::SelectorRequirement* in = room->mutable_term()->add_expressions();
+  in->set_key("room");
+  in->set_operator_("In");
+  in->add_values("p3");
+  EXPECT_EQ(nodes_of("third"), "p3");
+  in->set_values(0, "p2");
+  EXPECT_EQ(nodes_of("second"), "p2");
+
+  set->mutable_shape()->clear_preferred_nodes();
+  v1::PreferredPodAffinityTerm* guests = set->mutable_shape()->add_preferred_pods();
+  guests->set_weight(-10);
+  guests->mutable_term()->set_topology_key("kubernetes.io/hostname");
+  v1::SelectorRequirement* is = guests->mutable_term()->mutable_selector()->add_expressions();
+  is->set_key("job");
+  is->set_operator_("In");
+  is->add_values("guests");
+  set->set_count(1);
+  submit.mutable_gang()->set_min_member(1);
+  EXPECT_EQ(nodes_of("away"), "p1");
+  guests->set_weight(10);
+  set->set_count(2);
+  submit.mutable_gang()->set_min_member(2);
+  EXPECT_EQ(nodes_of("near").find("p1"), std::string::npos);  // one guest is there, two are on the others
+  set->set_count(3);
+  submit.mutable_gang()->set_min_member(3);
+  // The others have two seats left, and none: nobody waits for a preference.
+  EXPECT_EQ(nodes_of("wherever").find("p1 "), 0);
+
+  guests->set_weight(0);
+  guests->mutable_term()->set_topology_key("no key");
+  set->mutable_shape()->add_preferred_nodes()->set_weight(101);
+  submit.set_request_id("wrong");
+  submit.mutable_gang()->set_name("wrong");
+  const absl::Status wrong = client_->SubmitGang(submit).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(wrong)) << wrong;
+  for (const char* field : {"members[0].shape.preferred_nodes[0].weight", "members[0].shape.preferred_pods[0].weight",
+                            "members[0].shape.preferred_pods[0].term.topology_key"}) {
+    EXPECT_NE(wrong.message().find(field), absl::string_view::npos) << field << " in " << wrong;
+  }
+}
+
+}  // namespace
+}  // namespace muster

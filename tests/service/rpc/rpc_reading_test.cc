@@ -1,0 +1,308 @@
+// What readers get over gRPC: watches that are slow, gangs that are large, pods that somebody asks about (SPEC S-5).
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "service/rpc/errors.h"
+#include "support/sync.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+// What is wrong may be very long; only what an answer can carry is looked at.
+TEST(Errors, NobodyLooksBehindWhatIsTold) {
+  std::string text;
+  for (int i = 0; i < 10'000; ++i) absl::StrAppend(&text, i == 0 ? "" : "\n", "queue ", i, ": is wrong");
+  int looks = 0;
+  const grpc::Status status = ToGrpc(absl::InvalidArgumentError(text), "", [&](absl::string_view line) {
+    ++looks;
+    return absl::StrCat("queues[", line.substr(6, line.find(':') - 6), "]");
+  });
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_LE(looks, 16);
+  EXPECT_NE(status.error_message().find("queues[0]: queue 0: is wrong"), std::string::npos) << status.error_message();
+}
+
+// Past what the log of changes keeps, a watch starts over: nothing is queued for who does not read, and nothing is
+// lost.
+TEST_F(Rpc, AWatchThatIsTooSlowStartsOver) {
+  constexpr int kGangs = 80'000;  // beside what waits on the way between the two
+  const std::string last = absl::StrCat("many-", kGangs - 1);
+  std::set<std::string> known;
+  int synced = 0;
+  int resyncs = 0;
+  const absl::Status ended = client_->WatchGangs("d", [&](const v1::GangEvent& event) {
+    if (event.resync()) {
+      ++resyncs;
+      known.clear();
+    }
+    if (event.has_upserted()) known.insert(event.upserted().name());
+    if (!event.removed().empty()) known.erase(event.removed().substr(2));
+    if (resyncs == 0 && known.count(last) > 0) return false;  // it kept up
+    if (!event.synced()) return true;
+    if (++synced > 1) return false;
+    for (int i = 0; i < kGangs; ++i) AddPod(absl::StrCat("p-", i), absl::StrCat("many-", i), 2);
+    EXPECT_TRUE(engine_.Announce(RemovePod{"u-p-7"}).ok());
+    EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+    return true;
+  });
+  EXPECT_GE(resyncs, 1) << ended;
+  EXPECT_EQ(synced, 2);
+  EXPECT_EQ(known.size(), static_cast<size_t>(kGangs)) << "all but one, and the one that was there before";
+  EXPECT_EQ(known.count("many-7"), 0U);
+  EXPECT_EQ(known.count("train"), 1U);
+}
+
+// Every change is told once to each of many watches, in order.
+TEST_F(Rpc, ManyWatchesSeeTheSame) {
+  constexpr int kWatches = 8;
+  constexpr int kChanges = 300;
+  std::atomic<int> ready{0};
+  std::vector<std::vector<std::string>> seen(kWatches);
+  std::vector<std::thread> watches;
+  for (int w = 0; w < kWatches; ++w) {
+    watches.emplace_back([&, w] {
+      client_
+          ->WatchGangs("d",
+                       [&, w](const v1::GangEvent& event) {
+                         if (event.synced()) ++ready;
+                         if (event.has_upserted() && event.upserted().name() != "train") {
+                           seen[static_cast<size_t>(w)].push_back(event.upserted().name());
+                         }
+                         return event.upserted().name() != "last";
+                       })
+          .IgnoreError();
+    });
+  }
+  while (ready < kWatches) absl::SleepFor(absl::Milliseconds(1));
+  for (int i = 0; i < kChanges; ++i) AddPod(absl::StrCat("p-", i), absl::StrCat("g-", i), 2);
+  EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  AddPod("last", "last", 2);
+  for (std::thread& watch : watches) watch.join();
+  for (const auto& names : seen) {
+    EXPECT_EQ(names.size(), static_cast<size_t>(kChanges + 1));
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()).size(), names.size());
+    EXPECT_EQ(names.back(), "last");
+  }
+}
+
+// Read in steps while its members change: each is told once, and none is missing.
+TEST_F(Rpc, ALargeGangIsReadWhole) {
+  constexpr int kMembers = 3000;
+  for (int i = 0; i < kMembers; ++i) AddPod(absl::StrCat("m-", i), "large", kMembers + 1);
+  std::atomic<bool> over{false};
+  std::thread changing([&] {
+    for (int i = 0; !over; i = (i + 1) % kMembers) {
+      const std::string name = absl::StrCat("m-", i);
+      EXPECT_TRUE(engine_.Announce(RemovePod{"u-" + name}).ok());
+      AddPod(name, "large", kMembers + 1);
+      absl::SleepFor(absl::Microseconds(200));
+    }
+  });
+  for (int round = 0; round < 20; ++round) {
+    const auto gang = client_->GetGang("d", "large");
+    ASSERT_TRUE(gang.ok()) << gang.status();
+    std::set<std::string> names;
+    for (const v1::Member& member : gang->members()) names.insert(member.name());
+    EXPECT_EQ(static_cast<int>(names.size()), gang->members_size()) << "told twice";
+    EXPECT_GE(names.size(), static_cast<size_t>(kMembers - 2));
+  }
+  over = true;
+  changing.join();
+}
+
+TEST_F(Rpc, ExplainsAPod) {
+  const auto member = client_->ExplainPod("d", "a");
+  ASSERT_TRUE(member.ok()) << member.status();
+  EXPECT_NE(member->text().find("Pod d/a (Pending): 2 of 3 pods exist"), std::string::npos) << member->text();
+  EXPECT_NE(member->text().find("Gang d/train"), std::string::npos) << member->text();
+  EXPECT_EQ(member->pod().uid(), "u-a");
+  EXPECT_EQ(member->gang().name(), "train");
+  EXPECT_EQ(member->gang().members_size(), 0);
+  PodDescription lone;
+  lone.uid = "u-lone";
+  lone.name_space = "default";
+  lone.name = "lone";
+  lone.scheduler_name = "default-scheduler";
+  EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
+  const auto alone = client_->ExplainPod("", "lone");
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->pod().reason().code(), "NotAGang") << alone->text();
+  EXPECT_FALSE(alone->has_gang());
+  lone.node_name = "n";
+  EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
+  EXPECT_NE(client_->ExplainPod("default", "lone")->text().find("is on node n"), std::string::npos);
+  const absl::Status nobody = client_->ExplainPod("d", "nobody").status();
+  EXPECT_TRUE(absl::IsNotFound(nobody)) << nobody;
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->ExplainPod("d", "").status()));
+}
+
+// S-5: who holds the room, of a gang as well as of a pod.
+TEST_F(Rpc, ExplainsWhoHoldsTheRoom) {
+  PodDescription lone;
+  lone.uid = lone.name = "lone";
+  lone.name_space = "d";
+  lone.node_name = "n";
+  lone.shape.Own().requests = {{"cpu", 1000}};
+  EXPECT_TRUE(engine_.Announce(UpsertPod{lone}).ok());
+  AddPod("c", "late", 2);
+  AddPod("d", "late", 2);
+  EXPECT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  const char kHeld[] = "\nThe room on nodes that it may use is held by pods of no gang cpu: 1 (1 pod).";
+  const auto gang = client_->ExplainGang("d", "late");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_NE(gang->text().find(kHeld), std::string::npos) << gang->text();
+  const auto pod = client_->ExplainPod("d", "c");
+  ASSERT_TRUE(pod.ok()) << pod.status();
+  EXPECT_NE(pod->text().find(kHeld), std::string::npos) << pod->text();
+  EXPECT_EQ(client_->ExplainGang("d", "train")->text().find("held by"), std::string::npos) << "it lacks pods, not room";
+}
+
+v1::SubmitGangRequest TwoOf(const std::string& name, const std::vector<std::string>& group) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(name);
+  request.set_ttl_ms(60'000);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(2);
+  for (const std::string& each : group) request.mutable_gang()->add_group(each);
+  request.add_members()->set_count(2);
+  (*request.mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = "1";
+  return request;
+}
+
+// S-5: room that is planned and not confirmed waits for nobody to come.
+TEST_F(Rpc, ExplainsThatRoomIsPlannedAndNotConfirmed) {
+  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
+  ASSERT_EQ(client_->SubmitGang(TwoOf("second", {}))->state(), v1::Submission::WAITING);
+  const auto why = client_->ExplainGang("default", "second");
+  ASSERT_TRUE(why.ok()) << why.status();
+  for (const char* words : {"held by gang default/first cpu: 2 (2 planned ", "s ago and not confirmed yet"}) {
+    EXPECT_NE(why->text().find(words), std::string::npos) << why->text();
+  }
+}
+
+// S-5, D-10: a plan of a group stands until each of them is confirmed; whose mate is missing may submit it.
+TEST_F(Rpc, ExplainsWhatAGroupWaitsFor) {
+  v1::SubmitGangRequest first = TwoOf("first", {"default/first", "default/second"});
+  v1::SubmitGangRequest second = TwoOf("second", {"default/second", "default/first"});
+  for (v1::SubmitGangRequest* each : {&first, &second}) {
+    (*each->mutable_members(0)->mutable_shape()->mutable_requests())["cpu"] = "500m";
+  }
+  ASSERT_TRUE(client_->SubmitGang(first).ok());
+  const auto alone = client_->ExplainGang("default", "first");
+  ASSERT_TRUE(alone.ok()) << alone.status();
+  EXPECT_EQ(alone->gang().reason().would_help(), "submit or create the gang") << alone->text();
+  ASSERT_EQ(client_->SubmitGang(second)->state(), v1::Submission::PLANNED);
+  const auto planned = client_->GetSubmission("first");
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_TRUE(client_->ConfirmGang("first", planned->plan()).ok());
+  const auto gang = client_->GetGang("default", "first");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_EQ(
+      gang->reason().text(),
+      "room is reserved for 2 members, until its plan and that of gang default/second of its group are confirmed");
+}
+
+// S-5: of a gang that its caller drives pod by pod, who is to do what.
+TEST_F(Rpc, ExplainsWhatItsCallerIsToDo) {
+  v1::UpdateFactsRequest update;
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("v-", name));
+    pod->set_name(absl::StrCat("v-", name));
+    pod->set_created_unix_ms(1);
+    pod->set_gang("verbs");
+    pod->mutable_declaration()->set_min_member(6);
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1m";
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto before = client_->ExplainGang("default", "verbs");
+  ASSERT_TRUE(before.ok()) << before.status();
+  EXPECT_EQ(before->gang().reason().code(), "NotServed");
+  EXPECT_NE(before->text().find("To let it go: have its caller ask Permit for its members"), std::string::npos)
+      << before->text();
+  v1::PermitRequest request;
+  request.set_pod_uid("v-a");
+  request.set_node("n");
+  const absl::Status left = client_->Permit(request, [&](const v1::PermitEvent& event) {
+    EXPECT_EQ(event.verdict(), v1::PermitEvent::WAIT);
+    const auto waits = client_->ExplainGang("default", "verbs");
+    EXPECT_TRUE(waits.ok()) << waits.status();
+    EXPECT_EQ(waits->gang().reason().code(), "Barrier");
+    EXPECT_NE(waits->text().find("not at the barrier: v-b, v-c, v-d and 2 more."), std::string::npos) << waits->text();
+    EXPECT_NE(waits->text().find(" Of its wait time of "), std::string::npos) << waits->text();
+    return false;
+  });
+  EXPECT_TRUE(left.ok()) << left;
+}
+
+// Whoever waits for a submission waits on when musterd is away, and is told so.
+TEST_F(Rpc, AWaitOutlivesTheConnection) {
+  ASSERT_EQ(client_->SubmitGang(TwoOf("first", {}))->state(), v1::Submission::PLANNED);
+  RpcOptions options = Options(&events_);
+  options.port = server_.port();
+  server_.Stop();
+  std::unique_ptr<RpcServer> again;
+  int lost = 0;
+  const auto come_back = [&](const absl::Status& why) {
+    EXPECT_EQ(why.message().find("TLS"), absl::string_view::npos) << "it was spoken to before: " << why;
+    if (++lost == 1) {
+      again = std::make_unique<RpcServer>(&engine_, options);
+      EXPECT_TRUE(again->Start().ok());
+    }
+    return lost < 30;
+  };
+  v1::Submission seen;
+  const auto look = [&](const v1::Submission& now) {
+    seen = now;
+    return false;
+  };
+  const absl::Status waited = client_->AwaitSubmission("first", look, come_back);
+  EXPECT_TRUE(waited.ok()) << waited;
+  EXPECT_GE(lost, 1);
+  EXPECT_EQ(seen.state(), v1::Submission::PLANNED);
+  if (again != nullptr) again->Stop();
+}
+
+// S-6: a question that contradicts itself, or what there is, is refused by its field.
+TEST_F(Rpc, WhatIfNamesWhatIsWrong) {
+  const auto refused = [this](const v1::PlanGangRequest& request, const std::string& text) {
+    const absl::Status answer = client_->PlanGang(request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+    EXPECT_NE(answer.message().find(text), absl::string_view::npos) << answer;
+  };
+  v1::PlanGangRequest request;
+  request.set_namespace_("d");
+  request.set_name("train");
+  v1::PlanGangRequest twice = request;
+  twice.add_without_nodes("n");
+  twice.add_without_nodes("n");
+  refused(twice, "without_nodes[1]: \"n\" is named twice");
+  v1::PlanGangRequest there = request;
+  there.add_added_nodes()->mutable_node()->set_name("n");
+  refused(there, "added_nodes[0].node.name: node n is there already");
+  v1::PlanGangRequest few;
+  *few.mutable_job() = TwoOf("job", {});
+  few.mutable_job()->mutable_gang()->set_min_member(3);
+  refused(few, "job.gang.min_member: 3 of 2 pods");
+}
+
+// What manifests say and nobody acts on is told to who applies them.
+TEST_F(Rpc, ApplyingTellsWhatIsIgnored) {
+  v1::UpdateFactsRequest update;
+  update.add_manifests(R"({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "stray", "uid": "u-stray",
+      "annotations": {"gang.scheduling.koordinator.sh/min-available": "2"}},
+      "spec": {"containers": [{"name": "c", "image": "i"}]}})");
+  const auto applied = client_->UpdateFacts(update);
+  ASSERT_TRUE(applied.ok()) << applied.status();
+  ASSERT_EQ(applied->warnings_size(), 1);
+  EXPECT_NE(applied->warnings(0).find("pod default/stray: "), std::string::npos) << applied->warnings(0);
+  EXPECT_NE(applied->warnings(0).find("gang.scheduling.koordinator.sh/name"), std::string::npos)
+      << applied->warnings(0);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,580 @@
+// The gRPC door with the C++ client, over a real connection (SPEC S-1, S-5).
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <limits>
+#include <set>
+#include <thread>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/cpp/muster_client.h"
+#include "proto/google/rpc/error_details.pb.h"
+#include "proto/muster/v1/decisions.grpc.pb.h"
+#include "proto/muster/v1/facts.grpc.pb.h"
+#include "proto/muster/v1/muster.grpc.pb.h"
+#include "service/rpc/request_log.h"
+#include "support/sync.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+TEST_F(Rpc, GetsListsAndExplains) {
+  const auto gang = client_->GetGang("d", "train");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_EQ(gang->phase(), "Pending");
+  EXPECT_EQ(gang->members_size(), 2);
+  EXPECT_EQ(gang->reason().code(), "NotEnoughPods");
+  EXPECT_EQ(gang->rules().min_member(), 3);
+
+  const auto all = client_->ListGangs("");
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(all->gangs_size(), 2);
+  const auto one = client_->ListGangs("e");
+  ASSERT_TRUE(one.ok());
+  ASSERT_EQ(one->gangs_size(), 1);
+  EXPECT_EQ(one->gangs(0).name(), "other");
+
+  const auto why = client_->ExplainGang("d", "train");
+  ASSERT_TRUE(why.ok());
+  EXPECT_NE(why->text().find("2 of 3 pods exist"), std::string::npos) << why->text();
+  EXPECT_NE(why->text().find("create the missing pods"), std::string::npos) << why->text();
+
+  const auto nodes = client_->ListNodes();
+  ASSERT_TRUE(nodes.ok());
+  ASSERT_EQ(nodes->nodes_size(), 1);
+  EXPECT_EQ(nodes->nodes(0).allocatable().at("memory"), "1Gi");
+}
+
+// Its pods wait since they were created: this process, and the reason that it gives now, may be younger.
+TEST_F(Rpc, AGangWaitsSinceItsPodsDo) {
+  constexpr int64_t kHour = 3'600'000;
+  const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+  v1::UpdateFactsRequest update;
+  for (int hours : {3, 1, 2}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("old-", hours));
+    pod->set_namespace_("d");
+    pod->set_name(pod->uid());
+    pod->set_created_unix_ms(now_ms - hours * kHour);
+    pod->set_gang("old");
+    pod->mutable_declaration()->set_min_member(5);
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto why = client_->ExplainGang("d", "old");
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_NE(why->text().find("waits since 3h"), std::string::npos) << why->text();
+  EXPECT_NE(why->text().find(", for this reason since 1s: "), std::string::npos) << why->text();
+  EXPECT_EQ(why->waits_since_unix_ms(), now_ms - 3 * kHour);
+  EXPECT_GE(why->gang().reason().since_unix_ms(), now_ms);
+
+  update.Clear();
+  update.add_removed_pods("old-3");
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  EXPECT_EQ(client_->ExplainGang("d", "old")->waits_since_unix_ms(), now_ms - 2 * kHour);
+}
+
+TEST_F(Rpc, AGangThatFailedSaysSo) {
+  v1::UpdateFactsRequest update;
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("lost");
+  pod->set_namespace_("d");
+  pod->set_name("lost");
+  pod->set_gang("lost");
+  pod->mutable_declaration()->set_min_member(1);
+  pod->set_node_name("n");
+  pod->set_phase("Failed");
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto why = client_->ExplainGang("d", "lost");
+  ASSERT_TRUE(why.ok()) << why.status();
+  EXPECT_NE(why->text().find("(Failed): it is over: 1 member failed. To start anew it waits since "), std::string::npos)
+      << why->text();
+  EXPECT_NE(why->text().find("0 of 1 pods exist"), std::string::npos) << why->text();
+  EXPECT_EQ(why->waits_since_unix_ms(), 0) << "nobody waits";
+}
+
+TEST_F(Rpc, NobodyIsCreatedAtTheEndOfTime) {
+  v1::UpdateFactsRequest update;
+  v1::PodFacts* pod = update.add_pods();
+  pod->set_uid("late");
+  pod->set_name("late");
+  pod->set_created_unix_ms(std::numeric_limits<int64_t>::max());
+  const absl::Status refused = client_->UpdateFacts(update).status();
+  EXPECT_NE(refused.message().find("created_unix_ms: 9223372036854775807; expected"), std::string::npos) << refused;
+}
+
+TEST_F(Rpc, AServersPortIsOne) {
+  for (const char* server : {"127.0.0.1:65536", "muster:0", "dns:///muster:99999999999999999999"}) {
+    ClientOptions options;
+    options.server = server;
+    const auto client = MusterClient::Connect(options);
+    ASSERT_FALSE(client.ok()) << server;
+    EXPECT_NE(client.status().message().find("expected 1 to 65535"), std::string::npos) << client.status();
+  }
+}
+
+TEST_F(Rpc, SaysWhatIsMissing) {
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("d", "nobody").status()));
+  const absl::Status empty = client_->GetGang("", "train").status();
+  EXPECT_TRUE(absl::IsInvalidArgument(empty));
+  EXPECT_NE(empty.message().find("namespace"), absl::string_view::npos) << empty;
+  ClientOptions impatient;
+  impatient.server = absl::StrCat("127.0.0.1:", server_.port());
+  impatient.timeout = std::chrono::seconds(1);
+  const std::unique_ptr<MusterClient> client = *MusterClient::Connect(impatient);
+  engine_.Stop();
+  EXPECT_TRUE(absl::IsUnavailable(client->GetGang("d", "train").status()));
+  server_.Stop();
+  const absl::Status gone = client->ListNodes().status();
+  EXPECT_TRUE(absl::IsUnavailable(gone));
+  EXPECT_NE(gone.message().find("cannot reach musterd"), absl::string_view::npos) << gone;
+}
+
+TEST_F(Rpc, AWatchTellsWhatExistsAndWhatChanges) {
+  std::set<std::string> existing;
+  std::vector<std::string> changes;
+  bool synced = false;
+  const absl::Status ended = client_->WatchGangs("d", [&](const v1::GangEvent& event) {
+    if (event.synced()) {
+      synced = true;
+      EXPECT_EQ(existing, std::set<std::string>{"train"});
+      AddPod("c", "later", 2);
+      EXPECT_TRUE(engine_.Announce(RemovePod{"u-solo"}).ok());  // of another namespace: not told
+      return true;
+    }
+    if (!synced) {
+      existing.insert(event.upserted().name());
+      return true;
+    }
+    if (event.has_upserted()) {
+      changes.push_back(event.upserted().name());
+      EXPECT_TRUE(engine_.Announce(RemovePod{"u-c"}).ok());
+      return true;
+    }
+    changes.push_back("removed " + event.removed());
+    return false;
+  });
+  EXPECT_TRUE(synced);
+  EXPECT_EQ(changes, (std::vector<std::string>{"later", "removed d/later"})) << ended;
+}
+
+TEST_F(Rpc, HealthIsServed) {
+  const auto channel = Channel();
+  // Debian ships no health.proto: HealthCheckRequest{} is no bytes, HealthCheckResponse{status: SERVING} is 08 01.
+  grpc::GenericStub stub(channel);
+  grpc::ClientContext context;
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  grpc::Status status;
+  Notification done;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
+                 [&](grpc::Status s) {
+                   status = std::move(s);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  grpc::Slice bytes;
+  ASSERT_TRUE(response.DumpToSingleSlice(&bytes).ok());
+  EXPECT_EQ(std::string(bytes.begin(), bytes.end()), std::string("\x08\x01"));
+}
+
+v1::SubmitGangRequest Submission(const std::string& id, const std::string& name, int pods, const std::string& cpu) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(id);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(pods);
+  v1::MemberSet* members = request.add_members();
+  members->set_count(pods);
+  (*members->mutable_shape()->mutable_requests())["cpu"] = cpu;
+  return request;
+}
+
+std::string Reserved(MusterClient* client) {
+  const auto nodes = client->ListNodes();
+  if (!nodes.ok()) return std::string(nodes.status().message());
+  std::string out;
+  for (const v1::Node& node : nodes->nodes()) {
+    const auto cpu = node.reserved().find("cpu");
+    if (cpu != node.reserved().end()) out += cpu->second;
+  }
+  return out;
+}
+
+// SPEC S-1: a repeated request has the same answer and reserves nothing twice.
+TEST_F(Rpc, ARepeatedRequestHappensOnce) {
+  v1::CreateGangRequest create;
+  create.set_request_id("r1");
+  create.mutable_gang()->set_name("made");
+  create.mutable_gang()->set_min_member(2);
+  const auto first = client_->CreateGang(create);
+  ASSERT_TRUE(first.ok()) << first.status();
+  const auto again = client_->CreateGang(create);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(first->SerializeAsString(), again->SerializeAsString());
+  create.mutable_gang()->set_min_member(3);
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->CreateGang(create).status())) << "the id was another request's";
+  create.set_request_id("r2");
+  EXPECT_TRUE(absl::IsAlreadyExists(client_->CreateGang(create).status()));
+
+  const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(planned->state(), v1::Submission::PLANNED);
+  for (int i = 0; i < 5; ++i) {
+    const auto repeated = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
+    ASSERT_TRUE(repeated.ok());
+    EXPECT_EQ(repeated->plan(), planned->plan());
+  }
+  EXPECT_EQ(Reserved(client_.get()), "1");
+  EXPECT_TRUE(client_->ConfirmGang("s1", planned->plan()).ok());
+  const auto confirmed = client_->ConfirmGang("s1", planned->plan());
+  ASSERT_TRUE(confirmed.ok());
+  EXPECT_EQ(confirmed->state(), v1::Submission::CONFIRMED);
+  EXPECT_EQ(Reserved(client_.get()), "");
+  EXPECT_TRUE(absl::IsFailedPrecondition(client_->AbandonGang("s1").status()));
+}
+
+// The same facts are the same request, however a map of them was written down on the way.
+TEST_F(Rpc, ARepeatedRequestIsKnownByItsContent) {
+  for (int i = 0; i < 20; ++i) {
+    v1::UpdateFactsRequest update;
+    update.set_request_id("facts-1");
+    v1::NodeFacts* node = update.add_nodes();
+    node->set_name("m");
+    for (int label = 0; label < 8; ++label) {
+      const int at = (label + i) % 8;
+      (*node->mutable_labels())[absl::StrCat("label-", at)] = absl::StrCat(at);
+      (*node->mutable_allocatable())[absl::StrCat("example.com/r", at)] = "4";
+    }
+    const auto answer = client_->UpdateFacts(update);
+    ASSERT_TRUE(answer.ok()) << answer.status();
+  }
+  // An id that names a submission names no other one, before and after that is over.
+  ASSERT_TRUE(client_->SubmitGang(Submission("s1", "whole", 2, "500m")).ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(Submission("s1", "other", 2, "500m")).status()));
+  ASSERT_TRUE(client_->AbandonGang("s1").ok());
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(Submission("s1", "other", 2, "500m")).status()));
+  // What its members would take together is bounded.
+  v1::SubmitGangRequest huge = Submission("s2", "huge", 100'000, "1m");
+  for (int i = 0; i < 100; ++i) {
+    (*huge.mutable_members(0)->mutable_shape()->mutable_node_selector())[absl::StrCat("key-", i)] = "value";
+  }
+  EXPECT_TRUE(absl::IsInvalidArgument(client_->SubmitGang(huge).status()));
+}
+
+// Eight callers with one id at once: one of them does it, all get its answer.
+TEST_F(Rpc, ConcurrentRepetitionsShareOneAnswer) {
+  v1::CreateGangRequest create;
+  create.set_request_id("same");
+  create.mutable_gang()->set_name("one");
+  create.mutable_gang()->set_min_member(1);
+  std::atomic<int> done{0};
+  std::vector<std::thread> callers;
+  for (int i = 0; i < 8; ++i) {
+    callers.emplace_back([&] { done += client_->CreateGang(create).ok() ? 1 : 0; });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(done, 8);
+}
+
+// What is remembered is bounded with ids and errors, and an id that is used again has its newest place.
+TEST(RequestLog, ForgetsTheOldestOfTooMuch) {
+  RequestLog log;
+  const absl::Time now = absl::UnixEpoch();
+  const RequestLog::Finish ignore = [](const RequestLog::Answer&) {};
+  ASSERT_TRUE(log.Begin("again", 1, now, ignore));
+  log.Done("again", {{grpc::StatusCode::RESOURCE_EXHAUSTED, "later"}, ""});
+  ASSERT_TRUE(log.Begin("old", 1, now, ignore));
+  log.Done("old", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
+  ASSERT_TRUE(log.Begin("again", 1, now + absl::Seconds(1), ignore));
+  log.Done("again", {grpc::Status::OK, "done"});
+  ASSERT_TRUE(log.Begin("large", 1, now + absl::Seconds(1), ignore));
+  log.Done("large", {{grpc::StatusCode::NOT_FOUND, std::string(40 << 20, 'x')}, ""});
+  EXPECT_FALSE(log.Begin("again", 1, now + absl::Seconds(2), ignore)) << "it was done a second ago";
+  EXPECT_TRUE(log.Begin("old", 1, now + absl::Seconds(2), ignore)) << "80 MiB of errors are kept";
+}
+
+TEST(RequestLog, WhoseAnswerWaitsKeepsNobodyElse) {
+  RequestLog log;
+  const absl::Time now = absl::UnixEpoch();
+  const RequestLog::Finish ignore = [](const RequestLog::Answer&) {};
+  ASSERT_TRUE(log.Begin("waits", 1, now, ignore));
+  for (size_t i = 0; i < RequestLog::kMaxEntries + 100; ++i) {
+    ASSERT_TRUE(log.Begin(absl::StrCat("r", i), 1, now, ignore));
+    log.Done(absl::StrCat("r", i), {grpc::Status::OK, ""});
+  }
+  EXPECT_TRUE(log.Begin("r0", 1, now, ignore)) << "the oldest is forgotten";
+  EXPECT_FALSE(log.Begin("waits", 1, now, ignore)) << "what is not answered yet is not";
+}
+
+// Whoever submitted is gone: after the TTL nothing is left of it.
+TEST_F(Rpc, NothingIsLeftOfASubmissionAfterItsTtl) {
+  const auto planned = client_->SubmitGang(Submission("s1", "whole", 2, "500m"));
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  EXPECT_EQ(Reserved(client_.get()), "1");
+  std::vector<v1::Submission::State> states;
+  const absl::Status watched = client_->WatchSubmission("s1", [&](const v1::Submission& now) {
+    states.push_back(now.state());
+    return true;
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_EQ(states, (std::vector<v1::Submission::State>{v1::Submission::PLANNED, v1::Submission::EXPIRED}));
+  EXPECT_EQ(Reserved(client_.get()), "");
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "whole").status()));
+  const absl::Status late = client_->ConfirmGang("s1", planned->plan()).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(late)) << late;
+}
+
+TEST_F(Rpc, AWatchKeepsAGangThatWaits) {
+  ASSERT_TRUE(client_->SubmitGang(Submission("s1", "first", 2, "1")).ok());
+  const auto waiting = client_->SubmitGang(Submission("s2", "second", 2, "1"));
+  ASSERT_TRUE(waiting.ok());
+  EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
+  EXPECT_EQ(waiting->reason().code(), "NoRoom");
+  // The first is not confirmed and expires: its room is the second's.
+  v1::Submission last;
+  const absl::Status watched = client_->WatchSubmission("s2", [&](const v1::Submission& now) {
+    last = now;
+    return now.state() == v1::Submission::WAITING;
+  });
+  EXPECT_TRUE(watched.ok()) << watched;
+  EXPECT_EQ(last.state(), v1::Submission::PLANNED);
+  EXPECT_TRUE(client_->ConfirmGang("s2", last.plan()).ok());
+}
+
+TEST_F(Rpc, AFieldThatIsWrongIsNamed) {
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("Not A Name");
+  create.mutable_gang()->set_min_member(-1);
+  create.mutable_gang()->set_mode("Loose");
+  (*create.mutable_gang()->mutable_min_resources())["cpu"] = "many";
+  create.mutable_gang()->add_group("nowhere");
+  grpc::ClientContext context;
+  v1::Gang response;
+  const auto stub = v1::GangService::NewStub(Channel());
+  const grpc::Status status = stub->CreateGang(&context, create, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  google::rpc::Status details;
+  ASSERT_TRUE(details.ParseFromString(status.error_details()));
+  ASSERT_EQ(details.details_size(), 1);
+  google::rpc::BadRequest bad;
+  ASSERT_TRUE(details.details(0).UnpackTo(&bad));
+  std::set<std::string> fields;
+  for (const auto& violation : bad.field_violations()) fields.insert(violation.field());
+  EXPECT_EQ(fields, (std::set<std::string>{"gang.name", "gang.min_member", "gang.mode", "gang.min_resources.cpu",
+                                           "gang.group[0]"}));
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "Not A Name").status()));
+}
+
+// SPEC G-4: WAIT now, PERMIT or REJECT later; a caller that leaves gives its place back.
+TEST_F(Rpc, APermitThatIsCancelledGivesItsPlaceBack) {
+  v1::UpdateFactsRequest update;
+  for (const char* name : {"a", "b"}) {
+    v1::PodFacts* pod = update.add_pods();
+    pod->set_uid(absl::StrCat("v-", name));
+    pod->set_name(absl::StrCat("v-", name));
+    pod->set_gang("verbs");
+    pod->mutable_declaration()->set_min_member(2);
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  }
+  ASSERT_TRUE(client_->UpdateFacts(update).ok());
+  const auto stub = v1::DecisionService::NewStub(Channel());
+  v1::PermitRequest request;
+  request.set_pod_uid("v-a");
+  request.set_node("n");
+  {
+    grpc::ClientContext context;
+    const auto reader = stub->Permit(&context, request);
+    v1::PermitEvent event;
+    ASSERT_TRUE(reader->Read(&event));
+    EXPECT_EQ(event.verdict(), v1::PermitEvent::WAIT);
+    ASSERT_EQ(event.activate_pod_uids_size(), 1);
+    EXPECT_EQ(event.activate_pod_uids(0), "v-b");
+    EXPECT_GT(event.wait_left_ms(), 500'000);
+    context.TryCancel();
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+  }
+  for (int i = 0; i < 200; ++i) {
+    const auto gang = client_->GetGang("default", "verbs");
+    ASSERT_TRUE(gang.ok());
+    if (gang->counts().waiting() == 0) break;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  EXPECT_EQ(client_->GetGang("default", "verbs")->counts().waiting(), 0);
+  // Both come: the first waits, the second's arrival permits both; asking again has the same answer.
+  std::vector<v1::PermitEvent::Verdict> first;
+  std::thread waiting([&] {
+    EXPECT_TRUE(client_
+                    ->Permit(request,
+                             [&](const v1::PermitEvent& event) {
+                               first.push_back(event.verdict());
+                               return true;
+                             })
+                    .ok());
+  });
+  v1::PermitRequest second;
+  second.set_pod_uid("v-b");
+  second.set_node("n");
+  while (client_->GetGang("default", "verbs")->counts().waiting() == 0) absl::SleepFor(absl::Milliseconds(5));
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_TRUE(client_
+                    ->Permit(second,
+                             [&](const v1::PermitEvent& event) {
+                               EXPECT_EQ(event.verdict(), v1::PermitEvent::PERMIT);
+                               return true;
+                             })
+                    .ok());
+  }
+  waiting.join();
+  EXPECT_EQ(first, (std::vector<v1::PermitEvent::Verdict>{v1::PermitEvent::WAIT, v1::PermitEvent::PERMIT}));
+  EXPECT_EQ(client_->GetGang("default", "verbs")->counts().binding(), 2);
+  EXPECT_EQ(Counted("Permit given back"), 1);
+  EXPECT_EQ(Counted("Permit permitted"), 3);
+  EXPECT_FALSE(client_->Permit(v1::PermitRequest(), [](const v1::PermitEvent&) { return true; }).ok());
+  EXPECT_EQ(Counted("Permit refused"), 1);
+}
+
+TEST_F(Rpc, ACallWhoseTimeIsOverDoesNothing) {
+  engine_.Query([](const Machine&) { absl::SleepFor(absl::Milliseconds(1)); }).IgnoreError();
+  Notification done;
+  engine_.AskAsync(UpsertPod{}, std::chrono::steady_clock::now() - std::chrono::seconds(1),
+                   [&](const absl::StatusOr<Reply>& reply) {
+                     EXPECT_TRUE(absl::IsDeadlineExceeded(reply.status())) << reply.status();
+                     done.Notify();
+                   });
+  done.WaitForNotification();
+}
+
+TEST_F(Rpc, EventsTellWhatWasDecided) {
+  const EventLog::Page before = events_.After(0);
+  const int64_t after = before.events.empty() ? 0 : before.events.back()->sequence;
+  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "no room"}},
+                 EvictPod{{"e", "x", "u-x"}, "its gang starts anew"}});
+  v1::ListEventsRequest list_after;
+  list_after.set_after_sequence(after);
+  const auto list = client_->ListEvents(list_after);
+  ASSERT_TRUE(list.ok()) << list.status();
+  ASSERT_EQ(list->events_size(), 2);
+  EXPECT_EQ(list->events(0).type(), "Warning");
+  EXPECT_EQ(list->events(0).reason().code(), "NoRoom");
+  EXPECT_EQ(list->events(1).type(), "Evict");
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(after);
+  watch.set_namespace_("d");
+  std::vector<std::string> seen;
+  EXPECT_TRUE(
+      client_
+          ->WatchEvents(watch,
+                        [&](const v1::Event& event) {
+                          seen.push_back(event.reason().text());
+                          if (seen.size() == 1) {
+                            std::vector<Effect> more;
+                            for (size_t i = 0; i < 3; ++i)
+                              more.emplace_back(TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}});
+                            events_.Carry(more);
+                          }
+                          return seen.size() < 4;
+                        })
+          .ok());
+  EXPECT_EQ(seen, (std::vector<std::string>{"no room", "later", "later", "later"}));
+}
+
+// A watch that goes on where too much happened meanwhile says so with its first event, and once.
+TEST_F(Rpc, AWatchTellsWhatItMissed) {
+  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  const int64_t after = events_.After(0).events.back()->sequence;
+  events_.Carry(
+      std::vector<Effect>(EventLog::kKept + 7, TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}));
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(after);
+  watch.set_namespace_("d");
+  std::vector<int64_t> missed;
+  const auto two = [&](const v1::Event& event) {
+    missed.push_back(event.missed());
+    return missed.size() < 2;
+  };
+  EXPECT_TRUE(client_->WatchEvents(watch, two).ok());
+  EXPECT_EQ(missed, (std::vector<int64_t>{7, 0}));
+}
+
+// A reader that stops reading costs what is kept, not what happens: it goes on, and is told how many it missed.
+TEST_F(Rpc, AReaderOfEventsThatSleepsIsToldWhatItMissed) {
+  const int64_t before = events_.After(0).last;
+  constexpr int64_t kMany = 20 * static_cast<int64_t>(EventLog::kKept);
+  events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "first"}}});
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(before);
+  int64_t seen = 0;
+  int64_t missed = 0;
+  int64_t last = before;
+  const auto all = [&](const v1::Event& event) {
+    EXPECT_EQ(event.sequence(), last + 1 + event.missed());
+    last = event.sequence();
+    missed += event.missed();
+    if (++seen == 1) {
+      for (int64_t i = 1; i < kMany; ++i)
+        events_.Carry({TellPod{{"d", "a", "u-a"}, false, {ReasonCode::kQueued, "later"}}});
+    }
+    return last < before + kMany;
+  };
+  const absl::Status ended = client_->WatchEvents(watch, all);
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_EQ(seen + missed, kMany);
+  EXPECT_GT(missed, 0);
+}
+
+// After a restart nothing is kept of what was before: it is missed once, however long the next event takes to come.
+TEST_F(Rpc, WhatIsMissedIsCountedOnce) {
+  EventLog log(nullptr);
+  log.ContinueAt(10'000);
+  RpcServer server(&engine_, Options(&log));
+  ASSERT_TRUE(server.Start().ok());
+  ClientOptions options;
+  options.server = absl::StrCat("127.0.0.1:", server.port());
+  const std::unique_ptr<MusterClient> client = *MusterClient::Connect(options);
+  std::atomic<bool> ended{false};
+  std::thread later([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));  // the watch has found nothing by then
+    while (!ended) {
+      for (const char* space : {"other", "other", "d"}) {
+        log.Carry({TellPod{{space, "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+        std::this_thread::sleep_for(std::chrono::milliseconds(30));
+      }
+    }
+  });
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(9'990);
+  watch.set_namespace_("d");
+  std::vector<int64_t> missed;
+  const auto two = [&](const v1::Event& event) {
+    missed.push_back(event.missed());
+    return missed.size() < 2;
+  };
+  EXPECT_TRUE(client->WatchEvents(watch, two).ok());
+  ended = true;
+  later.join();
+  server.Stop();
+  EXPECT_EQ(missed, (std::vector<int64_t>{9, 0}));
+}
+
+// Without a store, numbers begin anew with each start: whoever knows a higher one hears what happens from now on.
+TEST_F(Rpc, AWatchFromANumberOfAnotherLifeGoesOn) {
+  v1::WatchEventsRequest watch;
+  watch.set_after_sequence(1'000'000);
+  std::thread later([&] {
+    for (int i = 0; i < 100; ++i) {
+      events_.Carry({TellPod{{"d", "a", "u-a"}, true, {ReasonCode::kNoRoom, "now"}}});
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  });
+  int seen = 0;
+  EXPECT_TRUE(client_->WatchEvents(watch, [&](const v1::Event&) { return ++seen < 2; }).ok());
+  later.join();
+  EXPECT_EQ(seen, 2);
+}
+
+}  // namespace
+}  // namespace muster

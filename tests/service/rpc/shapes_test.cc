@@ -1,0 +1,258 @@
+// Subgroups and domains over gRPC (SPEC P-4, P-5, S-1, S-6).
+#include <functional>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+class Shapes : public Rpc {
+ protected:
+  void AddNode(const std::string& name, const std::string& rack, int64_t cpu) {
+    NodeDescription node;
+    node.name = name;
+    node.labels = {{"rack", rack}};
+    node.allocatable = {{"cpu", cpu}, {"memory", int64_t{1} << 30}, {"pods", 10}};
+    ASSERT_TRUE(engine_.Announce(UpsertNode{node}).ok());
+  }
+  static void AddMembers(const std::string& subgroup, int count, v1::SubmitGangRequest* request) {
+    v1::MemberSet* members = request->add_members();
+    members->set_subgroup(subgroup);
+    members->set_count(count);
+    (*members->mutable_shape()->mutable_requests())["cpu"] = "3";
+  }
+  static v1::SubgroupSpec* AddSubgroup(const std::string& name, int min, v1::GangSpec* gang) {
+    v1::SubgroupSpec* subgroup = gang->add_subgroups();
+    subgroup->set_name(name);
+    subgroup->set_min_member(min);
+    return subgroup;
+  }
+};
+
+TEST_F(Shapes, ASubmittedTreeIsPlacedByItsRules) {
+  for (const char* rack : {"r1", "r2"}) {
+    for (int i = 0; i < 2; ++i) AddNode(absl::StrCat(rack, "-", i), rack, 3000);
+  }
+  v1::SubmitGangRequest request;
+  request.set_request_id("tree");
+  request.mutable_gang()->set_name("serve");
+  for (const char* name : {"w0", "w1"}) {
+    AddSubgroup(name, 2, request.mutable_gang())->mutable_topology()->set_required("rack");
+    AddMembers(name, 2, &request);
+  }
+  const auto planned = client_->SubmitGang(request);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  ASSERT_EQ(planned->state(), v1::Submission::PLANNED) << planned->reason().text();
+  std::map<std::string, std::set<std::string>> racks;  // by subgroup
+  for (const v1::Placement& place : planned->placements()) {
+    racks[place.pod_name().substr(0, 8)].insert(place.node().substr(0, 2));
+  }
+  ASSERT_EQ(racks.size(), 2U) << planned->ShortDebugString();
+  EXPECT_EQ(racks["serve-w0"].size(), 1U);
+  EXPECT_EQ(racks["serve-w1"].size(), 1U);
+  EXPECT_NE(racks["serve-w0"], racks["serve-w1"]);
+
+  const auto gang = client_->GetGang("default", "serve");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_EQ(gang->rules().min_member(), 4);
+  ASSERT_EQ(gang->rules().subgroups_size(), 2);
+  EXPECT_EQ(gang->rules().subgroups(0).name(), "w0");
+  EXPECT_EQ(gang->rules().subgroups(0).minimum(), 2);
+  EXPECT_TRUE(gang->rules().subgroups(0).leaf());
+  EXPECT_EQ(gang->rules().subgroups(0).topology().required(), "rack");
+  EXPECT_EQ(gang->rules().subgroups(0).pending(), 2);
+  EXPECT_EQ(gang->members(0).subgroup(), "w0");
+  ASSERT_TRUE(client_->ConfirmGang("tree", planned->plan()).ok());
+  EXPECT_EQ(client_->GetGang("default", "serve")->rules().subgroups(1).placed(), 2);
+}
+
+TEST_F(Shapes, NoDomainHoldsIt) {
+  AddNode("r1-0", "r1", 3000);
+  AddNode("r2-0", "r2", 3000);
+  v1::SubmitGangRequest request;
+  request.set_request_id("wide");
+  request.mutable_gang()->set_name("wide");
+  request.mutable_gang()->set_min_member(2);
+  request.mutable_gang()->mutable_topology()->set_required("rack");
+  AddMembers("", 2, &request);
+  const auto waiting = client_->SubmitGang(request);
+  ASSERT_TRUE(waiting.ok()) << waiting.status();
+  EXPECT_EQ(waiting->state(), v1::Submission::WAITING);
+  EXPECT_EQ(waiting->reason().text(), "no domain of rack holds the gang: r1: 1 of 2, r2: 1 of 2");
+}
+
+// S-6: which field, which value, what was expected.
+TEST_F(Shapes, WhatIsWrongIsSaid) {
+  const auto refused = [&](v1::SubmitGangRequest request, absl::string_view text) {
+    request.mutable_gang()->set_name("wrong");
+    const auto answer = client_->SubmitGang(request);
+    EXPECT_TRUE(absl::IsInvalidArgument(answer.status())) << answer.status();
+    EXPECT_TRUE(absl::StrContains(answer.status().message(), text)) << answer.status();
+  };
+  v1::SubmitGangRequest twice;
+  AddSubgroup("a", 1, twice.mutable_gang());
+  AddSubgroup("a", 1, twice.mutable_gang());
+  AddMembers("a", 1, &twice);
+  refused(twice, "gang.subgroups");
+  refused(twice, "subgroup a is declared twice");
+  v1::SubmitGangRequest stranger;
+  AddSubgroup("a", 1, stranger.mutable_gang());
+  AddMembers("b", 1, &stranger);
+  refused(stranger, "subgroup \"b\" is none of the gang's");
+  v1::SubmitGangRequest few;
+  AddSubgroup("a", 3, few.mutable_gang());
+  AddMembers("a", 2, &few);
+  refused(few, "min_member: 3 of 2 pods");
+  v1::SubmitGangRequest label;
+  label.mutable_gang()->set_min_member(1);
+  label.mutable_gang()->mutable_topology()->set_required("no label");
+  AddMembers("", 1, &label);
+  refused(label, "gang.topology.required");
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("g");
+  create.mutable_gang()->set_min_member(2);
+  AddSubgroup("a", 1, create.mutable_gang());
+  EXPECT_TRUE(absl::StrContains(client_->CreateGang(create).status().message(), "the gang needs 2 of its 1 subgroups"));
+}
+
+v1::SubmitGangRequest OneMember() {
+  v1::SubmitGangRequest request;
+  request.mutable_gang()->set_name("one");
+  request.mutable_gang()->set_min_member(1);
+  request.add_members()->set_count(1);
+  return request;
+}
+
+void Require(const std::string& key, const std::string& op, const std::vector<std::string>& values,
+             v1::SelectorRequirement* out) {
+  out->set_key(key);
+  out->set_operator_(op);
+  for (const std::string& value : values) out->add_values(value);
+}
+
+// S-6: a shape that no node could ever meet, or that says what nobody looks at, is refused by its field.
+TEST_F(Shapes, WhatKubernetesRefusesIsRefused) {
+  using Edit = std::function<void(v1::PodShape*)>;
+  const auto expression = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
+    return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_expressions()); };
+  };
+  const auto name = [](const std::string& key, const std::string& op, const std::vector<std::string>& values) {
+    return [=](v1::PodShape* shape) { Require(key, op, values, shape->add_affinity()->add_fields()); };
+  };
+  const auto toleration = [](const std::string& key, const std::string& op, const std::string& value) {
+    return [=](v1::PodShape* shape) {
+      v1::Toleration* added = shape->add_tolerations();
+      added->set_key(key);
+      added->set_operator_(op);
+      added->set_value(value);
+    };
+  };
+  const auto ports = [](const std::vector<std::pair<int, std::string>>& of) {
+    return [=](v1::PodShape* shape) {
+      for (const auto& [port, ip] : of) {
+        v1::HostPort* added = shape->add_host_ports();
+        added->set_port(port);
+        added->set_host_ip(ip);
+      }
+    };
+  };
+  const auto request = [](const std::string& resource) {
+    return [=](v1::PodShape* shape) { (*shape->mutable_requests())[resource] = "0"; };
+  };
+  const std::vector<std::pair<std::string, Edit>> wrong = {
+      {"affinity[0].expressions[0].values: 0 values; with In", expression("rack", "In", {})},
+      {"affinity[0].expressions[0].values: 0 values; with NotIn", expression("rack", "NotIn", {})},
+      {"affinity[0].expressions[0].values: 1 value; with Exists", expression("rack", "Exists", {"r1"})},
+      {"affinity[0].expressions[0].values: 1 value; with DoesNotExist", expression("rack", "DoesNotExist", {"r1"})},
+      {"affinity[0].expressions[0].values: 2 values; with Gt", expression("index", "Gt", {"1", "2"})},
+      {"affinity[0].expressions[0].values: \"x\"; with Lt", expression("index", "Lt", {"x"})},
+      {"affinity[0].expressions[0].key: \"\"", expression("", "Exists", {})},
+      {"affinity[0].fields[0].key: \"spec.x\"; expected metadata.name", name("spec.x", "In", {"n"})},
+      {"affinity[0].fields[0].operator: \"Exists\"; expected In or NotIn", name("metadata.name", "Exists", {})},
+      {"tolerations[0].value: \"x\"; with Exists", toleration("team", "Exists", "x")},
+      {"tolerations[0].key: is empty", toleration("", "Equal", "x")},
+      {"tolerations[0].key: is empty", toleration("", "", "x")},
+      {"host_ports[0].host_ip: \"nonsense\"", ports({{80, "nonsense"}})},
+      {"host_ports[1].port: 80 is there twice", ports({{80, ""}, {80, "0.0.0.0"}})},
+      {"node_selector: \"a b\"", [](v1::PodShape* shape) { (*shape->mutable_node_selector())["a b"] = "x"; }},
+      {"requests: \"\"", request("")},
+      {"requests: \"a b\"", request("a b")},
+      {"requests: \"a\\x01\"", request("a\x01")},
+  };
+  for (const auto& [field, edit] : wrong) {
+    v1::SubmitGangRequest submit = OneMember();
+    edit(submit.mutable_members(0)->mutable_shape());
+    const absl::Status refused = client_->SubmitGang(submit).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << field << ": " << refused;
+    EXPECT_TRUE(absl::StrContains(refused.message(), absl::StrCat("members[0].shape.", field))) << refused;
+  }
+  v1::SubmitGangRequest right = OneMember();
+  v1::PodShape* shape = right.mutable_members(0)->mutable_shape();
+  for (const Edit& edit :
+       std::vector<Edit>{expression("topology.kubernetes.io/zone", "In", {""}), expression("index", "Gt", {"-1"}),
+                         name("metadata.name", "NotIn", {"a", "b"}), toleration("", "Exists", ""),
+                         toleration("team", "", ""), ports({{80, "10.0.0.1"}, {80, "::1"}, {81, ""}}),
+                         request("nvidia.com/mig-1g.5gb"), request("hugepages-2Mi")}) {
+    edit(shape);
+  }
+  const auto taken = client_->SubmitGang(right);
+  EXPECT_TRUE(taken.ok()) << taken.status();
+}
+
+// The same of members and of what is said of their gang.
+TEST_F(Shapes, MembersAndTheirGangMustAgree) {
+  const auto refused = [&](const v1::SubmitGangRequest& request, absl::string_view text) {
+    const absl::Status answer = client_->SubmitGang(request).status();
+    EXPECT_TRUE(absl::IsInvalidArgument(answer)) << answer;
+    EXPECT_TRUE(absl::StrContains(answer.message(), text)) << answer;
+  };
+  v1::SubmitGangRequest request = OneMember();
+  request.mutable_members(0)->set_subgroup("a");
+  refused(request, "members[0].subgroup: \"a\"; its gang declares no subgroups");
+  request = OneMember();
+  request.mutable_gang()->add_group("default/other");
+  refused(request, "gang.group: does not name default/one");
+  request = OneMember();
+  request.mutable_gang()->set_min_member(2);
+  refused(request, "gang.min_member: 2 of 1 pods; expected 1 to 1");
+  request = OneMember();
+  *request.add_members() = request.members(0);
+  refused(request, "members: pod one-0 is given twice");
+  request = OneMember();
+  request.clear_members();
+  for (const char* uid : {"u-1", "u-2"}) {
+    v1::PodFacts* pod = request.add_pods();
+    pod->set_uid(uid);
+    pod->set_name("same");
+  }
+  refused(request, "pods[1].name: pod same is given twice");
+  request.mutable_pods(1)->set_name("another");
+  request.mutable_pods(1)->set_uid("u-1");
+  refused(request, "pods[1].uid: pod another: uid u-1 is given twice");
+  request.mutable_pods(1)->set_uid("u-2");
+  EXPECT_TRUE(client_->SubmitGang(request).ok());
+  // Of manifests, the one that says it.
+  v1::SubmitGangRequest manifests;
+  for (const char* name : {"a", "b"}) {
+    manifests.add_manifests(absl::StrCat(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":")", name,
+                                         R"(","labels":{"pod-group.scheduling.sigs.k8s.io":"g"}},)",
+                                         R"("spec":{"containers":[{"name":"c","resources":{"requests":{"cpu":")", name,
+                                         R"("}}}]}})"));
+  }
+  refused(manifests, "manifests[1]: ");
+
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("lone");
+  create.mutable_gang()->set_min_member(1);
+  create.mutable_gang()->add_group("default/other");
+  const absl::Status lone = client_->CreateGang(create).status();
+  EXPECT_TRUE(absl::StrContains(lone.message(), "gang.group: does not name default/lone")) << lone;
+}
+
+}  // namespace
+}  // namespace muster

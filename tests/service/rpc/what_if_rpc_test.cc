@@ -1,0 +1,192 @@
+// PlanGang over gRPC: what it is asked, what it answers, and that nothing is kept (SPEC S-5, S-6).
+#include <set>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "clients/musterctl/manifests.h"
+#include "tests/service/rpc/rpc_fixture.h"
+
+namespace muster {
+namespace {
+
+class WhatIfRpc : public Rpc {
+ protected:
+  // The fixture's node has two CPUs, and "e/solo" with one of them in the queue behind "d/train".
+  static v1::PlanGangRequest Job(int members, const std::string& cpu) {
+    v1::PlanGangRequest request;
+    request.mutable_job()->mutable_gang()->set_name("job");
+    request.mutable_job()->mutable_gang()->set_min_member(members);
+    v1::MemberSet* set = request.mutable_job()->add_members();
+    set->set_count(members);
+    (*set->mutable_shape()->mutable_requests())["cpu"] = cpu;
+    return request;
+  }
+  [[nodiscard]] uint64_t HashNow() {
+    uint64_t hash = 0;
+    EXPECT_TRUE(engine_.Query([&](const Machine& machine) { hash = machine.Hash(); }).ok());
+    return hash;
+  }
+};
+
+TEST_F(WhatIfRpc, TellsWhereAndKeepsNothing) {
+  const uint64_t before = HashNow();
+  for (int i = 0; i < 3; ++i) {
+    const auto plan = client_->PlanGang(Job(2, "1"));
+    ASSERT_TRUE(plan.ok()) << plan.status();
+    EXPECT_TRUE(plan->starts()) << plan->ShortDebugString();
+    ASSERT_EQ(plan->placements_size(), 2);
+    EXPECT_EQ(plan->placements(0).pod_name(), "job-0");
+    EXPECT_EQ(plan->placements(0).node(), "n");
+  }
+  EXPECT_TRUE(absl::IsNotFound(client_->GetGang("default", "job").status()));
+  EXPECT_EQ(HashNow(), before);
+}
+
+// P-7: of a driver, whether there is room for its workers too, which it makes only when it runs.
+TEST_F(WhatIfRpc, MembersThatDoNotExistYetAreAskedAboutToo) {
+  v1::PlanGangRequest request = Job(1, "1");
+  v1::GangSpec* gang = request.mutable_job()->mutable_gang();
+  gang->clear_min_member();
+  gang->add_subgroups()->set_name("driver");
+  v1::SubgroupSpec* workers = gang->add_subgroups();
+  workers->set_name("worker");
+  workers->set_min_member(1);
+  (*workers->mutable_members()->mutable_requests())["cpu"] = "1";
+  request.mutable_job()->mutable_members(0)->set_subgroup("driver");
+  auto plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->starts()) << plan->reason().text();
+  ASSERT_EQ(plan->placements_size(), 2);
+  EXPECT_EQ(plan->placements(1).pod_name(), "job-worker-0");
+  workers->set_min_member(2);
+  plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->starts());
+  EXPECT_EQ(plan->reason().code(), "NoRoom") << plan->reason().text();
+  // What is submitted has all its pods.
+  const absl::Status submitted = client_->SubmitGang(request.job()).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(submitted));
+  EXPECT_TRUE(absl::StrContains(submitted.message(), "gang.subgroups[1].members")) << submitted;
+  // A template that says what cannot be is named by its field.
+  (*workers->mutable_members()->mutable_requests())["cpu"] = "many";
+  const absl::Status wrong = client_->PlanGang(request).status();
+  EXPECT_TRUE(absl::StrContains(wrong.message(), "subgroups[1].members.requests")) << wrong;
+}
+
+TEST_F(WhatIfRpc, TellsWhatStopsItAndWhatWouldHelp) {
+  v1::PlanGangRequest request = Job(3, "1");
+  auto plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->starts());
+  EXPECT_EQ(plan->reason().code(), "NoRoom") << plan->reason().text();
+  EXPECT_FALSE(plan->reason().text().empty());
+
+  v1::AddedNodes* added = request.add_added_nodes();
+  added->set_like("n");
+  added->set_count(1);
+  plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->starts()) << plan->reason().text();
+  std::set<std::string> nodes;
+  for (const auto& placement : plan->placements()) nodes.insert(placement.node());
+  EXPECT_EQ(nodes, (std::set<std::string>{"n", "n-added-1"}));
+
+  request.add_without_nodes("n");
+  plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->starts());
+
+  // Nodes in Kubernetes' own words.
+  request.add_added_manifests(
+      R"({"apiVersion":"v1","kind":"Node","metadata":{"name":"big"},"status":{"allocatable":{"cpu":"64","memory":"1Gi","pods":"110"}}})");
+  plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE(plan->starts()) << plan->reason().text();
+}
+
+TEST_F(WhatIfRpc, AKnownGangIsAskedAboutByName) {
+  v1::PlanGangRequest request;
+  request.set_namespace_("d");
+  request.set_name("train");
+  auto plan = client_->PlanGang(request);
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_FALSE(plan->starts());
+  EXPECT_EQ(plan->reason().code(), "NotEnoughPods");
+  request.set_name("nobody");
+  plan = client_->PlanGang(request);
+  EXPECT_TRUE(absl::IsNotFound(plan.status())) << plan.status();
+}
+
+TEST_F(WhatIfRpc, WhatIsWrongIsNamedByItsField) {
+  const auto refused = [this](const v1::PlanGangRequest& request, const std::string& field) {
+    const auto plan = client_->PlanGang(request);
+    EXPECT_TRUE(absl::IsInvalidArgument(plan.status())) << plan.status();
+    EXPECT_TRUE(absl::StrContains(plan.status().message(), field)) << plan.status();
+  };
+  refused(v1::PlanGangRequest(), "job");
+  v1::PlanGangRequest request = Job(2, "1");
+  request.set_name("train");
+  refused(request, "job");
+  request = Job(2, "a lot");
+  refused(request, "job.members[0].shape");
+  request = Job(2, "1");
+  request.add_added_nodes();
+  refused(request, "added_nodes[0]");
+  request = Job(2, "1");
+  request.add_added_nodes()->set_like("n");
+  request.mutable_added_nodes(0)->set_count(1'000'000);
+  refused(request, "added_nodes[0].count");
+  request = Job(2, "1");
+  request.add_added_manifests(R"({"apiVersion":"v1","kind":"Pod","metadata":{"name":"p"}})");
+  refused(request, "added_manifests");
+}
+
+// What musterctl makes of a Job: as many pods as run at once, in its namespace, with the keys of its template.
+TEST(PlanManifests, AJobIsItsPods) {
+  const auto job = ManifestsOf(R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: ml}
+spec:
+  parallelism: 3
+  completions: 2
+  template:
+    metadata:
+      annotations: {muster.dev/gang: train}
+    spec:
+      containers: [{name: main, resources: {requests: {cpu: "1"}}}]
+)");
+  ASSERT_TRUE(job.ok()) << job.status();
+  ASSERT_EQ(job->size(), 1U);
+  const auto pods = PodsOf(job->front());
+  ASSERT_TRUE(pods.ok()) << pods.status();
+  ASSERT_EQ(pods->size(), 2U) << "no more run at once than are to complete";
+  EXPECT_EQ(DescribeManifest(pods->back()), "Pod ml/train-1");
+  EXPECT_TRUE(absl::StrContains(pods->back(), "muster.dev/gang"));
+  EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/name":"job-train")")) << pods->back();
+  EXPECT_TRUE(absl::StrContains(pods->back(), R"("gang.scheduling.koordinator.sh/min-available":"2")"));
+  // Whoever names a gang, in whatever dialect, is in that; and what is no map is musterd's to complain of.
+  for (const char* names :
+       {R"("metadata":{"labels":{"scheduling.x-k8s.io/pod-group":"g"}})",
+        R"("metadata":{"annotations":{"pod-group-name":"g"}})", R"("spec":{"schedulingGroup":{"podGroupName":"g"}})"}) {
+    const auto own =
+        PodsOf(absl::StrCat(R"({"kind":"Job","metadata":{"name":"j"},"spec":{"template":{)", names, "}}}"));
+    ASSERT_TRUE(own.ok()) << own.status();
+    EXPECT_FALSE(absl::StrContains(own->front(), "koordinator")) << own->front();
+  }
+  for (const char* odd :
+       {R"({"kind":"Job","metadata":7,"spec":{"template":{"metadata":[],"spec":"x"}}})",
+        R"({"kind":"Job","metadata":{"annotations":"x"},"spec":{"template":{"metadata":{"annotations":1}}}})"}) {
+    EXPECT_TRUE(PodsOf(odd).ok()) << odd;
+    EXPECT_FALSE(QueueOf(odd).ok()) << odd;
+  }
+  const auto other = PodsOf(R"({"kind":"Pod"})");
+  ASSERT_TRUE(other.ok());
+  EXPECT_EQ(other->front(), R"({"kind":"Pod"})");
+  EXPECT_FALSE(PodsOf(R"({"kind":"Job","spec":{}})").ok());
+  const auto much = PodsOf(R"({"kind":"Job","spec":{"parallelism":"x","template":{}}})");
+  EXPECT_TRUE(absl::StrContains(much.status().message(), "spec/parallelism is \"x\"")) << much.status();
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,455 @@
+// SPEC S-3: what the SQLite store says, and keeps, when its disk fails, its file is damaged, taken away or another's;
+// and the copies that are made of it.
+#include "service/store/sqlite_store.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/service/store/faulty_disk.h"
+#include "tests/service/store/store_fixture.h"
+
+namespace muster {
+namespace {
+
+using testing::HasSubstr;
+
+class SqliteTrouble : public testing::Test {
+ protected:
+  [[nodiscard]] absl::Status Opening() const {
+    const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path_, ""});
+    if (!store.ok()) return store.status();
+    return (*store)->TakeOver().status();
+  }
+  void Make() const {
+    const auto store = OpenSqlite(path_);
+    ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {{"gang", "d/g", "u", 1, "value"}}).ok());
+  }
+  void Sql(const std::string& sql) const {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(db, sql.c_str(), nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+
+  Folder folder_;
+  const std::string path_ = folder_ / "muster.db";
+};
+
+TEST_F(SqliteTrouble, OneProcessAtATime) {
+  const auto mine = OpenSqlite(path_);
+  const absl::Status second = Opening();
+  EXPECT_TRUE(absl::IsAlreadyExists(second));
+  EXPECT_THAT(std::string(second.message()), HasSubstr(absl::StrCat("another musterd (pid ", getpid(), ")")));
+  EXPECT_TRUE(SqliteStore::CannotBeHad(second, path_));
+}
+
+TEST_F(SqliteTrouble, NobodyElseReadsIt) {
+  const mode_t before = umask(0);
+  Make();
+  const auto store = OpenSqlite(path_);
+  ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {{"gang", "d/h", "", 1, "x"}}).ok());
+  umask(before);
+  for (const char* suffix : {"", "-wal", "-shm", ".lock"}) {
+    struct stat said {};
+    ASSERT_EQ(stat((path_ + suffix).c_str(), &said), 0) << suffix;
+    EXPECT_EQ(said.st_mode & 0777, 0600U) << suffix;
+  }
+}
+
+TEST_F(SqliteTrouble, ANewerFormatIsLeftAlone) {
+  Make();
+  Sql("PRAGMA user_version = 99");
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr(absl::StrCat("written in format 99, this Muster reads up to ",
+                                                                    SqliteStore::kFormat, "; run the version")));
+  EXPECT_FALSE(SqliteStore::CannotBeHad(opened, path_));
+}
+
+TEST_F(SqliteTrouble, SomebodyElsesFileIsLeftAlone) {
+  Sql("CREATE TABLE theirs(x); INSERT INTO theirs VALUES(1)");
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsFailedPrecondition(opened));
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("an SQLite file of something else"));
+  Sql("SELECT * FROM theirs");
+}
+
+TEST_F(SqliteTrouble, NoStoreAtAll) {
+  std::ofstream(path_) << std::string(5'000, 'n');
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("no SQLite file"));
+}
+
+TEST_F(SqliteTrouble, NoDirectory) {
+  const absl::StatusOr<std::unique_ptr<SqliteStore>> opened = SqliteStore::Open({folder_ / "no/such/dir.db", ""});
+  EXPECT_TRUE(absl::IsNotFound(opened.status())) << opened.status();
+  EXPECT_THAT(std::string(opened.status().message()), HasSubstr("its directory must exist and be writable"));
+  EXPECT_TRUE(SqliteStore::CannotBeHad(opened.status(), folder_ / "no/such/dir.db"));
+}
+
+TEST_F(SqliteTrouble, ADamagedRecordIsNamed) {
+  Make();
+  Sql("UPDATE record SET value = CAST('walue' AS BLOB)");
+  const absl::Status opened = Opening();
+  EXPECT_TRUE(absl::IsDataLoss(opened)) << opened;
+  EXPECT_THAT(std::string(opened.message()), HasSubstr("record \"gang/d/g\": its checksum is wrong; put a backup"));
+  const absl::StatusOr<StoreReport> report = ReadStore(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_THAT(report->problems, testing::ElementsAre("record \"gang/d/g\": its checksum is wrong"));
+  EXPECT_TRUE(report->records.empty());
+}
+
+// A bit turned anywhere in the file is found, or was in a place that means nothing.
+TEST_F(SqliteTrouble, NoDamageIsTakenForARecord) {
+  FaultyDisk disk("bits");
+  std::vector<std::string> before;
+  {
+    const auto store = OpenSqlite(path_, "bits");
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_TRUE(store->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(300, 'v')}}).ok());
+    }
+    before = Lines(store->TakeOver()->records);
+  }
+  int found = 0;
+  const int64_t size = disk.SizeOf(path_);
+  for (int64_t offset = 0; offset < size; offset += 37) {
+    disk.Damage(path_, offset);
+    const absl::StatusOr<std::unique_ptr<SqliteStore>> store = SqliteStore::Open({path_, "bits"});
+    const absl::StatusOr<Store::Contents> contents = store.ok() ? (*store)->TakeOver() : store.status();
+    if (contents.ok()) {
+      ASSERT_EQ(Lines(contents->records), before) << "offset " << offset;
+    } else {
+      ++found;
+    }
+    // A take-over writes: put the bit back only where it failed, else what was written counts.
+    disk.Damage(path_, offset);
+    if (contents.ok()) break;
+  }
+  EXPECT_GT(found, 0);
+}
+
+TEST_F(SqliteTrouble, AFullDiskGoesOnWhenThereIsRoom) {
+  FaultyDisk disk("full");
+  const auto store = OpenSqlite(path_, "full");
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  disk.FailWrites(SQLITE_FULL);
+  for (int i = 0; i < 3; ++i) {
+    const absl::Status full = store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}});
+    EXPECT_EQ(TroubleOf(full), StoreTrouble::kFull) << full;
+    EXPECT_THAT(std::string(full.message()),
+                HasSubstr("no room on its disk; a musterd that has it open goes on by itself"));
+  }
+  disk.FailWrites(SQLITE_OK);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}, {"a", "y", "", 1, "2"}}).ok());
+  EXPECT_EQ(Lines(store->TakeOver()->records), (std::vector<std::string>{"a/x=2", "a/y=2"}));
+}
+
+TEST_F(SqliteTrouble, ADiskThatMayOnlyBeReadIsTriedAgain) {
+  FaultyDisk disk("read-only");
+  const auto store = OpenSqlite(path_, "read-only");
+  const int64_t epoch = store->TakeOver()->epoch;
+  disk.FailWrites(SQLITE_READONLY);
+  const absl::Status refused = store->Commit(epoch, {{"a", "x", "", 1, "1"}});
+  EXPECT_EQ(TroubleOf(refused), StoreTrouble::kTryAgain) << refused;
+  EXPECT_THAT(std::string(refused.message()),
+              HasSubstr("cannot be written; a musterd that has it open goes on by itself when it can"));
+  disk.FailWrites(SQLITE_OK);
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+}
+
+TEST_F(SqliteTrouble, ABrokenDiskIsTriedAgain) {
+  FaultyDisk disk("broken");
+  const auto store = OpenSqlite(path_, "broken");
+  const int64_t epoch = store->TakeOver()->epoch;
+  for (const bool sync : {false, true}) {
+    if (sync) {
+      disk.FailSyncs(SQLITE_IOERR_FSYNC);
+    } else {
+      disk.FailWrites(SQLITE_IOERR_WRITE);
+    }
+    for (int i = 0; i < 3; ++i) {
+      const absl::Status failed = store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}});
+      EXPECT_EQ(TroubleOf(failed), StoreTrouble::kTryAgain) << failed;
+    }
+    disk.FailWrites(SQLITE_OK);
+    disk.FailSyncs(SQLITE_OK);
+    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, sync ? "2" : "1"}}).ok());
+    EXPECT_EQ(Lines(store->TakeOver()->records).size(), 1U);
+    return;  // the take-over has fenced this epoch
+  }
+}
+
+TEST_F(SqliteTrouble, AFileThatIsTakenAwayIsMissed) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
+  const absl::Status missed = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
+  EXPECT_EQ(TroubleOf(missed), StoreTrouble::kTryAgain);
+  EXPECT_THAT(std::string(missed.message()), HasSubstr("removed or replaced while Muster has it open; put it back"));
+  ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
+// Its log removed, as before a restore, but beside a musterd that runs: nothing that was acknowledged is lost.
+TEST_F(SqliteTrouble, ALogThatIsTakenAwayIsMadeAnew) {
+  auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
+  ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
+  // What a power loss leaves: the files by their names.
+  for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, (folder_ / "left") + suffix);
+  EXPECT_EQ(Lines(ReadStore(folder_ / "left")->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
+}
+
+TEST_F(SqliteTrouble, AFileThatIsEmptiedIsMissed) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  ASSERT_EQ(truncate(path_.c_str(), 0), 0);
+  const absl::Status missed = store->Commit(epoch, {{"a", "y", "", 1, "2"}});
+  EXPECT_EQ(TroubleOf(missed), StoreTrouble::kTryAgain);
+  EXPECT_THAT(std::string(missed.message()), HasSubstr("emptied while Muster has it open"));
+}
+
+// A backup that is put in the file's place while the connection is closed by an error is not taken for it: what was
+// promised since would be gone, in an epoch that fits.
+TEST_F(SqliteTrouble, AnotherFileInItsPlaceIsNotTakenForIt) {
+  FaultyDisk disk("closed");
+  const auto store = OpenSqlite(path_, "closed");
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  disk.FailWrites(SQLITE_IOERR_WRITE);
+  EXPECT_EQ(TroubleOf(store->Commit(epoch, {{"a", "x", "", 1, "2"}})), StoreTrouble::kTryAgain);
+  disk.FailWrites(SQLITE_OK);
+  ASSERT_EQ(rename(path_.c_str(), (folder_ / "away").c_str()), 0);
+  std::ofstream(path_) << "";
+  const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "2"}});
+  EXPECT_THAT(std::string(replaced.message()), HasSubstr("removed or replaced while Muster has it open"));
+  ASSERT_EQ(rename((folder_ / "away").c_str(), path_.c_str()), 0);
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
+// As `cp` does it, beside a musterd that runs: nothing is promised on top of it, and nothing written into it, whether
+// anything is committed before the stop or not.
+TEST_F(SqliteTrouble, ABackupThatIsCopiedOverItIsFoundOut) {
+  for (const bool commits : {true, false}) {
+    const std::string path = folder_ / absl::StrCat("over-", commits);
+    auto store = OpenSqlite(path);
+    const int64_t epoch = store->TakeOver()->epoch;
+    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+    ASSERT_TRUE(BackUpStore(path, path + ".copy").ok());
+    ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+    std::filesystem::copy_file(path + ".copy", path, std::filesystem::copy_options::overwrite_existing);
+    if (commits) {
+      const absl::Status replaced = store->Commit(epoch, {{"a", "x", "", 1, "3"}});
+      EXPECT_EQ(TroubleOf(replaced), StoreTrouble::kTryAgain);
+      EXPECT_THAT(std::string(replaced.message()), HasSubstr("written by something else while Muster has it open"));
+      std::ofstream(path + "-wal") << "";  // as somebody who reads what stands there now leaves it
+      EXPECT_FALSE(store->Commit(epoch, {{"a", "x", "", 1, "3"}}).ok());
+      EXPECT_GT(std::filesystem::file_size(path + "-wal.left"), 0U);
+    }
+    store.reset();
+    EXPECT_EQ(Lines(OpenSqlite(path)->TakeOver()->records), std::vector<std::string>{"a/x=1"})
+        << "as the backup had it";
+    EXPECT_TRUE(std::filesystem::exists(path + "-wal.left"));
+  }
+}
+
+TEST_F(SqliteTrouble, AFileThatIsTouchedIsStillOurs) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  std::filesystem::last_write_time(path_, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok());
+}
+
+// A reader keeps the log from being emptied; what was written of it meanwhile is our own.
+TEST_F(SqliteTrouble, ALogThatIsTakenAwayBesideAReader) {
+  auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  sqlite3* reader = nullptr;
+  ASSERT_EQ(sqlite3_open_v2(path_.c_str(), &reader, SQLITE_OPEN_READONLY, nullptr), SQLITE_OK);
+  ASSERT_EQ(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM record", nullptr, nullptr, nullptr), SQLITE_OK);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "y", "", 1, "2"}}).ok());
+  ASSERT_EQ(unlink((path_ + "-wal").c_str()), 0);
+  const absl::Status kept_waiting = store->Commit(epoch, {{"a", "z", "", 1, "3"}});
+  EXPECT_EQ(kept_waiting.message().find("written by something else"), std::string::npos) << kept_waiting;
+  sqlite3_close(reader);
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "z", "", 1, "3"}}).ok());
+  store.reset();
+  EXPECT_EQ(Lines(OpenSqlite(path_)->TakeOver()->records), (std::vector<std::string>{"a/x=1", "a/y=2", "a/z=3"}));
+}
+
+// What is committed stands in the log first, for long where little is.
+TEST_F(SqliteTrouble, ADamagedLogIsNotTakenForAShorterOne) {
+  const std::string left = folder_ / "left";
+  {
+    const auto store = OpenSqlite(path_);
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < 40; ++i) {
+      const std::string value = absl::StrCat(i, std::string(100, 'v'));
+      ASSERT_TRUE(store
+                      ->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, value},
+                                       {"pod", absl::StrCat("p-", i), "u", 1, value}})
+                      .ok());
+    }
+    for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, left + suffix);
+  }
+  ASSERT_EQ(ReadStore(left)->records.size(), 80U);
+  ASSERT_TRUE(ReadStore(left)->problems.empty());
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(left + "-wal"));
+  int found = 0;
+  int tried = 0;
+  for (int64_t offset = 32 + 4; offset < size; offset += 4099, ++tried) {
+    std::fstream log(left + "-wal", std::ios::in | std::ios::out | std::ios::binary);
+    const auto turn = [&] {
+      log.seekg(offset);
+      const auto byte = static_cast<char>(log.get() ^ 4);
+      log.seekp(offset);
+      log.put(byte).flush();
+    };
+    turn();
+    const absl::StatusOr<StoreReport> report = ReadStore(left);
+    if (report.ok() && report->records.size() == 80) {
+      EXPECT_TRUE(report->problems.empty()) << "offset " << offset;
+    } else if (!report.ok() || !report->problems.empty()) {
+      ++found;
+      EXPECT_THAT(report.ok() ? report->problems.front() : std::string(report.status().message()),
+                  HasSubstr("of its log, "));
+      const absl::StatusOr<std::unique_ptr<SqliteStore>> opened = SqliteStore::Open({left, ""});
+      EXPECT_TRUE(absl::IsDataLoss(opened.status())) << opened.status();
+      EXPECT_TRUE(absl::IsDataLoss(BackUpStore(left, folder_ / "copy")));
+      EXPECT_TRUE(absl::IsDataLoss(UpgradeStore(left).status()));
+    } else {
+      // The last commit may have been torn as it was written.
+      EXPECT_GE(report->records.size(), 76U) << "offset " << offset;
+    }
+    turn();
+  }
+  EXPECT_GT(found, tried * 9 / 10);
+  EXPECT_EQ(ReadStore(left)->records.size(), 80U) << "nothing of it was changed";
+}
+
+// The same page again and again, as in a small store.
+TEST_F(SqliteTrouble, DamageIsToldFromOneThatIsWrittenAgain) {
+  const std::string left = folder_ / "left";
+  {
+    const auto store = OpenSqlite(path_);
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < 40; ++i) {
+      ASSERT_TRUE(store->Commit(epoch, {{"gang", "d/g", "u", 1, absl::StrCat("value ", i)}}).ok());
+    }
+    for (const char* suffix : {"", "-wal"}) std::filesystem::copy_file(path_ + suffix, left + suffix);
+  }
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(left + "-wal"));
+  std::fstream log(left + "-wal", std::ios::in | std::ios::out | std::ios::binary);
+  log.seekp(32 + (size - 32) / 4120 / 2 * 4120 + 2000);
+  log.put('!').flush();
+  const absl::StatusOr<StoreReport> report = ReadStore(left);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->problems.empty());
+}
+
+TEST_F(SqliteTrouble, ByAnotherNameItIsTheSameFile) {
+  const auto mine = OpenSqlite(path_);
+  ASSERT_EQ(symlink(path_.c_str(), (folder_ / "link").c_str()), 0);
+  const absl::StatusOr<std::unique_ptr<SqliteStore>> second = SqliteStore::Open({folder_ / "link", ""});
+  EXPECT_TRUE(absl::IsAlreadyExists(second.status())) << second.status();
+  // Also one that leads to where nothing is yet.
+  ASSERT_EQ(symlink((folder_ / "new.db").c_str(), (folder_ / "early").c_str()), 0);
+  const auto first = OpenSqlite(folder_ / "early");
+  EXPECT_TRUE(absl::IsAlreadyExists(SqliteStore::Open({folder_ / "new.db", ""}).status()));
+  EXPECT_FALSE(std::filesystem::exists(folder_ / "early.lock"));
+}
+
+TEST_F(SqliteTrouble, AroundADamagedPageTheRestIsRead) {
+  constexpr int kRecords = 400;
+  {
+    const auto store = OpenSqlite(path_);
+    const int64_t epoch = store->TakeOver()->epoch;
+    for (int i = 0; i < kRecords; ++i) {
+      ASSERT_TRUE(store->Commit(epoch, {{"gang", absl::StrCat("d/g-", i), "u", 1, std::string(200, 'v')}}).ok());
+    }
+  }
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path_));
+  std::fstream file(path_, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekp(size / 4096 / 2 * 4096);
+  file << std::string(4096, '\0') << std::flush;
+  const absl::StatusOr<StoreReport> report = ReadStore(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->problems.empty());
+  EXPECT_GT(report->records.size(), kRecords / 2U);
+  EXPECT_LT(report->records.size(), static_cast<size_t>(kRecords));
+  EXPECT_TRUE(std::is_sorted(report->records.begin(), report->records.end(),
+                             [](const Record& a, const Record& b) { return a.key < b.key; }));
+  EXPECT_TRUE(absl::IsDataLoss(Opening()));
+}
+
+// --- files: backup, export, import ---
+
+TEST_F(SqliteTrouble, AStoreThatCannotBeMadeLeavesEverythingAsItWas) {
+  const Record record{"a", "x", "u", 1, "1"};
+  ASSERT_TRUE(std::filesystem::create_directory(folder_ / "link-to"));
+  ASSERT_EQ(symlink((folder_ / "link-to").c_str(), path_.c_str()), 0);
+  EXPECT_FALSE(MakeStore(path_, {record}).ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(path_));
+  // Its file is gone, and a musterd has the rest: that stays.
+  const std::string lost = folder_ / "lost";
+  const auto store = OpenSqlite(lost);
+  ASSERT_TRUE(store->Commit(store->TakeOver()->epoch, {record}).ok());
+  ASSERT_EQ(unlink(lost.c_str()), 0);
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeStore(lost, {record})));
+  for (const char* suffix : {".lock", "-wal"}) EXPECT_TRUE(std::filesystem::exists(lost + suffix)) << suffix;
+}
+
+TEST_F(SqliteTrouble, ABackupIsTakenWhileItIsWritten) {
+  const auto store = OpenSqlite(path_);
+  const int64_t epoch = store->TakeOver()->epoch;
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "1"}}).ok());
+  const std::string copy = folder_ / "copy.db";
+  ASSERT_TRUE(BackUpStore(path_, copy).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(BackUpStore(path_, copy))) << "nothing is overwritten";
+  ASSERT_TRUE(store->Commit(epoch, {{"a", "x", "", 1, "2"}}).ok()) << "the backup did not take it over";
+  const absl::StatusOr<StoreReport> report = ReadStore(copy);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(Lines(report->records), std::vector<std::string>{"a/x=1"});
+  EXPECT_EQ(report->epoch, epoch);
+  EXPECT_EQ(Lines(ReadStore(path_)->records), std::vector<std::string>{"a/x=2"}) << "and may be read meanwhile";
+  const auto restored = OpenSqlite(copy);
+  EXPECT_EQ(Lines(restored->TakeOver()->records), std::vector<std::string>{"a/x=1"});
+}
+
+TEST_F(SqliteTrouble, AStoreIsMadeOfRecords) {
+  const std::vector<Record> records = {{"a", "x", "u", 1, "1"}, {"b", "y", "", 2, std::string("\0z", 2)}};
+  ASSERT_TRUE(MakeStore(path_, records).ok());
+  EXPECT_TRUE(absl::IsAlreadyExists(MakeStore(path_, records)));
+  const absl::StatusOr<StoreReport> report = ReadStore(path_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(Lines(report->records), Lines(records));
+  EXPECT_EQ(report->format, SqliteStore::kFormat);
+  EXPECT_FALSE(std::filesystem::exists(path_ + ".lock"));
+  EXPECT_TRUE(absl::IsNotFound(ReadStore(folder_ / "nothing").status()));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,532 @@
+// A real musterd that is killed at any moment, or whose disk fills up, and what its callers find afterwards (SPEC S-2,
+// S-3).
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "clients/cpp/muster_client.h"
+#include "service/store/sqlite_store.h"
+#include "support/sync.h"
+#include "tests/support/running_musterd.h"
+
+namespace muster {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::unique_ptr<MusterClient> ClientOf(const RunningMusterd& musterd, milliseconds timeout = milliseconds(10'000)) {
+  ClientOptions options;
+  options.server = musterd.grpc();
+  options.timeout = timeout;
+  options.wait_for_server = false;
+  return *MusterClient::Connect(options);
+}
+
+v1::NodeFacts NodeOf(const std::string& name, int cpu) {
+  v1::NodeFacts node;
+  node.set_name(name);
+  (*node.mutable_allocatable())["cpu"] = absl::StrCat(cpu);
+  (*node.mutable_allocatable())["pods"] = "10000";
+  return node;
+}
+
+// The orchestrator's, of one node with four cores.
+v1::SnapshotPart SnapshotOf(const std::string& node, int64_t version) {
+  v1::SnapshotPart part;
+  part.set_source("orchestrator");
+  part.set_version(version);
+  *part.add_nodes() = NodeOf(node, 4);
+  part.set_last(true);
+  return part;
+}
+
+v1::SubmitGangRequest GangOf(const std::string& name, int pods) {
+  v1::SubmitGangRequest request;
+  request.set_request_id(name);
+  request.mutable_gang()->set_name(name);
+  request.mutable_gang()->set_min_member(pods);
+  request.set_ttl_ms(60'000);
+  for (int i = 0; i < pods; ++i) {
+    v1::PodFacts* pod = request.add_pods();
+    pod->set_uid(absl::StrCat(name, "-", i));
+    pod->set_name(absl::StrCat(name, "-", i));
+    (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+  }
+  return request;
+}
+
+std::map<std::string, std::string> PlacesOf(const v1::Submission& submission) {
+  std::map<std::string, std::string> places;
+  for (const auto& place : submission.placements()) places[place.pod_uid()] = place.node();
+  return places;
+}
+
+int FromEnv(const char* name, int otherwise) {
+  int value = 0;
+  const char* text = std::getenv(name);
+  return text != nullptr && absl::SimpleAtoi(text, &value) ? value : otherwise;
+}
+
+// What callers were told, and must find again.
+struct Told {
+  std::mutex mutex;
+  std::map<std::string, std::map<std::string, std::string>> confirmed;  // places by gang
+  std::set<std::string> submitted;
+  std::set<std::string> asked;  // to be confirmed; perhaps no answer came
+};
+
+// Submits and confirms gangs of two until the server is gone.
+void Submit(MusterClient* client, int caller, int round, const std::atomic<bool>& stop, Told* told) {
+  for (int i = 0; !stop; ++i) {
+    const std::string name = absl::StrCat("g-", round, "-", caller, "-", i);
+    const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf(name, 2));
+    if (!submission.ok()) return;
+    {
+      const std::lock_guard lock(told->mutex);
+      told->submitted.insert(name);
+      if (submission->state() == v1::Submission::PLANNED) told->asked.insert(name);
+    }
+    if (submission->state() != v1::Submission::PLANNED) continue;
+    const absl::StatusOr<v1::Submission> taken = client->ConfirmGang(name, submission->plan());
+    if (!taken.ok()) return;
+    const std::lock_guard lock(told->mutex);
+    told->confirmed[name] = PlacesOf(*taken);
+  }
+}
+
+// Creates gangs of no members and deletes them, until the server is gone. What is asked last is in `last`: perhaps it
+// was done, perhaps it was not.
+void Create(MusterClient* client, int round, const std::atomic<bool>& stop,
+            std::function<absl::Status(MusterClient*)>* last) {
+  for (int i = 0; !stop; ++i) {
+    const std::string name = absl::StrCat("made-", round, "-", i);
+    v1::CreateGangRequest create;
+    create.set_request_id(absl::StrCat("create-", name));
+    create.mutable_gang()->set_name(name);
+    create.mutable_gang()->set_min_member(2);
+    *last = [create](MusterClient* by) { return by->CreateGang(create).status(); };
+    if (!(*last)(client).ok()) return;
+    v1::DeleteGangRequest remove;
+    remove.set_request_id(absl::StrCat("delete-", name));
+    remove.set_namespace_("default");
+    remove.set_name(name);
+    *last = [remove](MusterClient* by) { return by->DeleteGang(remove); };
+    if (!(*last)(client).ok()) return;
+  }
+}
+
+// kill -9 at random moments under load. Nothing that was answered is forgotten, no gang is there in part, no room is
+// given twice; and nobody had to announce anything again.
+TEST(Killed, NothingThatWasAnsweredIsForgotten) {
+  const int kills = FromEnv("MUSTER_KILLS", 20);
+  constexpr int kCpus = 400;
+  std::mt19937_64 random(20261122);
+  RunningMusterd musterd;
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  {
+    v1::UpdateFactsRequest update;
+    for (const char* name : {"a", "b"}) *update.add_nodes() = NodeOf(name, kCpus / 2);
+    ASSERT_TRUE(ClientOf(musterd)->UpdateFacts(update).ok());
+  }
+  Told told;
+  milliseconds longest{0};
+  size_t answered = 0;
+  for (int round = 0; round < kills; ++round) {
+    std::atomic<bool> stop{false};
+    std::vector<std::unique_ptr<MusterClient>> clients;
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 4; ++caller) {
+      clients.push_back(ClientOf(musterd));
+      callers.emplace_back(Submit, clients.back().get(), caller, round, std::cref(stop), &told);
+    }
+    std::function<absl::Status(MusterClient*)> last;
+    clients.push_back(ClientOf(musterd));
+    callers.emplace_back(Create, clients.back().get(), round, std::cref(stop), &last);
+    std::this_thread::sleep_for(milliseconds(5 + random() % 120));
+    musterd.Kill();
+    stop = true;
+    for (std::thread& caller : callers) caller.join();
+    const auto begun = std::chrono::steady_clock::now();
+    musterd.Start();
+    ASSERT_TRUE(musterd.running()) << musterd.log();
+    const std::unique_ptr<MusterClient> client = ClientOf(musterd);
+    ASSERT_TRUE(client->ListNodes().ok());
+    longest = std::max(longest, std::chrono::duration_cast<milliseconds>(std::chrono::steady_clock::now() - begun));
+    // Who had no answer asks again, and then once more: it happened once, whether it was done before or is now.
+    for (int times = 0; times < 2 && last; ++times) {
+      const absl::Status again = last(client.get());
+      ASSERT_TRUE(again.ok()) << again;
+    }
+    for (const auto& [name, places] : told.confirmed) {
+      // Asked in the same words, and once more to take the plan.
+      const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf(name, 2));
+      ASSERT_TRUE(again.ok()) << name << ": " << again.status();
+      ASSERT_EQ(again->state(), v1::Submission::CONFIRMED) << name;
+      ASSERT_EQ(PlacesOf(*again), places) << name;
+    }
+    for (const std::string& name : told.submitted) ASSERT_TRUE(client->GetSubmission(name).ok()) << name;
+    // What is bound is bound whole; what is used is what was confirmed, and fits.
+    int used = 0;
+    const absl::StatusOr<v1::ListGangsResponse> gangs = client->ListGangs("");
+    ASSERT_TRUE(gangs.ok());
+    for (const v1::Gang& gang : gangs->gangs()) {
+      ASSERT_TRUE(gang.counts().bound() == 0 || gang.counts().bound() == 2)
+          << gang.name() << " has " << gang.counts().bound();
+      if (gang.counts().bound() == 2) {
+        ASSERT_EQ(told.asked.count(gang.name()), 1U) << gang.name() << " was never asked for";
+      }
+      used += gang.counts().bound();
+    }
+    ASSERT_GE(used, static_cast<int>(2 * told.confirmed.size()));
+    ASSERT_LE(used, kCpus);
+    // Room for the next round: those that run end.
+    v1::UpdateFactsRequest over;
+    for (const auto& [name, places] : told.confirmed) {
+      for (const auto& [uid, node] : places) over.add_removed_pods(uid);
+    }
+    if (over.removed_pods_size() > 0) {
+      ASSERT_TRUE(client->UpdateFacts(over).ok());
+    }
+    answered += told.confirmed.size();
+    told.confirmed.clear();
+    for (const std::string& name : told.submitted) client->AbandonGang(name).status().IgnoreError();
+    told.submitted.clear();
+  }
+  EXPECT_GT(answered, static_cast<size_t>(kills)) << "hardly anything was promised";
+  std::cout << "FIGURE kill -9: " << kills << " kills, " << answered << " gangs confirmed before, ready again within "
+            << longest.count() << " ms\n";
+}
+
+// The announcer goes on where it was; nobody else takes its place by that.
+TEST(Restarted, FactsAndTheirVersionAreThere) {
+  RunningMusterd musterd("facts: {staleAfter: 1s}\n");
+  std::unique_ptr<MusterClient> client = ClientOf(musterd);
+  ASSERT_TRUE(client->SendSnapshot({SnapshotOf("a", 7)}).ok());
+  v1::CreateGangRequest create;
+  create.mutable_gang()->set_name("made");
+  create.mutable_gang()->set_min_member(5);
+  ASSERT_TRUE(client->CreateGang(create).ok());
+  musterd.Kill();
+  musterd.Start();
+  client = ClientOf(musterd);
+  EXPECT_EQ(client->GetFactsStatus()->version(), 7);
+  ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
+  EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  // Nobody speaks for longer than facts.staleAfter: nothing is placed, and a gang that asks is told why.
+  for (int i = 0; i < 100 && !client->ListNodes()->nodes(0).stale_too_long(); ++i)
+    absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_TRUE(client->ListNodes()->nodes(0).stale_too_long());
+  v1::SubmitGangRequest submit;
+  submit.set_request_id("late");
+  submit.mutable_gang()->set_name("late");
+  submit.mutable_gang()->set_min_member(1);
+  v1::MemberSet* members = submit.add_members();
+  members->set_count(1);
+  (*members->mutable_shape()->mutable_requests())["cpu"] = "1";
+  const absl::StatusOr<v1::Submission> waits = client->SubmitGang(submit);
+  ASSERT_TRUE(waits.ok()) << waits.status();
+  EXPECT_EQ(waits->state(), v1::Submission::WAITING);
+  EXPECT_NE(waits->reason().text().find("1 node: not announced since musterd started"), std::string::npos)
+      << waits->reason().text();
+  const absl::StatusOr<v1::Gang> gang = client->GetGang("default", "made");
+  ASSERT_TRUE(gang.ok()) << gang.status();
+  EXPECT_EQ(gang->rules().min_member(), 5);
+  v1::UpdateFactsRequest next;
+  next.set_source("orchestrator");
+  next.set_version(8);
+  next.set_request_id("update-8");
+  *next.add_nodes() = NodeOf("b", 4);
+  EXPECT_TRUE(client->UpdateFacts(next).ok());
+  EXPECT_EQ(client->ListNodes()->nodes_size(), 2);
+  const v1::ListNodesResponse fresh = *client->ListNodes();
+  for (const v1::Node& node : fresh.nodes()) EXPECT_EQ(node.stale_since_unix_ms(), 0) << node.name();
+  const auto state = [&] { return client->GetSubmission("late")->state(); };
+  for (int i = 0; i < 100 && state() != v1::Submission::PLANNED; ++i) absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(state(), v1::Submission::PLANNED);
+  // Its last step once more, in the same words: the answer is known, and it has spoken.
+  musterd.Kill();
+  musterd.Start();
+  client = ClientOf(musterd);
+  EXPECT_GT(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  EXPECT_TRUE(client->UpdateFacts(next).ok());
+  EXPECT_EQ(client->ListNodes()->nodes(0).stale_since_unix_ms(), 0);
+  next.set_version(10);
+  next.set_request_id("update-10");
+  EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a gap is a gap";
+  // A stop that is no crash, and what was removed stays so.
+  v1::UpdateFactsRequest gone;
+  gone.set_source("orchestrator");
+  gone.set_version(9);
+  gone.add_removed_nodes("a");
+  ASSERT_TRUE(client->UpdateFacts(gone).ok());
+  musterd.Stop();
+  musterd.Start();
+  client = ClientOf(musterd);
+  ASSERT_EQ(client->ListNodes()->nodes_size(), 1);
+  EXPECT_EQ(client->ListNodes()->nodes(0).name(), "b");
+}
+
+// A tmpfs of a megabyte.
+class SmallDisk {
+ public:
+  SmallDisk() {
+    EXPECT_NE(mkdtemp(path_.data()), nullptr);
+    mounted_ = mount("tmpfs", path_.c_str(), "tmpfs", 0, "size=1m") == 0;
+  }
+  ~SmallDisk() {
+    if (mounted_) umount2(path_.c_str(), MNT_DETACH);
+    rmdir(path_.c_str());
+  }
+  SmallDisk(const SmallDisk&) = delete;
+  SmallDisk& operator=(const SmallDisk&) = delete;
+  [[nodiscard]] bool mounted() const { return mounted_; }
+  [[nodiscard]] const std::string& path() const { return path_; }
+  void Fill() const {
+    std::ofstream out(path_ + "/filler", std::ios::binary);
+    const std::string block(512, 'x');
+    while (out.write(block.data(), static_cast<std::streamsize>(block.size())).flush()) {
+    }
+  }
+  void Free() const { unlink((path_ + "/filler").c_str()); }
+
+ private:
+  std::string path_ = "/tmp/muster-disk-XXXXXX";
+  bool mounted_ = false;
+};
+
+std::string Fetched(const RunningMusterd& musterd, const std::string& path) {
+  const std::string command = absl::StrCat("curl -s -m 10 http://127.0.0.1:", musterd.admin_port(), path);
+  std::string said;
+  FILE* out = popen(command.c_str(), "r");
+  for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
+  pclose(out);
+  return said;
+}
+
+std::string Readyz(const RunningMusterd& musterd) { return Fetched(musterd, "/readyz"); }
+
+// What the standard health service says: 1 is SERVING, 2 is NOT_SERVING; 0: it did not answer.
+int Health(const RunningMusterd& musterd) {
+  grpc::GenericStub stub(grpc::CreateChannel(musterd.grpc(), grpc::InsecureChannelCredentials()));
+  grpc::ClientContext context;
+  // Debian ships no health.proto: HealthCheckRequest{} is no bytes, HealthCheckResponse{status: N} is 08 N.
+  const grpc::ByteBuffer request(nullptr, 0);
+  grpc::ByteBuffer response;
+  Notification done;
+  bool ok = false;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/Check", grpc::StubOptions(), &request, &response,
+                 [&](const grpc::Status& status) {
+                   ok = status.ok();
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  grpc::Slice bytes;
+  if (!ok || !response.DumpToSingleSlice(&bytes).ok() || bytes.size() != 2) return 0;
+  return *(bytes.begin() + 1);
+}
+
+bool HealthBecomes(const RunningMusterd& musterd, int wanted) {
+  for (int i = 0; i < 100 && Health(musterd) != wanted; ++i) absl::SleepFor(absl::Milliseconds(50));
+  return Health(musterd) == wanted;
+}
+
+// A disk that is full while musterd runs: answers that promise wait, the reason is told, and it goes on by itself.
+// A backup is older than what was promised since: its nodes are not built on before their announcer has told again what
+// runs on them.
+TEST(Restarted, FromABackupNothingIsPromisedTwice) {
+  RunningMusterd musterd;
+  std::unique_ptr<MusterClient> client = ClientOf(musterd);
+  v1::SnapshotPart part = SnapshotOf("a", 1);
+  ASSERT_TRUE(client->SendSnapshot({part}).ok());
+  const absl::StatusOr<v1::Submission> early = client->SubmitGang(GangOf("early", 1));
+  ASSERT_TRUE(early.ok()) << early.status();
+  ASSERT_TRUE(client->ConfirmGang(early->id(), early->plan()).ok());
+  const std::string file = musterd.folder() + "/muster.db";
+  ASSERT_TRUE(BackUpStore(file, file + ".copy").ok());
+  const absl::StatusOr<v1::Submission> late = client->SubmitGang(GangOf("late", 3));
+  ASSERT_TRUE(late.ok()) << late.status();
+  ASSERT_TRUE(client->ConfirmGang(late->id(), late->plan()).ok());
+  musterd.Stop();
+  ASSERT_EQ(rename((file + ".copy").c_str(), file.c_str()), 0);
+  for (const char* suffix : {"-wal", "-shm"}) unlink((file + suffix).c_str());
+  for (int start = 0; start < 2; ++start) {  // and once more, before anybody spoke
+    musterd.Start();
+    client = ClientOf(musterd);
+    EXPECT_EQ(client->GetSubmission(early->id())->state(), v1::Submission::CONFIRMED);
+    const absl::StatusOr<v1::Submission> again = client->SubmitGang(GangOf("again", 3));
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->state(), v1::Submission::WAITING) << "its room may be taken";
+    if (start == 0) musterd.Kill();
+  }
+  v1::UpdateFactsRequest next;
+  next.set_source("orchestrator");
+  next.set_version(2);
+  EXPECT_TRUE(absl::IsFailedPrecondition(client->UpdateFacts(next).status())) << "a snapshot is wanted";
+  part.set_version(2);
+  const auto runs = [&](const std::string& gang, int pods) {
+    for (int i = 0; i < pods; ++i) {
+      v1::PodFacts* pod = part.add_pods();
+      pod->set_uid(absl::StrCat(gang, "-", i));
+      pod->set_name(pod->uid());
+      pod->set_node_name("a");
+      (*pod->mutable_shape()->mutable_requests())["cpu"] = "1";
+    }
+  };
+  runs("early", 1);
+  runs("late", 3);
+  ASSERT_TRUE(client->SendSnapshot({part}).ok());
+  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::WAITING);
+  part.clear_pods();
+  runs("early", 1);
+  part.set_version(3);
+  ASSERT_TRUE(client->SendSnapshot({part}).ok());
+  for (int i = 0; i < 100 && client->GetSubmission("again")->state() != v1::Submission::PLANNED; ++i)
+    absl::SleepFor(absl::Milliseconds(50));
+  EXPECT_EQ(client->GetSubmission("again")->state(), v1::Submission::PLANNED);
+}
+
+TEST(FullDisk, AnswersWaitAndGoOnByThemselves) {
+  const SmallDisk disk;
+  ASSERT_TRUE(disk.mounted()) << "no right to mount a small tmpfs: run by tests/programs/with_mounts.sh, or as root";
+  RunningMusterd musterd(absl::StrCat("store: {path: ", disk.path(), "/muster.db}\n"));
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  const std::unique_ptr<MusterClient> client = ClientOf(musterd);
+  v1::UpdateFactsRequest update;
+  *update.add_nodes() = NodeOf("a", 100);
+  ASSERT_TRUE(client->UpdateFacts(update).ok());
+  EXPECT_EQ(Readyz(musterd), "ok\n");
+  disk.Fill();
+  const std::unique_ptr<MusterClient> hasty = ClientOf(musterd, milliseconds(500));
+  const absl::Status late = hasty->SubmitGang(GangOf("waits", 2)).status();
+  EXPECT_TRUE(absl::IsDeadlineExceeded(late));
+  EXPECT_NE(late.message().find("/readyz of its admin door says why"), std::string::npos) << late;
+  EXPECT_NE(Readyz(musterd).find("no room on its disk"), std::string::npos) << Readyz(musterd);
+  EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 1\n"), std::string::npos);
+  EXPECT_NE(musterd.log().find("the store takes no commit, answers wait for it: "), std::string::npos) << musterd.log();
+  EXPECT_TRUE(HealthBecomes(musterd, 2));
+  // What promises nothing is answered: what there is, why somebody waits, what would be.
+  EXPECT_TRUE(hasty->ListNodes().ok());
+  const absl::StatusOr<v1::ExplainGangResponse> why = hasty->ExplainGang("default", "waits");
+  EXPECT_TRUE(why.ok()) << why.status();
+  v1::PlanGangRequest what_if;
+  *what_if.mutable_job() = GangOf("would-be", 2);
+  const absl::StatusOr<v1::PlanGangResponse> would = hasty->PlanGang(what_if);
+  EXPECT_TRUE(would.ok()) << would.status();
+  // What others build on waits until it is durable.
+  EXPECT_TRUE(absl::IsDeadlineExceeded(hasty->GetGang("default", "waits").status()));
+  disk.Free();
+  const absl::StatusOr<v1::Submission> submission = client->SubmitGang(GangOf("waits", 2));
+  ASSERT_TRUE(submission.ok()) << submission.status();
+  EXPECT_EQ(submission->state(), v1::Submission::PLANNED);
+  EXPECT_EQ(Readyz(musterd), "ok\n");
+  EXPECT_NE(Fetched(musterd, "/metrics").find("muster_store_failing 0\n"), std::string::npos);
+  EXPECT_TRUE(HealthBecomes(musterd, 1));
+  musterd.Kill();
+  musterd.Start();
+  ASSERT_TRUE(musterd.running()) << musterd.log();
+  EXPECT_TRUE(ClientOf(musterd)->GetSubmission("waits").ok());
+}
+
+TEST(StoreFile, IsSaidWhenItCannotBeHad) {
+  RunningMusterd musterd;
+  ASSERT_TRUE(musterd.running());
+  // Its own default store is taken; another one that was not told where to keep things goes on without.
+  const std::string command = absl::StrCat("cd ", musterd.folder(), " && timeout -s TERM 5 ", RunningMusterd::Path());
+  const auto run = [&](const std::string& flags, const std::string& config = "musterd.yaml") {
+    std::string said;
+    FILE* out = popen(absl::StrCat(command, " --config ", config, " ", flags, " 2>&1").c_str(), "r");
+    for (int c = fgetc(out); c != EOF; c = fgetc(out)) said.push_back(static_cast<char>(c));
+    return std::make_pair(said, WEXITSTATUS(pclose(out)));
+  };
+  const auto [warned, went_on] = run("");
+  EXPECT_NE(warned.find("/muster.db: another musterd (pid"), std::string::npos) << warned;
+  EXPECT_NE(warned.find("musterd serves"), std::string::npos) << warned;
+  EXPECT_EQ(went_on, 124) << "until it was stopped";
+  const auto [refused, ended] = run("--store ./muster.db");
+  EXPECT_NE(refused.find("/muster.db: another musterd (pid"), std::string::npos) << refused;
+  EXPECT_EQ(ended, 1);
+  // Its lock is gone, and its address is the first one's: it cannot serve, and does not take the store over.
+  ASSERT_EQ(unlink((musterd.folder() + "/muster.db.lock").c_str()), 0);
+  std::ofstream(musterd.folder() + "/same.yaml")
+      << "kubernetes: {enabled: false}\n"
+      << "listen: {admin: 127.0.0.1:0, grpc: 127.0.0.1:" << musterd.grpc_port()
+      << ", extender: 127.0.0.1:0, bind: 127.0.0.1:0}\n";
+  const auto [taken, gave_up] = run("--store ./muster.db", "same.yaml");
+  EXPECT_NE(taken.find("listen.grpc: cannot listen on"), std::string::npos) << taken;
+  EXPECT_EQ(gave_up, 1);
+  ClientOptions options;
+  options.server = musterd.grpc();
+  EXPECT_TRUE((*MusterClient::Connect(options))->SubmitGang(GangOf("after", 1)).ok()) << "the first one serves on";
+  const auto [nowhere, not_there] = run("--store no/such/folder/x.db");
+  EXPECT_NE(nowhere.find("its directory must exist and be writable"), std::string::npos) << nowhere;
+  EXPECT_EQ(not_there, 1);
+}
+
+// A second musterd over the same file waits, says so, and goes on where the first one was killed or stopped. What is
+// asked of it before, it does not decide.
+TEST(Standby, GoesOnInPlaceOfTheFirst) {
+  RunningMusterd first;
+  ASSERT_TRUE(first.running()) << first.log();
+  const std::string yaml = absl::StrCat("store: {standby: true, path: ", first.folder(), "/muster.db}\n");
+  v1::UpdateFactsRequest update;
+  *update.add_nodes() = NodeOf("a", 4);
+  ASSERT_TRUE(ClientOf(first)->UpdateFacts(update).ok());
+  for (const bool killed : {true, false}) {
+    RunningMusterd second(yaml);
+    ASSERT_GT(second.admin_port(), 0) << second.log();
+    EXPECT_FALSE(second.running());
+    EXPECT_NE(Readyz(second).find("standing by: another musterd has the store"), std::string::npos) << Readyz(second);
+    EXPECT_EQ(Fetched(second, "/healthz"), "ok\n") << "nobody need start it anew";
+    EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 1"), std::string::npos);
+    RunningMusterd third(yaml);
+    third.Stop();
+    EXPECT_NE(third.log().find("stopped while standing by"), std::string::npos) << third.log();
+    const std::string name = killed ? "killed" : "stopped";
+    const absl::StatusOr<v1::Submission> planned = ClientOf(first)->SubmitGang(GangOf(name, 2));
+    ASSERT_TRUE(planned.ok()) << planned.status();
+    ASSERT_TRUE(ClientOf(first)->ConfirmGang(name, planned->plan()).ok());
+    const int admin = second.admin_port();
+    killed ? first.Kill() : first.Stop();
+    second.AwaitServing();
+    ASSERT_TRUE(second.running()) << second.log();
+    EXPECT_EQ(second.admin_port(), admin);
+    EXPECT_EQ(Readyz(second), "ok\n");
+    EXPECT_NE(Fetched(second, "/metrics").find("muster_standby 0"), std::string::npos);
+    const absl::StatusOr<v1::Submission> kept = ClientOf(second)->GetSubmission(name);
+    ASSERT_TRUE(kept.ok()) << kept.status();
+    EXPECT_EQ(kept->state(), v1::Submission::CONFIRMED);
+    second.Stop();
+    first.Start();
+    ASSERT_TRUE(first.running()) << first.log();
+  }
+}
+
+TEST(Standby, NeedsAFileToWaitFor) {
+  const RunningMusterd nameless("store: {standby: true}\n");
+  EXPECT_FALSE(nameless.running());
+  EXPECT_NE(nameless.log().find("store.standby: needs a file to wait for"), std::string::npos) << nameless.log();
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,359 @@
+// What the engine tells of decisions: a span each, and one of a gang's start (SPEC S-4).
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "service/engine/engine.h"
+#include "tests/service/engine/engine_fixture.h"
+
+namespace muster {
+namespace tracing_test {
+
+constexpr char kParent[] = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+// Keeps what ends, and waits for it.
+class SpanKeeper : public SpanSink {
+ public:
+  void Ended(const Spans& spans) override {
+    MutexLock lock(&mutex_);
+    kept_.insert(kept_.end(), spans.begin(), spans.end());
+    changed_.SignalAll();
+  }
+  std::vector<std::shared_ptr<const Span>> Wait(absl::string_view name, size_t count) {
+    MutexLock lock(&mutex_);
+    const absl::Time until = SteadyNow() + absl::Seconds(20);
+    std::vector<std::shared_ptr<const Span>> out;
+    while (true) {
+      out.clear();
+      for (const auto& span : kept_) {
+        if (span->name == name) out.push_back(span);
+      }
+      if (out.size() >= count || SteadyNow() > until) return out;
+      changed_.WaitWithTimeout(&mutex_, absl::Milliseconds(50));
+    }
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  Spans kept_ ABSL_GUARDED_BY(mutex_);
+};
+
+// Binds as the API server would, a little later, one after the other.
+class LateBinder : public EffectSink {
+ public:
+  ~LateBinder() override { Join(); }
+  void Carry(std::vector<Effect> effects) override {
+    for (const Effect& effect : effects) {
+      const auto* bind = std::get_if<BindPod>(&effect);
+      if (bind == nullptr) continue;
+      MutexLock lock(&mutex_);
+      ++sent;
+      const auto delay = absl::Milliseconds(20) * (threads_.size() + 1);
+      threads_.emplace_back([this, delay, uid = bind->pod.uid, node = bind->node] {
+        absl::SleepFor(delay);
+        engine->Announce(BindingOutcome{uid, node, BindingResult::kBound, ""}).IgnoreError();
+      });
+    }
+  }
+  void Join() {
+    MutexLock lock(&mutex_);
+    for (std::thread& thread : threads_) thread.join();
+    threads_.clear();
+  }
+  Engine* engine = nullptr;
+  std::atomic<int> sent{0};
+
+ private:
+  Mutex mutex_;
+  std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
+};
+
+class TracedEngine : public testing::Test {
+ protected:
+  TracedEngine() : engine_(MachineSettings(), Options(&spans_), &store_, &binder_) {
+    binder_.engine = &engine_;
+    EXPECT_TRUE(engine_.Start().ok());
+    EXPECT_TRUE(engine_.Announce(UpsertNode{SomeNode()}).ok());
+    EXPECT_TRUE(engine_.Announce(FactsRead{}).ok());
+  }
+  ~TracedEngine() override {
+    binder_.Join();
+    engine_.Stop();
+  }
+  static EngineOptions Options(SpanSink* spans) {
+    EngineOptions options;
+    options.spans = spans;
+    return options;
+  }
+  void Put(const PodDescription& pod) { ASSERT_TRUE(engine_.Announce(UpsertPod{pod}).ok()); }
+  void AwaitPlan() {
+    bool planned = false;
+    while (!planned) {
+      ASSERT_TRUE(
+          engine_
+              .Query([&](const Machine& machine) { planned = machine.plans().Of(*machine.FindGang("d/g")) != nullptr; })
+              .ok());
+    }
+  }
+  void AskFilter(const std::string& uid) {
+    ASSERT_TRUE(engine_.Ask(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::Every())}).ok());
+  }
+
+  SpanKeeper spans_;
+  MemoryStore store_;
+  LateBinder binder_;
+  Engine engine_;
+};
+
+// From the first question to the last binding: one trace, in which everybody is below the start.
+TEST_F(TracedEngine, AGangsStartIsOneTrace) {
+  Put(SomePod("a", "g", 2));
+  Put(SomePod("b", "g", 2));
+  AwaitPlan();
+  AskFilter("u-a");
+  ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+  absl::SleepFor(absl::Milliseconds(30));
+  AskFilter("u-b");
+  ASSERT_TRUE(engine_.Hold(Bind{"u-b", "n", 0}, [](const HoldAnswer&) {}).ok());
+  const auto starts = spans_.Wait("gang start", 1);
+  ASSERT_EQ(starts.size(), 1U);
+  const Span& start = *starts.front();
+  EXPECT_EQ(start.gang, "d/g");
+  EXPECT_EQ(start.pods, 2);
+  EXPECT_EQ(start.parent, 0U);
+  EXPECT_GE(start.took_us, 50'000) << "30 ms apart, and 20 ms to bind";
+  const auto filters = spans_.Wait("filter", 2);
+  const auto binds = spans_.Wait("bind", 2);
+  const auto bindings = spans_.Wait("binding", 2);
+  ASSERT_EQ(filters.size(), 2U);
+  ASSERT_EQ(binds.size(), 2U);
+  ASSERT_EQ(bindings.size(), 2U);
+  std::set<uint64_t> ids = {start.id};
+  for (const auto& span : {filters[0], filters[1], binds[0], binds[1]}) {
+    EXPECT_EQ(span->trace, start.trace);
+    EXPECT_EQ(span->parent, start.id);
+    EXPECT_EQ(span->gang, "d/g");
+    EXPECT_GE(span->begun_us, start.begun_us);
+    EXPECT_LE(span->begun_us + span->took_us, start.begun_us + start.took_us);
+    EXPECT_TRUE(ids.insert(span->id).second);
+  }
+  EXPECT_EQ(filters[0]->begun_us, start.begun_us) << "the first question begins it";
+  EXPECT_EQ(filters[0]->outcome, "one node");
+  EXPECT_EQ(filters[0]->parts.held, -1);
+  EXPECT_GE(filters[0]->took_us, filters[0]->parts.waited + filters[0]->parts.decided);
+  const Span* held = nullptr;
+  const Span* last = nullptr;
+  for (const auto& bind : binds) (bind->pod == "d/a" ? held : last) = bind.get();
+  ASSERT_TRUE(held != nullptr && last != nullptr);
+  EXPECT_EQ(held->outcome, "bound");
+  EXPECT_EQ(held->node, "n");
+  EXPECT_GE(held->parts.held, 30'000);
+  EXPECT_LT(last->parts.held, held->parts.held) << "nobody was missing any more";
+  for (const Span* bind : {held, last}) {
+    EXPECT_GE(bind->parts.bound, 20'000);
+    EXPECT_NEAR(static_cast<double>(bind->took_us),
+                static_cast<double>(bind->parts.waited + bind->parts.decided + bind->parts.held + bind->parts.bound),
+                20'000);
+  }
+  for (const auto& binding : bindings) {
+    const Span* of = binding->pod == "d/a" ? held : last;
+    EXPECT_EQ(binding->parent, of->id);
+    EXPECT_EQ(binding->trace, start.trace);
+    EXPECT_GE(binding->took_us, 20'000);
+    EXPECT_EQ(binding->outcome, "bound");
+  }
+  ASSERT_EQ(start.links.size(), 2U);
+  // One that comes later is no part of the start, which is over.
+  Put(SomePod("c", "g", 2));
+  AskFilter("u-c");
+  ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
+  EXPECT_EQ(spans_.Wait("bind", 3).size(), 3U);
+  EXPECT_EQ(spans_.Wait("gang start", 1).size(), 1U) << "once";
+}
+
+// A watch may tell that a pod is bound before the call that bound it is answered.
+TEST_F(TracedEngine, ABindingIsToldWhoeverTellsOfItFirst) {
+  Put(SomePod("a", "g", 1));
+  AwaitPlan();
+  AskFilter("u-a");
+  Notification answered;
+  ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, [&](const HoldAnswer&) { answered.Notify(); }).ok());
+  while (binder_.sent == 0) absl::SleepFor(absl::Milliseconds(1));
+  PodDescription bound = SomePod("a", "g", 1);
+  bound.node_name = "n";
+  Put(bound);
+  answered.WaitForNotification();
+  const auto binds = spans_.Wait("bind", 1);
+  const auto bindings = spans_.Wait("binding", 1);
+  ASSERT_EQ(binds.size() + bindings.size(), 2U);
+  EXPECT_GE(binds[0]->parts.bound, 0);
+  EXPECT_GT(bindings[0]->took_us, binds[0]->parts.bound);
+  EXPECT_EQ(bindings[0]->parent, binds[0]->id);
+}
+
+// What a caller traces stays in its trace, and is linked with the gang's start.
+TEST_F(TracedEngine, ACallersTraceIsItsOwn) {
+  Put(SomePod("a", "g", 1));
+  Put(SomePod("alone", "", 0));
+  AwaitPlan();
+  const SpanRef caller = ParseTraceparent(kParent);
+  {
+    const ScopedCaller on(caller);
+    AskFilter("u-a");
+    ASSERT_TRUE(engine_.Hold(Bind{"u-a", "n", 0}, [](const HoldAnswer&) {}).ok());
+    AskFilter("u-alone");
+  }
+  const auto starts = spans_.Wait("gang start", 1);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_FALSE(starts[0]->trace == caller.trace);
+  for (const auto& span : {spans_.Wait("filter", 2)[0], spans_.Wait("bind", 1)[0]}) {
+    EXPECT_TRUE(span->trace == caller.trace);
+    EXPECT_EQ(span->parent, caller.span);
+    ASSERT_EQ(span->links.size(), 1U) << span->name;
+    EXPECT_TRUE(span->links[0].to.trace == starts[0]->trace);
+    EXPECT_EQ(span->links[0].to.span, starts[0]->id);
+  }
+  EXPECT_TRUE(spans_.Wait("filter", 2)[1]->links.empty()) << "of no gang";
+  EXPECT_TRUE(spans_.Wait("binding", 1)[0]->trace == caller.trace);
+}
+
+// A Permit that waits ends with its verdict, and says who let it go.
+TEST_F(TracedEngine, WhoLetsAHoldGo) {
+  for (const char* name : {"a", "b"}) {
+    PodDescription pod = SomePod(name, "g", 2);
+    pod.scheduler_name = "own";
+    Put(pod);
+  }
+  const auto never = std::chrono::steady_clock::time_point::max();
+  const auto permit = [&](const std::string& uid) {
+    engine_.AskPermit(
+        Permit{uid, "n"}, never, [](const absl::StatusOr<Reply>&) {}, [](const HoldAnswer&) {});
+  };
+  permit("u-a");
+  ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  permit("u-b");
+  const auto permits = spans_.Wait("permit", 2);
+  ASSERT_EQ(permits.size(), 2U);
+  const bool first = permits[0]->pod == "d/a";
+  const Span& waited = *permits[first ? 0 : 1];
+  const Span& last = *permits[first ? 1 : 0];
+  EXPECT_EQ(waited.outcome, "permitted");
+  EXPECT_EQ(last.outcome, "permitted");
+  ASSERT_EQ(waited.links.size(), 1U);
+  EXPECT_EQ(waited.links[0].to.span, last.id);
+  EXPECT_EQ(spans_.Wait("gang start", 1)[0]->pods, 2);
+}
+
+TEST_F(TracedEngine, RefusalsSayWhy) {
+  Put(SomePod("a", "g", 2));
+  AskFilter("u-a");
+  AskFilter("u-nobody");
+  const auto filters = spans_.Wait("filter", 2);
+  ASSERT_EQ(filters.size(), 2U);
+  EXPECT_EQ(filters[0]->outcome, "refused");
+  EXPECT_EQ(filters[0]->reason.code, ReasonCode::kNotEnoughPods);
+  EXPECT_EQ(filters[1]->reason.code, ReasonCode::kUnknownPod);
+  EXPECT_EQ(filters[1]->pod_uid, "u-nobody");
+  EXPECT_FALSE(filters[1]->trace.none());
+  EXPECT_FALSE(engine_.Ask(ConfirmGang{"nothing", 1}).ok());
+  EXPECT_EQ(spans_.Wait("confirm", 1)[0]->outcome, "error");
+}
+
+// What nobody could read costs nothing: of very many decisions in a second the rest leave no span, and are counted.
+TEST_F(TracedEngine, TooManyAreNotTraced) {
+  Put(SomePod("alone", "", 0));
+  Tracer tracer(&spans_);
+  const Command filter = Filter{"u-alone", nullptr};
+  int64_t made = 0;
+  const int64_t tries = 4 * Tracer::kPerSecond;
+  for (int64_t i = 0; i < tries; ++i) made += tracer.Begin(filter) != nullptr ? 1 : 0;
+  EXPECT_GE(made, Tracer::kPerSecond);
+  EXPECT_EQ(made + tracer.skipped(), tries);
+  EXPECT_GT(tracer.skipped(), 0) << "unless four times as many take four seconds";
+  absl::SleepFor(absl::Seconds(1));
+  EXPECT_NE(tracer.Begin(filter), nullptr) << "the next second";
+  AskFilter("u-alone");
+  EXPECT_EQ(engine_.stats().spans_skipped, 0);
+}
+
+// A gang that had started before this process began does not start again with a pod that comes later.
+TEST_F(TracedEngine, WhatHadStartedBeforeDoesNotStartAgain) {
+  for (const char* name : {"a", "b"}) {
+    PodDescription pod = SomePod(name, "g", 2);
+    pod.node_name = "n";
+    pod.phase = PodPhase::kRunning;
+    Put(pod);
+  }
+  Put(SomePod("c", "g", 2));
+  AskFilter("u-c");
+  ASSERT_TRUE(engine_.Hold(Bind{"u-c", "n", 0}, [](const HoldAnswer&) {}).ok());
+  EXPECT_EQ(spans_.Wait("bind", 1).size(), 1U);
+  ASSERT_TRUE(engine_.Query([](const Machine&) {}).ok());
+  EXPECT_TRUE(spans_.Wait("gang start", 0).empty());
+}
+
+// G-8: all its pods are gone, and others come under the same name: it starts anew, in a trace of its own.
+TEST_F(TracedEngine, AGangThatStartsAnewHasAnotherTrace) {
+  GangObject object;
+  object.dialect = GangDialect::kPodGroupSigs;
+  object.name_space = "d";
+  object.name = "g";
+  object.uid = "o";
+  object.declaration.Own().min_member = 1;
+  ASSERT_TRUE(engine_.Announce(UpsertGangObject{object}).ok());
+  for (const std::string name : {"a", "b"}) {
+    PodDescription pod = SomePod(name, "g", 1);
+    pod.gang.declares = false;
+    pod.gang.dialect = GangDialect::kPodGroupSigs;
+    Put(pod);
+    AwaitPlan();
+    AskFilter("u-" + name);
+    ASSERT_TRUE(engine_.Hold(Bind{"u-" + name, "n", 0}, [](const HoldAnswer&) {}).ok());
+    ASSERT_EQ(spans_.Wait("gang start", name == "a" ? 1 : 2).size(), name == "a" ? 1U : 2U);
+    ASSERT_TRUE(engine_.Announce(RemovePod{"u-" + name}).ok());
+  }
+  const auto starts = spans_.Wait("gang start", 2);
+  EXPECT_FALSE(starts[0]->trace == starts[1]->trace);
+  EXPECT_GE(starts[1]->begun_us, starts[0]->begun_us + starts[0]->took_us);
+}
+
+// The last member's caller hangs up: the gang starts all the same.
+TEST_F(TracedEngine, AStartNeedsNobodyToWait) {
+  Put(SomePod("a", "g", 2));
+  Put(SomePod("b", "g", 2));
+  AwaitPlan();
+  std::vector<HoldToken> tokens;
+  for (const std::string uid : {"u-a", "u-b"}) {
+    AskFilter(uid);
+    const absl::StatusOr<HoldToken> token = engine_.Hold(Bind{uid, "n", 0}, [](const HoldAnswer&) {});
+    ASSERT_TRUE(token.ok());
+    tokens.push_back(*token);
+  }
+  while (binder_.sent < 2) absl::SleepFor(absl::Milliseconds(1));
+  ASSERT_TRUE(engine_.Announce(EndHold{"u-a", tokens[0]}).ok());
+  ASSERT_TRUE(engine_.Announce(EndHold{"u-b", tokens[1]}).ok());
+  const auto starts = spans_.Wait("gang start", 1);
+  ASSERT_EQ(starts.size(), 1U);
+  EXPECT_EQ(starts[0]->pods, 2);
+  EXPECT_EQ(spans_.Wait("binding", 2).size(), 2U) << "they are told though nobody waits";
+}
+
+// What a caller sends is not kept at whatever length.
+TEST_F(TracedEngine, LongWordsAreClipped) {
+  const std::string uid(100'000, 'u');
+  ASSERT_TRUE(engine_.Ask(PreFilter{uid}).ok());
+  const auto spans = spans_.Wait("prefilter", 1);
+  ASSERT_EQ(spans.size(), 1U);
+  EXPECT_LE(spans[0]->pod_uid.size() + spans[0]->reason.text.size() + spans[0]->node.size(), 4'096U);
+}
+
+}  // namespace tracing_test
+}  // namespace muster

@@ -1,0 +1,113 @@
+// What a core decided, as a running digest: two builds of the core that are to behave alike are compared by it.
+//
+// MUSTER_TRANSCRIPT=FILE random_commands_test --gtest_filter=*Transcript* writes a line for every thousand commands.
+// The digest covers replies, effects, records, ended holds and the state's hash; of reasons the code, as texts may
+// change. Not thread-safe.
+#ifndef MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_
+#define MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_
+
+#include <cstdint>
+#include <variant>
+
+#include "state/api/effects.h"
+#include "state/base/hash.h"
+
+namespace muster {
+
+class Transcript {
+ public:
+  void Add(const Outcome& outcome) {
+    hasher_.Add(static_cast<int64_t>(outcome.status.code()));
+    hasher_.Add(outcome.reply_promises);
+    hasher_.Add(static_cast<uint64_t>(outcome.reply.index()));
+    std::visit([&](const auto& reply) { AddReply(reply); }, outcome.reply);
+    for (const Effect& effect : outcome.effects) {
+      hasher_.Add(static_cast<uint64_t>(effect.index()));
+      std::visit([&](const auto& one) { AddEffect(one); }, effect);
+    }
+    for (const Record& record : outcome.records) {
+      hasher_.Add(record.key);
+      hasher_.Add(record.incarnation);
+      hasher_.Add(record.format);
+      hasher_.Add(record.value.empty());
+    }
+    for (const HoldAnswer& answer : outcome.answers) {
+      hasher_.Add(answer.token);
+      hasher_.Add(answer.permitted);
+      AddReason(answer.reason);
+    }
+  }
+  void AddState(uint64_t hash) { hasher_.Add(hash); }
+  [[nodiscard]] uint64_t digest() const { return hasher_.value(); }
+
+ private:
+  void AddReason(const Reason& reason) { hasher_.Add(static_cast<int64_t>(reason.code)); }
+  void AddReply(const std::monostate&) {}
+  void AddReply(const FilterReply& reply) {
+    hasher_.Add(static_cast<int64_t>(reply.kind));
+    hasher_.Add(reply.node);
+    for (const auto& node : reply.guarded) hasher_.Add(node);
+    AddReason(reply.reason);
+  }
+  void AddReply(const PreemptReply& reply) {
+    for (const auto& node : reply.nodes) hasher_.Add(node);
+  }
+  void AddReply(const PermitReply& reply) {
+    hasher_.Add(static_cast<int64_t>(reply.kind));
+    hasher_.Add(reply.wait_ms);
+    AddReason(reply.reason);
+    for (const auto& uid : reply.activate) hasher_.Add(uid);
+  }
+  void AddReply(const PreFilterReply& reply) {
+    hasher_.Add(reply.passes);
+    AddReason(reply.reason);
+  }
+  void AddReply(const NodesReply& reply) {
+    for (const auto& scored : reply.nodes) {
+      hasher_.Add(scored.node);
+      hasher_.Add(scored.score);
+    }
+    for (const auto& refused : reply.refused) {
+      hasher_.Add(refused.node);
+      AddReason(refused.reason);
+    }
+    AddReason(reply.reason);
+  }
+  void AddReply(const FactsReply& reply) { hasher_.Add(reply.version); }
+  void AddReply(const SubmissionReply& reply) {
+    hasher_.Add(static_cast<int64_t>(reply.state));
+    hasher_.Add(reply.gang);
+    hasher_.Add(reply.plan);
+    for (const auto& place : reply.places) {
+      hasher_.Add(place.uid);
+      hasher_.Add(place.node);
+    }
+    hasher_.Add(reply.expires_ms);
+    AddReason(reply.reason);
+  }
+  void AddPod(const PodRef& pod) { hasher_.Add(pod.uid); }
+  void AddEffect(const BindPod& bind) {
+    AddPod(bind.pod);
+    hasher_.Add(bind.node);
+    hasher_.Add(bind.deadline_ms);
+  }
+  void AddEffect(const CallPod& call) {
+    AddPod(call.pod);
+    hasher_.Add(call.remove_gate);
+    hasher_.Add(call.nominated_node);
+    hasher_.Add(call.plan);
+  }
+  void AddEffect(const MarkTimedOut& mark) { AddPod(mark.pod); }
+  void AddEffect(const EvictPod& evict) { AddPod(evict.pod); }
+  void AddEffect(const TellPod& tell) {
+    AddPod(tell.pod);
+    hasher_.Add(tell.warning);
+    AddReason(tell.reason);
+  }
+
+  StateHasher hasher_;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SIMULATION_TRANSCRIPT_H_

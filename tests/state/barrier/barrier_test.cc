@@ -1,0 +1,126 @@
+// SPEC K-4, G-4: who waits at the barrier, and how that ends.
+#include "state/barrier/barrier.h"
+
+#include "tests/support/rooms_fixture.h"
+
+namespace muster {
+namespace {
+
+const Reason kGoneNow{ReasonCode::kGone, "x"};
+
+class BarrierTest : public RoomsTest {
+ protected:
+  BarrierTest() {
+    AddNode("n", 4);
+    PlanNow(PutGang("g", 2));
+    Take("g-1", "n");
+    Take("g-2", "n");
+    Looks(&pod_deadlines_);
+    At(kT0);
+  }
+};
+
+TEST_F(BarrierTest, AHeldSlotIsCountedUntilItsEnd) {
+  const Pod& pod = PodAt("g-1");
+  barrier_.AddHold(pod, 1);
+  barrier_.AddHold(pod, 2);
+  barrier_.HoldSlot(pod, kT0 + 5);
+  EXPECT_EQ(barrier_.held_binds(), 1);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->held, 1);
+  EXPECT_EQ(pod.state, MemberState::kWaiting);
+  EXPECT_EQ(barrier_.Of(pod).until_ms, kT0 + 5);
+  EXPECT_TRUE(PodIsLookedAt("g-1"));
+  barrier_.End(pod, kGoneNow, &*step_);
+  EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "answer 2 Gone"}));
+  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_EQ(plans_.Of(GangAt("g"))->held, 0);
+  EXPECT_EQ(pod.state, MemberState::kPending);
+  EXPECT_EQ(barrier_.Of(pod).until_ms, kNever);
+  EXPECT_TRUE(barrier_.Of(pod).holds.empty());
+  EXPECT_TRUE(calls_.Of(pod).refused) << "it comes back only when it is called";
+  EXPECT_TRUE(PodIsLookedAt("g-1"));
+  EXPECT_EQ(ReservedOn("n"), 2) << "its slot stays";
+  At(kT0);
+  barrier_.End(pod, kGoneNow, &*step_);
+  EXPECT_TRUE(Done().empty());
+  EXPECT_EQ(barrier_.held_binds(), 0);
+}
+
+TEST_F(BarrierTest, WhoDoesNotWaitIsLeftAlone) {
+  const Pod& pod = PodAt("g-1");
+  gangs_.SetState(pod, MemberState::kCommitted);
+  barrier_.AddHold(pod, 1);
+  barrier_.End(pod, kGoneNow, &*step_);
+  EXPECT_TRUE(Done().empty());
+  EXPECT_EQ(pod.state, MemberState::kCommitted);
+  EXPECT_EQ(barrier_.Of(pod).holds, std::vector<HoldToken>{1});
+  EXPECT_FALSE(PodIsLookedAt("g-1"));
+}
+
+TEST_F(BarrierTest, APermitThatWaitedGivesItsNodeBack) {
+  const Pod& pod = PutMember("v", 1, "verbs", 2);
+  ledger_.ChargePod(pod.id, cluster_.FindNode("n"), pod.cls, ChargeKind::kUsed);
+  gangs_.SetState(pod, MemberState::kWaiting);
+  EXPECT_EQ(UsedOn("n"), 1);
+  barrier_.End(pod, kGoneNow, &*step_);
+  EXPECT_EQ(UsedOn("n"), 0);
+  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
+}
+
+TEST_F(BarrierTest, OneCallOfTwoIsDropped) {
+  const Pod& pod = PodAt("g-1");
+  EXPECT_FALSE(barrier_.DropHold(pod, 1));
+  barrier_.AddHold(pod, 1);
+  barrier_.AddHold(pod, 2);
+  EXPECT_FALSE(barrier_.DropHold(pod, 3));
+  EXPECT_TRUE(barrier_.DropHold(pod, 1));
+  EXPECT_FALSE(barrier_.DropHold(pod, 1));
+  barrier_.Answer(pod, true, {}, &*step_);
+  EXPECT_EQ(Done(), Lines{"answer 2 permitted"});
+  barrier_.Answer(pod, true, {}, At(kT0));
+  EXPECT_TRUE(Done().empty()) << "every call is answered once";
+}
+
+TEST_F(BarrierTest, EverybodyWhoWaits) {
+  for (const char* uid : {"g-1", "g-2"}) {
+    barrier_.AddHold(PodAt(uid), uid[2] == '1' ? 1 : 2);
+    barrier_.HoldSlot(PodAt(uid), kNever);
+  }
+  barrier_.EndAll(GangAt("g"), kGoneNow, &*step_);
+  EXPECT_EQ(Done(), (Lines{"answer 1 Gone", "answer 2 Gone"}));
+  EXPECT_EQ(barrier_.held_binds(), 0);
+}
+
+TEST_F(BarrierTest, ACommittedPodIsEndedByNoBound) {
+  const Pod& pod = PodAt("g-1");
+  barrier_.HoldSlot(pod, kT0 + 5);
+  Looks(&pod_deadlines_);
+  barrier_.Commit(pod, 0);
+  barrier_.CommitHeld();
+  EXPECT_EQ(barrier_.Of(pod).until_ms, kNever);
+  EXPECT_EQ(barrier_.Of(pod).node, 0);
+  EXPECT_EQ(barrier_.held_binds(), 0);
+  EXPECT_TRUE(PodIsLookedAt("g-1"));
+}
+
+TEST_F(BarrierTest, WhatIsKeptOfAPod) {
+  const Pod& pod = PodAt("g-1");
+  EXPECT_FALSE(barrier_.NoteArrived(pod));
+  EXPECT_TRUE(barrier_.NoteArrived(pod));
+  barrier_.ForgetArrival(pod);
+  EXPECT_FALSE(barrier_.NoteArrived(pod));
+  barrier_.SetNode(pod, 0);
+  barrier_.SetByPermit(pod, true);
+  barrier_.SetAnswerBy(pod, 9);
+  EXPECT_EQ(barrier_.Of(pod).node, 0);
+  EXPECT_TRUE(barrier_.Of(pod).by_permit);
+  EXPECT_EQ(barrier_.Of(pod).answer_by_ms, 9);
+  barrier_.Forget(pod);
+  EXPECT_EQ(barrier_.Of(pod).node, kNoNode);
+  EXPECT_FALSE(barrier_.Of(pod).by_permit);
+  EXPECT_EQ(barrier_.Of(pod).answer_by_ms, kNever);
+}
+
+}  // namespace
+}  // namespace muster

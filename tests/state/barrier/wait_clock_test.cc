@@ -1,0 +1,65 @@
+// SPEC G-6: how long a gang held capacity without its quorum.
+#include "tests/support/rooms_fixture.h"
+
+namespace muster {
+namespace {
+
+class WaitClockTest : public RoomsTest {
+ protected:
+  WaitClockTest() : gang_(PutGang("g", 2)) {}  // the default wait time, 600 s
+  const Gang& gang_;
+};
+
+TEST_F(WaitClockTest, WhatPlansHoldAddsUp) {
+  EXPECT_FALSE(clock_.running(gang_));
+  EXPECT_EQ(clock_.Deadline(gang_), kNever);
+  EXPECT_EQ(clock_.LeftMs(gang_, 5), 600'000);
+  clock_.Start(gang_, /*by_plan=*/true, 1'000);
+  clock_.Start(gang_, /*by_plan=*/true, 3'000);  // harmless: it runs
+  EXPECT_TRUE(clock_.running(gang_));
+  EXPECT_EQ(clock_.Deadline(gang_), 601'000);
+  EXPECT_EQ(clock_.HeldMs(gang_, 5'000), 4'000);
+  EXPECT_EQ(clock_.LeftMs(gang_, 5'000), 596'000);
+  clock_.Stop(gang_, 11'000);
+  clock_.Stop(gang_, 20'000);  // harmless: it stands
+  EXPECT_FALSE(clock_.running(gang_));
+  EXPECT_EQ(gang_.kept.held_ms, 10'000);
+  EXPECT_EQ(clock_.HeldMs(gang_, 99'000), 10'000);
+  EXPECT_EQ(clock_.Deadline(gang_), kNever);
+  clock_.Start(gang_, /*by_plan=*/true, 100'000);
+  EXPECT_EQ(clock_.Deadline(gang_), 690'000);
+  clock_.Stop(gang_, 100'500);
+  EXPECT_EQ(gang_.kept.held_ms, 10'500);
+}
+
+TEST_F(WaitClockTest, WhatPermitsHoldStartsAnew) {
+  clock_.Start(gang_, /*by_plan=*/false, 1'000);
+  EXPECT_EQ(clock_.HeldMs(gang_, 4'000), 3'000);
+  clock_.Stop(gang_, 4'000);
+  EXPECT_EQ(gang_.kept.held_ms, 0);
+  clock_.Start(gang_, /*by_plan=*/false, 5'000);
+  EXPECT_EQ(clock_.Deadline(gang_), 605'000);
+}
+
+TEST_F(WaitClockTest, AtTheQuorumAllIsForgotten) {
+  gangs_.SetHeld(gang_, 7'000);
+  clock_.Start(gang_, /*by_plan=*/true, 1'000);
+  clock_.Reset(gang_);
+  EXPECT_FALSE(clock_.running(gang_));
+  EXPECT_EQ(gang_.kept.held_ms, 0);
+  clock_.Stop(gang_, 9'000);
+  EXPECT_EQ(gang_.kept.held_ms, 0);
+  clock_.Start(gang_, /*by_plan=*/true, 1'000);
+  clock_.Forget(gang_);
+  EXPECT_FALSE(clock_.running(gang_));
+}
+
+TEST_F(WaitClockTest, NothingIsLeftOfAWaitThatIsOver) {
+  gangs_.SetHeld(gang_, 600'001);
+  clock_.Start(gang_, /*by_plan=*/true, 1'000);
+  EXPECT_EQ(clock_.Deadline(gang_), 1'000) << "due at once, never before it began";
+  EXPECT_EQ(clock_.LeftMs(gang_, 1'000), 0);
+}
+
+}  // namespace
+}  // namespace muster

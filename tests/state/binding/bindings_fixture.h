@@ -1,0 +1,41 @@
+// A gang of two that is planned on one node, and what its bindings do.
+#ifndef MUSTER_TESTS_STATE_BINDING_BINDINGS_FIXTURE_H_
+#define MUSTER_TESTS_STATE_BINDING_BINDINGS_FIXTURE_H_
+
+#include <string>
+
+#include "tests/support/rooms_fixture.h"
+
+namespace muster {
+
+class BindingsTest : public RoomsTest {
+ protected:
+  BindingsTest() {
+    AddNode("n", 4);
+    PutGang("g", 2);
+    PlanNow(GangAt("g"));
+  }
+  // The two members of g come 5 ms apart; the second commits them.
+  void Start() {
+    At(kT0);
+    Come("g-1", "n", 1);
+    At(kT0 + 5);
+    Come("g-2", "n", 2);
+  }
+  // Nothing is charged or promised, no call waits, no record stands.
+  void ExpectNothingLeft() {
+    ExpectNothingPromised();
+    EXPECT_EQ(NodeAt("n").used_pods, 0);
+    EXPECT_EQ(NodeAt("n").reserved_pods, 0);
+  }
+  [[nodiscard]] const Binding& BindingOf(const std::string& uid) const { return bindings_.Of(PodAt(uid)); }
+  void OnTime(const std::string& uid, int64_t now_ms) {
+    At(now_ms);
+    bindings_.OnTime(PodAt(uid), &*step_);
+  }
+  void Delete(const std::string& uid) { bindings_.Follow(PodAt(uid), MemberState::kLeaving, &*step_); }
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_STATE_BINDING_BINDINGS_FIXTURE_H_

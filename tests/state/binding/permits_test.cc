@@ -1,0 +1,121 @@
+// SPEC G-7, G-11, S-1: members that wait by Permit calls, which their callers bind.
+#include "tests/state/binding/bindings_fixture.h"
+
+namespace muster {
+namespace {
+
+class Permits : public BindingsTest {
+ protected:
+  Permits() {
+    PutGang("v", 2);
+    for (const char* uid : {"v-1", "v-2"}) Wait(uid);
+    At(kT0);
+  }
+  // The pod waits on n by a Permit call whose token is its number.
+  void Wait(const std::string& uid) {
+    const Pod& pod = PodAt(uid);
+    bindings_.SetBindWithin(pod, 7'000);
+    ledger_.ChargePod(pod.id, cluster_.FindNode("n"), pod.cls, ChargeKind::kUsed);
+    barrier_.SetNode(pod, cluster_.FindNode("n"));
+    barrier_.AddHold(pod, static_cast<HoldToken>(uid.back() - '0'));
+    gangs_.SetState(pod, MemberState::kWaiting);
+  }
+};
+
+TEST_F(Permits, EverybodyWhoWaitsIsPermittedInOneStep) {
+  const Gang& gang = GangAt("v");
+  clock_.Start(gang, false, kT0);
+  gangs_.SetRequeues(gang, 2);
+  gangs_.SetRootCause(gang, "before");
+  Touched(gang);
+  nominations_.Add(PodAt("v-1"));
+  calls_.NoteGuarded(PodAt("v-2"));
+  Looks(&pod_deadlines_);
+  ASSERT_TRUE(bindings_.QuorumStands(gang, &*step_));
+  bindings_.PermitGroup(gang, &*step_);
+  EXPECT_EQ(Done(),
+            (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/2", "keep commit/v-1", "keep commit/v-2"}))
+      << "its caller binds it: no effect";
+  EXPECT_TRUE(gang.kept.satisfied);
+  EXPECT_EQ(gang.kept.requeues, 0);
+  EXPECT_EQ(gang.root_cause, "");
+  EXPECT_FALSE(clock_.running(gang));
+  EXPECT_TRUE(Touched(gang));
+  EXPECT_FALSE(nominations_.Remove(PodAt("v-1")));
+  EXPECT_TRUE(calls_.Guarded().empty());
+  EXPECT_TRUE(PodIsLookedAt("v-2"));
+  for (const char* uid : {"v-1", "v-2"}) {
+    EXPECT_EQ(PodAt(uid).state, MemberState::kCommitted);
+    EXPECT_TRUE(bindings_.PermissionOf(PodAt(uid)).given);
+    EXPECT_EQ(bindings_.Deadline(PodAt(uid)), kT0 + 7'000);
+    EXPECT_EQ(BindingOf(uid).phase, BindingPhase::kNone);
+  }
+}
+
+TEST_F(Permits, APlaceThatIsNotTakenIsGivenBack) {
+  bindings_.PermitGroup(GangAt("v"), &*step_);
+  OnTime("v-1", kT0 + 6'999);
+  EXPECT_EQ(Done(), Lines{});
+  Looks(&pod_deadlines_);
+  OnTime("v-1", kT0 + 7'000);
+  EXPECT_EQ(Done(), (Lines{"warn v-1 BindFailed", "drop commit/v-1"}));
+  EXPECT_EQ(std::get<TellPod>(out_.effects[0]).reason.text,
+            "pod v-1 was permitted on node n and not bound within 7 s; its place was given back");
+  EXPECT_EQ(PodAt("v-1").state, MemberState::kPending);
+  EXPECT_EQ(bindings_.Deadline(PodAt("v-1")), kNever);
+  EXPECT_EQ(bindings_.PermissionOf(PodAt("v-1")).bind_by_ms, kNever);
+  EXPECT_TRUE(bindings_.PermissionOf(PodAt("v-1")).given) << "G-7: it is not held by the gang again";
+  EXPECT_EQ(UsedOn("n"), 1);
+  EXPECT_TRUE(cluster_.log_at(cluster_.log_end() - 1).gained);
+  EXPECT_TRUE(PodIsLookedAt("v-1"));
+}
+
+TEST_F(Permits, WhoIsBoundInTimeStays) {
+  bindings_.PermitGroup(GangAt("v"), &*step_);
+  gangs_.SetNode(PodAt("v-1"), "n");
+  bindings_.Follow(PodAt("v-1"), MemberState::kBound, At(kT0 + 10));
+  EXPECT_EQ(Done(), Lines{"drop commit/v-1"});
+  EXPECT_EQ(bindings_.PermissionOf(PodAt("v-1")).bind_by_ms, kNever);
+  OnTime("v-1", kT0 + 7'000);
+  EXPECT_EQ(PodAt("v-1").state, MemberState::kBound);
+  EXPECT_EQ(UsedOn("n"), 2);
+}
+
+TEST_F(Permits, ANodeThatIsGoneMeanwhileEndsTheQuorum) {
+  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
+  EXPECT_FALSE(bindings_.QuorumStands(GangAt("v"), &*step_));
+  EXPECT_EQ(Done(), (Lines{"answer 1 Withdrawn", "answer 2 Withdrawn"}));
+  EXPECT_EQ(PodAt("v-1").state, MemberState::kPending);
+  EXPECT_EQ(UsedOn("n"), 0);
+}
+
+TEST_F(Permits, WithoutTheQuorumNobodyIsLookedAt) {
+  barrier_.End(PodAt("v-2"), {ReasonCode::kGone, "x"}, &*step_);
+  ChangeNode("n", [](NodeDescription* node) { node->unschedulable = true; });
+  At(kT0);
+  EXPECT_FALSE(bindings_.QuorumStands(GangAt("v"), &*step_));
+  EXPECT_EQ(Done(), Lines{});
+  EXPECT_EQ(PodAt("v-1").state, MemberState::kWaiting);
+}
+
+// A plan's places by Permit: no hold of ours runs out, and its callers bind.
+TEST_F(BindingsTest, MembersOfAPlanThatComeByPermit) {
+  for (const char* uid : {"g-1", "g-2"}) {
+    Take(uid, "n");
+    bindings_.SetBindWithin(PodAt(uid), 7'000);
+    barrier_.SetByPermit(PodAt(uid), true);
+    bindings_.Arrive(PodAt(uid), cluster_.FindNode("n"), static_cast<HoldToken>(uid[2] - '0'), &*step_);
+    EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), uid[2] == '1' ? kNever : kT0 + 7'000);
+  }
+  EXPECT_EQ(Done(),
+            (Lines{"answer 1 permitted", "answer 2 permitted", "keep start/1", "keep commit/g-1", "keep commit/g-2"}));
+  EXPECT_EQ(bindings_.Deadline(PodAt("g-1")), kT0 + 7'000);
+  EXPECT_EQ(barrier_.Of(PodAt("g-1")).answer_by_ms, kNever);
+  EXPECT_EQ(UsedOn("n"), 2);
+  bindings_.EndPermit(PodAt("g-1"), At(kT0 + 1));
+  EXPECT_EQ(plans_.Of(GangAt("g"))->size(), 1) << "its place is gone with it";
+  EXPECT_EQ(UsedOn("n"), 1);
+}
+
+}  // namespace
+}  // namespace muster

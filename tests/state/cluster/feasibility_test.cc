@@ -1,0 +1,127 @@
+// The room muster_placement: what keeps a class off a node, whatever is free there (SPEC P-3).
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/small_cluster.h"
+
+namespace muster {
+namespace {
+
+class Feasibility : public ClusterTest {
+ protected:
+  // The obstacle between a node and a pod that are as given.
+  Obstacle Between(const NodeDescription& node, const PodTemplate& shape) {
+    const NodeId id = Put(node);
+    return cluster_.FindObstacle(id, Acquire(shape));
+  }
+};
+
+NodeSelectorTerm ZoneIs(const char* zone) { return {{{"zone", SelectorOperator::kIn, {zone}}}, {}}; }
+
+TEST_F(Feasibility, AnythingGoesAnywhere) {
+  EXPECT_EQ(Between(NodeWith("a", {}), Wants({{"cpu", 5}})), Obstacle::kNone) << "room is another question";
+}
+
+TEST_F(Feasibility, TheNodeMustBeThere) {
+  const NodeId a = cluster_.InternNode("a");
+  EXPECT_EQ(cluster_.FindObstacle(a, Acquire(1)), Obstacle::kAbsent);
+}
+
+// kube-scheduler reads spec.unschedulable as a taint that a pod may tolerate.
+TEST_F(Feasibility, ACordonIsATaint) {
+  NodeDescription node = NodeWith("a", {});
+  node.unschedulable = true;
+  PodTemplate pod;
+  EXPECT_EQ(Between(node, pod), Obstacle::kUnschedulable);
+  pod.tolerations = {{"node.kubernetes.io/other", true, "", {}}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kUnschedulable);
+  pod.tolerations = {{"node.kubernetes.io/unschedulable", true, "", TaintEffect::kNoExecute}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kUnschedulable);
+  pod.tolerations.push_back({"node.kubernetes.io/unschedulable", true, "", TaintEffect::kNoSchedule});
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone) << "any of them will do";
+  pod.tolerations = {{"node.kubernetes.io/unschedulable", false, "", {}}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone) << "the taint has no value";
+}
+
+TEST_F(Feasibility, Taints) {
+  NodeDescription node = NodeWith("a", {});
+  node.taints = {{"gpu", "yes", TaintEffect::kNoSchedule}};
+  PodTemplate pod;
+  EXPECT_EQ(Between(node, pod), Obstacle::kTaint);
+  pod.tolerations = {{"gpu", true, "", {}}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone);
+}
+
+TEST_F(Feasibility, NodeSelector) {
+  NodeDescription node = NodeWith("a", {});
+  node.labels = {{"zone", "x"}, {"rack", "1"}};
+  PodTemplate pod;
+  pod.node_selector = {{"zone", "x"}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone);
+  pod.node_selector = {{"zone", "x"}, {"rack", "2"}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kSelector) << "every label must agree";
+  pod.node_selector = {{"row", ""}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kSelector) << "a label that is not there is not an empty one";
+}
+
+TEST_F(Feasibility, NodeAffinity) {
+  NodeDescription node = NodeWith("a", {});
+  node.labels = {{"zone", "x"}};
+  PodTemplate pod;
+  pod.affinity = {ZoneIs("y")};
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone) << "it is not required";
+  pod.has_affinity = true;
+  EXPECT_EQ(Between(node, pod), Obstacle::kAffinity);
+  pod.affinity = {ZoneIs("y"), ZoneIs("x")};
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone) << "any term will do";
+  pod.affinity.clear();
+  EXPECT_EQ(Between(node, pod), Obstacle::kAffinity) << "no term: no node";
+  pod.affinity = {{{}, {{"metadata.name", SelectorOperator::kIn, {"a"}}}}};
+  EXPECT_EQ(Between(node, pod), Obstacle::kNone);
+}
+
+// What is said of several obstacles is the first of them, in the order of kube-scheduler's filters.
+TEST_F(Feasibility, TheFirstObstacleIsSaid) {
+  NodeDescription node = NodeWith("a", {});
+  node.unschedulable = true;
+  node.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
+  PodTemplate pod;
+  pod.node_selector = {{"zone", "x"}};
+  pod.has_affinity = true;
+  const NodeId id = Put(node);
+  const auto obstacle = [&] {
+    const ClassId cls = Acquire(pod);
+    cluster_.Exclude(cls, id, 100);
+    return cluster_.FindObstacle(id, cls);
+  };
+  EXPECT_EQ(obstacle(), Obstacle::kUnschedulable);
+  pod.tolerations = {{"node.kubernetes.io/unschedulable", true, "", {}}};
+  EXPECT_EQ(obstacle(), Obstacle::kTaint);
+  pod.tolerations.push_back({"gpu", true, "", {}});
+  EXPECT_EQ(obstacle(), Obstacle::kSelector);
+  pod.node_selector.clear();
+  EXPECT_EQ(obstacle(), Obstacle::kAffinity);
+  pod.has_affinity = false;
+  EXPECT_EQ(obstacle(), Obstacle::kLearned);
+  node.unschedulable = false;
+  node.taints.clear();
+  Put(node);
+  EXPECT_EQ(cluster_.FindObstacle(id, Acquire(pod)), Obstacle::kNone);
+}
+
+TEST(ObstaclePhraseRoom, EveryObstacleHasItsOwn) {
+  std::set<absl::string_view> phrases;
+  for (int obstacle = 0; obstacle <= static_cast<int>(Obstacle::kLearned); ++obstacle) {
+    const absl::string_view phrase = ObstaclePhrase(static_cast<Obstacle>(obstacle));
+    EXPECT_FALSE(phrase.empty()) << obstacle;
+    EXPECT_TRUE(phrases.insert(phrase).second) << phrase;
+  }
+}
+
+}  // namespace
+}  // namespace muster

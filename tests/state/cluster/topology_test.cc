@@ -1,0 +1,107 @@
+// The room muster_placement: domains and their room, beside sums over all nodes (SPEC P-4).
+#include "state/cluster/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <map>
+#include <random>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "tests/support/small_cluster.h"
+
+namespace muster {
+namespace {
+
+// By name of the domain; those without room left out.
+std::map<std::string, int64_t> RoomsOf(Topology* topology, const std::string& key, ClassId cls) {
+  std::map<std::string, int64_t> out;
+  const std::vector<int64_t> rooms = topology->Rooms(key, cls);
+  const Topology::Level& level = topology->At(key);
+  EXPECT_EQ(rooms.size(), level.names.size());
+  for (size_t i = 0; i < rooms.size(); ++i) {
+    if (rooms[i] != 0) out[level.names[i]] = rooms[i];
+  }
+  return out;
+}
+
+std::map<std::string, int64_t> SimpleRooms(const Cluster& cluster, const std::string& key, bool within_block,
+                                           ClassId cls) {
+  std::map<std::string, int64_t> out;
+  for (NodeId id = 0; id < cluster.node_limit(); ++id) {
+    const Node& node = cluster.node(id);
+    const auto label = node.facts.labels.find(key);
+    if (!node.present || label == node.facts.labels.end()) continue;
+    if (cluster.FindObstacle(id, cls) != Obstacle::kNone) continue;
+    const auto block = node.facts.labels.find("block");
+    const bool named = within_block && block != node.facts.labels.end();
+    const int32_t room = cluster.Room(id, cls, std::numeric_limits<int32_t>::max());
+    if (room > 0) out[named ? absl::StrCat(block->second, "/", label->second) : label->second] += room;
+  }
+  return out;
+}
+
+TEST(TopologyTest, AgreesWithASumOverAllNodes) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937_64 random(seed);
+    const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
+    Cluster cluster;
+    Topology topology(&cluster, {"block", "rack"});
+    std::vector<ClassId> classes;
+    for (int i = 1; i <= 3; ++i) classes.push_back(*cluster.AcquireClass(Wants({{"cpu", i}})));
+    PodTemplate picky = Wants({{"cpu", 1}});
+    picky.node_selector = {{"disk", "ssd"}};
+    classes.push_back(*cluster.AcquireClass(picky));
+    std::vector<std::pair<NodeId, ClassId>> charged;
+    for (int step = 0; step < 400; ++step) {
+      const int what = roll(10);
+      if (what < 3 || cluster.present_nodes() == 0) {
+        NodeDescription node = NodeWith(absl::StrCat("n", roll(12)), {{"cpu", 4 + roll(8)}, {"pods", 110}});
+        if (roll(5) > 0) node.labels["rack"] = absl::StrCat("r", roll(3));
+        if (roll(5) > 0) node.labels["block"] = absl::StrCat("b", roll(2));
+        if (roll(2) > 0) node.labels["disk"] = "ssd";
+        node.unschedulable = roll(8) == 0;
+        ASSERT_TRUE(cluster.UpsertNode(node).ok());
+      } else if (what == 3) {
+        cluster.RemoveNode(absl::StrCat("n", roll(12)));
+      } else if (what < 8) {
+        const NodeId node = roll(cluster.node_limit());
+        const ClassId cls = classes[static_cast<size_t>(roll(4))];
+        if (!cluster.node(node).present || cluster.Room(node, cls, 1) == 0) continue;
+        cluster.Charge(node, cls, ChargeKind::kUsed, 1);
+        charged.emplace_back(node, cls);
+      } else if (!charged.empty()) {
+        cluster.Discharge(charged.back().first, charged.back().second, ChargeKind::kUsed, 1, true);
+        charged.pop_back();
+      }
+      if (roll(3) > 0) continue;
+      const ClassId cls = classes[static_cast<size_t>(roll(4))];
+      ASSERT_EQ(RoomsOf(&topology, "rack", cls), SimpleRooms(cluster, "rack", true, cls)) << "step " << step;
+      ASSERT_EQ(RoomsOf(&topology, "disk", cls), SimpleRooms(cluster, "disk", false, cls)) << "step " << step;
+    }
+  }
+}
+
+TEST(TopologyTest, LevelsLieWithinEachOther) {
+  Cluster cluster;
+  Topology topology(&cluster, {"zone", "block", "rack"});
+  EXPECT_EQ(topology.WiderThan("rack"), "block");
+  EXPECT_EQ(topology.WiderThan("block"), "zone");
+  EXPECT_EQ(topology.WiderThan("zone"), "");
+  EXPECT_EQ(topology.WiderThan("other"), "");
+  NodeDescription node = NodeWith("a", {{"cpu", 1}});
+  node.labels = {{"zone", "z"}, {"block", "1"}, {"rack", "1"}};
+  ASSERT_TRUE(cluster.UpsertNode(node).ok());
+  node.name = "b";
+  node.labels["block"] = "2";
+  ASSERT_TRUE(cluster.UpsertNode(node).ok());
+  EXPECT_NE(topology.DomainOf("rack", cluster.FindNode("a")), topology.DomainOf("rack", cluster.FindNode("b")))
+      << "racks of one name in two blocks";
+  EXPECT_EQ(topology.DomainOf("zone", cluster.FindNode("a")), topology.DomainOf("zone", cluster.FindNode("b")));
+  EXPECT_EQ(topology.DomainOf("row", cluster.FindNode("a")), kNoDomain);
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,262 @@
+// The room muster_gangs: what pods and PodGroups said of a gang, and what counts (SPEC D-8, D-9).
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "tests/state/gangs/gang_world.h"
+
+namespace muster {
+namespace {
+
+class DeclarationsTest : public GangWorld {
+ protected:
+  static bool Warns(const Gang& gang, absl::string_view part) {
+    for (const std::string& warning : gang.warnings) {
+      if (absl::StrContains(warning, part)) return true;
+    }
+    return false;
+  }
+  static PodDescription CreatedAt(PodDescription facts, int64_t created_ms) {
+    facts.created_ms = created_ms;
+    return facts;
+  }
+  static GangDeclaration Minimum(int32_t minimum) {
+    GangDeclaration declaration;
+    declaration.min_member = minimum;
+    return declaration;
+  }
+  static GangDeclaration Unreadable(const std::string& why) {
+    GangDeclaration declaration;
+    declaration.unreadable_minimum = why;
+    return declaration;
+  }
+};
+
+TEST_F(DeclarationsTest, AnObjectThatSaysTheSameChangesNothing) {
+  const Gang& gang = *gangs_.Intern("d", "g", 900, 0).gang;
+  GangObject object = Object("g", Minimum(3));
+  EXPECT_TRUE(gangs_.PutObject(gang, object));
+  EXPECT_EQ(gang.created_ms, 500) << "the object's creation is the gang's";
+  object.uid = "another";
+  EXPECT_FALSE(gangs_.PutObject(gang, object)) << "its status changed";
+  EXPECT_EQ(gang.objects.at(GangDialect::kPodGroupSigs).uid, "another");
+  object.declaration.Own().min_member = 4;
+  EXPECT_TRUE(gangs_.PutObject(gang, object));
+  object.created_ms = 600;
+  EXPECT_TRUE(gangs_.PutObject(gang, object));
+  EXPECT_EQ(gang.created_ms, 600);
+  object.dialect = GangDialect::kPodGroupX;
+  EXPECT_TRUE(gangs_.PutObject(gang, object)) << "another API group's";
+  EXPECT_EQ(gang.objects.size(), 2U);
+  EXPECT_TRUE(gangs_.DropObject(gang, GangDialect::kPodGroupSigs));
+  EXPECT_FALSE(gangs_.DropObject(gang, GangDialect::kPodGroupSigs));
+  EXPECT_EQ(gang.objects.size(), 1U);
+}
+
+// D-9: the first readable declaration wins; who contradicts it later is reported.
+TEST_F(DeclarationsTest, TheFirstPodThatDeclaresWins) {
+  const Pod& silent = Add("silent", "g");
+  EXPECT_FALSE(gangs_.Adopt(silent)) << "it says nothing";
+  const Gang& gang = GangOf("g");
+  EXPECT_FALSE(gang.annotations.has_value());
+  const Pod& first = gangs_.AddPod(Declaring("first", "g", 3), 1, MemberState::kPending, false);
+  gangs_.Join(first, gang);
+  EXPECT_TRUE(gangs_.Adopt(first));
+  EXPECT_EQ(gang.rules.min_member, 3);
+  EXPECT_EQ(gang.declared_by, "first");
+  EXPECT_EQ(gang.declared_as, GangDialect::kKoordinator);
+  const Pod& same = Add(Declaring("same", "g", 3));
+  EXPECT_FALSE(gangs_.Adopt(same));
+  EXPECT_TRUE(gang.warnings.empty()) << gang.warnings[0];
+  const Pod& other = gangs_.AddPod(Declaring("other", "g", 4), 1, MemberState::kPending, false);
+  gangs_.Join(other, gang);
+  EXPECT_FALSE(gangs_.Adopt(other));
+  EXPECT_EQ(gang.rules.min_member, 3);
+  EXPECT_EQ(gang.declared_by, "first");
+  EXPECT_EQ(gang.warnings.size(), 1U);
+  EXPECT_TRUE(Warns(gang, "other contradicts")) << gang.warnings[0];
+  EXPECT_TRUE(Warns(gang, "minimum 4 against 3")) << gang.warnings[0];
+}
+
+// D-8: who declares no minimum says too little to stand against one that does.
+TEST_F(DeclarationsTest, ADeclarationWithoutAMinimumYields) {
+  PodDescription facts = Declaring("vague", "g", 0);
+  facts.gang.declaration.Own().min_member.reset();
+  facts.gang.declaration.Own().queue = "blue";
+  Add(facts);
+  const Gang& gang = GangOf("g");
+  EXPECT_EQ(gang.declared_by, "vague");
+  facts.uid = facts.name = "vaguer";
+  Add(facts);
+  EXPECT_EQ(gang.declared_by, "vague");
+  const Pod& clear = gangs_.AddPod(Declaring("clear", "g", 3), 1, MemberState::kPending, false);
+  gangs_.Join(clear, gang);
+  EXPECT_TRUE(gangs_.Adopt(clear));
+  EXPECT_EQ(gang.declared_by, "clear");
+  EXPECT_EQ(gang.rules.min_member, 3);
+  EXPECT_EQ(gang.rules.queue, "default");
+  Add(Declaring("late", "g", 4));
+  EXPECT_EQ(gang.declared_by, "clear");
+}
+
+// G-6, D-13: the defaults are those of the dialect whose minimum counts.
+TEST_F(DeclarationsTest, DefaultsAreThoseOfTheDialect) {
+  const Gang& x = Declare("x", Minimum(2), GangDialect::kPodGroupX);
+  EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue);
+  PodDescription facts = Declaring("a", "x", 0);
+  facts.gang.declaration.Own().min_member.reset();
+  facts.gang.declaration.Own().queue = "blue";
+  Add(facts);
+  EXPECT_EQ(x.rules.queue, "blue");
+  EXPECT_EQ(x.rules.on_timeout, OnTimeout::kRequeue) << "the pod declares a queue, the PodGroup the minimum";
+  Add(Declaring("b", "x", 3));
+  EXPECT_EQ(x.rules.on_timeout, OnTimeout::kFail) << "by annotations of D-1";
+  facts = Declaring("c", "pods", 2);
+  facts.gang.dialect = GangDialect::kSigsPods;
+  Add(facts);
+  EXPECT_EQ(GangOf("pods").rules.on_timeout, OnTimeout::kRequeue);
+}
+
+TEST_F(DeclarationsTest, TheDialectOfWhoDeclaredIsKnown) {
+  PodDescription facts = Declaring("a", "g", 3);
+  facts.gang.dialect = GangDialect::kSigsPods;
+  Add(facts);
+  EXPECT_EQ(GangOf("g").declared_as, GangDialect::kSigsPods);
+}
+
+// D-8: a minimum that cannot be read leaves the gang uninitialised, with what was read; a readable one still counts.
+TEST_F(DeclarationsTest, WhatCannotBeReadIsSaid) {
+  PodDescription facts = Declaring("a", "g", 0);
+  facts.gang.declaration = Unreadable("min-available \"many\"");
+  const Pod& a = Add(facts);
+  const Gang& gang = GangOf("g");
+  EXPECT_FALSE(gang.annotations.has_value());
+  EXPECT_EQ(gang.unreadable, "pod a: min-available \"many\"");
+  EXPECT_TRUE(Warns(gang, "pod a: min-available"));
+  EXPECT_FALSE(gangs_.Adopt(a));
+  facts = Declaring("b", "g", 0);
+  facts.gang.declaration = Unreadable("min-available \"few\"");
+  Add(facts);
+  EXPECT_EQ(gang.unreadable, "pod a: min-available \"many\"") << "the first is the one that is shown";
+  EXPECT_TRUE(Warns(gang, "pod b: min-available \"few\""));
+  Add(Declaring("c", "g", 2));
+  EXPECT_EQ(gang.rules.min_member, 2);
+  EXPECT_EQ(gang.declared_by, "c");
+}
+
+TEST_F(DeclarationsTest, RepairsAreToldOnceAndNotWithoutEnd) {
+  PodDescription facts = Declaring("a", "g", 2);
+  facts.gang.declaration.Own().warnings = {"bad mode", "bad mode", "bad wait"};
+  Add(facts);
+  const Gang& gang = GangOf("g");
+  EXPECT_EQ(gang.warnings, (std::vector<std::string>{"pod a: bad mode", "pod a: bad wait"}));
+  for (int i = 0; i < 13; ++i) {
+    PodDescription more = Declaring(absl::StrCat("p", i), "g", 2);
+    more.gang.declaration.Own().warnings = {"bad mode"};
+    Add(more);
+  }
+  EXPECT_EQ(gang.warnings.size(), 15U);
+  for (const char* name : {"x", "y", "z"}) {
+    PodDescription more = Declaring(name, "g", 2);
+    more.gang.declaration.Own().warnings = {"bad mode"};
+    Add(more);
+  }
+  EXPECT_EQ(gang.warnings.size(), 16U);
+  EXPECT_TRUE(Warns(gang, "pod x"));
+  EXPECT_FALSE(Warns(gang, "pod y"));
+  EXPECT_EQ(gang.rules.min_member, 2);
+}
+
+// A PodGroup's repairs are the user's to see as well.
+TEST_F(DeclarationsTest, TheObjectsRepairsAreTold) {
+  GangDeclaration declaration = Minimum(2);
+  declaration.warnings = {"bad mode"};
+  const Gang& gang = Declare("g", declaration);
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.warnings, std::vector<std::string>{"PodGroup: bad mode"});
+}
+
+// Who declared goes first when all is read again; when it is gone, who was created first.
+TEST_F(DeclarationsTest, WhoDeclaredStandsWhenAllIsReadAgain) {
+  Add(CreatedAt(Declaring("late", "g", 3), 300));
+  const Pod& early = Add(CreatedAt(Declaring("early", "g", 4), 100));
+  Add(CreatedAt(Declaring("middle", "g", 5), 200), MemberState::kRunning);
+  Add(CreatedAt(Declaring("twin", "g", 6), 200));
+  const Gang& gang = GangOf("g");
+  EXPECT_EQ(gang.rules.min_member, 3);
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.declared_by, "late");
+  EXPECT_EQ(gang.rules.min_member, 3);
+  EXPECT_TRUE(Warns(gang, "early contradicts"));
+  gangs_.Leave(*gangs_.FindPod("late"));
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.declared_by, "early");
+  EXPECT_EQ(gang.rules.min_member, 4);
+  EXPECT_FALSE(Warns(gang, "early contradicts"));
+  EXPECT_TRUE(Warns(gang, "middle contradicts"));
+  gangs_.Leave(early);
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.declared_by, "middle") << "of two at one time the first UID, in whatever state";
+  gangs_.Leave(*gangs_.FindPod("middle"));
+  gangs_.Leave(*gangs_.FindPod("twin"));
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.declared_by, "");
+  EXPECT_FALSE(gang.annotations.has_value());
+  EXPECT_EQ(gang.rules.min_member, -1);
+  EXPECT_TRUE(gang.warnings.empty());
+}
+
+TEST_F(DeclarationsTest, WhatWasUnreadableIsForgottenWithItsPod) {
+  PodDescription facts = Declaring("a", "g", 0);
+  facts.gang.declaration = Unreadable("bad");
+  const Pod& a = Add(facts);
+  const Gang& gang = GangOf("g");
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.unreadable, "pod a: bad");
+  gangs_.Leave(a);
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.unreadable, "");
+}
+
+// D-9: annotations win over the PodGroup, field by field, and that is said.
+TEST_F(DeclarationsTest, AnnotationsOverrideThePodGroup) {
+  GangDeclaration object = Minimum(2);
+  object.queue = "blue";
+  const Gang& gang = Declare("g", object);
+  EXPECT_EQ(gang.rules.min_member, 2);
+  EXPECT_TRUE(gang.warnings.empty());
+  Add(Declaring("a", "g", 3));
+  EXPECT_EQ(gang.rules.min_member, 3);
+  EXPECT_EQ(gang.rules.queue, "blue");
+  EXPECT_TRUE(Warns(gang, "override the PodGroup: minimum 3 against 2"));
+  gangs_.PutObject(gang, Object("g", Minimum(3)));
+  gangs_.Redeclare(gang);
+  EXPECT_TRUE(gang.warnings.empty()) << "they agree now";
+  gangs_.DropObject(gang, GangDialect::kPodGroupSigs);
+  gangs_.Redeclare(gang);
+  EXPECT_EQ(gang.rules.min_member, 3);
+  EXPECT_EQ(gang.rules.queue, "default");
+}
+
+TEST_F(DeclarationsTest, DefaultsAreTheOperators) {
+  Gangs gangs(GangsSettings{{.wait_time_ms = 77, .match_policy = MatchPolicy::kOnlyWaiting}, {}, false});
+  const Gang& gang = *gangs.Intern("d", "g", 0, 0).gang;
+  gangs.PutObject(gang, Object("g", Minimum(2)));
+  gangs.ReadRules(gang);
+  EXPECT_EQ(gang.rules.wait_time_ms, 77);
+  EXPECT_EQ(gang.rules.match_policy, MatchPolicy::kOnlyWaiting);
+}
+
+// D-10: a group of the gang itself is no group.
+TEST_F(DeclarationsTest, AGroupOfOneIsNone) {
+  EXPECT_TRUE(Declare("g", 1, {"d/g"}).rules.group.empty());
+  EXPECT_TRUE(Declare("g", 1, {"d/g", "d/g"}).rules.group.empty());
+  EXPECT_EQ(Declare("g", 1, {"d/h"}).rules.group, std::vector<std::string>{"d/h"});
+  EXPECT_EQ(Declare("g", 1, {"d/h", "d/g"}).rules.group, (std::vector<std::string>{"d/g", "d/h"}));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,478 @@
+// What is announced about nodes and pods, and what follows from it in every room (SPEC K-13, D-9, D-12, Q-7, S-1, S-6).
+#include "tests/state/machine/machine_fixture.h"
+
+namespace muster {
+namespace {
+
+class MachineFacts : public WholeMachine {
+ protected:
+  MachineFacts() { Apply(UpsertNode{Node("n", 4)}); }
+  [[nodiscard]] int64_t ReservedOnN() const {
+    return machine_.cluster().node(machine_.cluster().FindNode("n")).reserved.Get(0);
+  }
+  // Applies a snapshot that cannot be right; nothing of it may be taken.
+  void ExpectRefused(const std::vector<NodeDescription>& nodes, const std::vector<PodDescription>& pods) {
+    const uint64_t before = machine_.Hash();
+    Apply(ReplaceFacts{{"a", 1}, nodes, pods});
+    EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
+    EXPECT_EQ(machine_.Hash(), before);
+    Apply(UpdateFacts{{"a", 0}, nodes, {}, pods, {}, {}, {}});
+    EXPECT_TRUE(absl::IsInvalidArgument(out_.status)) << out_.status;
+    EXPECT_EQ(machine_.Hash(), before);
+  }
+};
+
+// Which step is next changes what is answered later.
+TEST_F(MachineFacts, TheHashKnowsTheVersion) {
+  Apply(ReplaceFacts{{"a", 1}, {}, {}});
+  const uint64_t before = machine_.Hash();
+  Apply(UpdateFacts{.step = {"a", 2}});
+  EXPECT_NE(machine_.Hash(), before);
+}
+
+TEST_F(MachineFacts, AStepIsTakenAsAWholeOrNotAtAll) {
+  Apply(UpsertPod{Lone("known", 1)});
+  PodDescription nameless = Lone("x", 1);
+  nameless.name.clear();
+  PodDescription without_uid = Lone("x", 1);
+  without_uid.uid.clear();
+  PodDescription renamed = Lone("known", 1);
+  renamed.name = "other";
+  PodDescription elsewhere = Lone("known", 1);
+  elsewhere.name_space = "elsewhere";
+  PodDescription twin = Lone("x", 1);
+  twin.name = "y";
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), nameless});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), without_uid});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), renamed});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), elsewhere});
+  ExpectRefused({Node("m", 1)}, {Lone("x", 1), twin});
+  ExpectRefused({Node("m", kMaxAmount + 1)}, {Lone("x", 1)});
+  Apply(ReplaceFacts{{"a", 1}, {Node("m", 1)}, {Lone("x", 1), Lone("x", 1)}});
+  EXPECT_TRUE(out_.status.ok()) << "the same, said twice";
+  EXPECT_EQ(machine_.FindPod("known"), nullptr);
+}
+
+// Or 100,000 pods of one template take half a kilobyte more each.
+TEST_F(MachineFacts, PodsThatAreAlikeShareWhatIsLong) {
+  const auto facts = [&](const std::string& uid) -> const PodDescription& { return machine_.FindPod(uid)->facts; };
+  const auto share_template = [&] { return facts("a").shape.SharesWith(facts("b").shape); };
+  const auto share_rules = [&] { return facts("a").gang.declaration.SharesWith(facts("b").gang.declaration); };
+  Apply(UpsertPod{Member("a", "g", 2)});
+  Apply(UpsertPod{Member("b", "g", 2)});
+  EXPECT_TRUE(share_template() && share_rules());
+  PodDescription again = Member("b", "g", 2);
+  again.labels = "said again, and another thing with it";
+  Apply(UpsertPod{again});
+  EXPECT_TRUE(share_template() && share_rules());
+  again.shape.Own().requests["cpu"] = 2;
+  again.gang.declaration.Own().min_member = 3;
+  Apply(UpsertPod{again});
+  EXPECT_FALSE(share_template() || share_rules());
+  EXPECT_EQ(facts("a").shape->requests.at("cpu"), 1);
+  EXPECT_EQ(facts("a").gang.declaration->min_member, 2);
+  Apply(UpsertPod{Member("b", "g", 2)});
+  EXPECT_TRUE(share_template() && share_rules());
+  PodDescription lone = Lone("c", 1);
+  lone.gang.declaration.Own().min_member.reset();
+  Apply(UpsertPod{lone});
+  EXPECT_TRUE(facts("c").shape.SharesWith(facts("a").shape));
+  EXPECT_TRUE(facts("c").gang.declaration.SharesWith({})) << "who says nothing keeps nothing";
+}
+
+TEST_F(MachineFacts, WhatIsNotKnownIsRemovedWithoutHarm) {
+  const uint64_t before = machine_.Hash();
+  EXPECT_EQ(Apply(RemoveNode{"nobody"}), Lines{});
+  EXPECT_EQ(Apply(RemovePod{"nobody"}), Lines{});
+  EXPECT_EQ(machine_.Hash(), before);
+}
+
+TEST_F(MachineFacts, ARequestOutOfRangeIsNamed) {
+  PodDescription pod = Member("g-1", "g", 1);
+  pod.shape.Own().requests["cpu"] = kMaxAmount + 1;
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kInvalidRequest);
+  EXPECT_FALSE(PodAt("g-1").facts.invalid.empty());
+  EXPECT_NE(GangAt("g").reason.text.find(PodAt("g-1").facts.invalid), std::string::npos) << GangAt("g").reason.text;
+  pod.shape.Own().requests["cpu"] = 1;
+  Apply(UpsertPod{pod});
+  EXPECT_TRUE(Planned("g")) << "it was corrected";
+}
+
+TEST_F(MachineFacts, AMemberWithAnotherShapeIsPlannedAnew) {
+  PutGang("g", 2);
+  AskAndBind("g-1", 1);
+  PodDescription larger = Member("g-1", "g", 2);
+  larger.shape.Own().requests["cpu"] = 2;
+  EXPECT_EQ(Apply(UpsertPod{larger}).front(), "answer 1 Gone");
+  EXPECT_EQ(ReservedOnN(), 3);
+  EXPECT_EQ(Ask("g-1").node, "n");
+  EXPECT_EQ(Ask("g-2").node, "n");
+}
+
+TEST_F(MachineFacts, APodThatRunsIsChargedForItsNewShape) {
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  PutGang("g", 3);
+  ASSERT_TRUE(Planned("g"));
+  pod.shape.Own().requests["cpu"] = 2;
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(Planned("g")) << "3 do not fit beside 2 of 4";
+  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used.Get(0), 2);
+}
+
+TEST_F(MachineFacts, AMemberThatChangesItsGangIsMissing) {
+  PutGang("g", 2);
+  ASSERT_TRUE(Planned("g"));
+  Apply(UpsertPod{Member("g-1", "h", 1)});
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kNotEnoughPods);
+  EXPECT_TRUE(Planned("h"));
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(UpsertPod{Member("a", "g", 2)});
+  EXPECT_TRUE(Planned("g")) << "a lone pod joined";
+}
+
+// S-1, Q-7: a member that runs was started by somebody, whatever becomes of its submission.
+TEST_F(MachineFacts, WhoRunsOutlivesItsSubmission) {
+  Apply(UpsertNode{Node("n", 8'000)});
+  PodDescription pod = Lone("g-1", 1'000);
+  SubmitGang submit{"id", "d", "g", {}, {pod}, 0, 5};
+  submit.declaration.Own().min_member = 1;
+  Apply(submit);
+  ASSERT_TRUE(out_.status.ok()) << out_.status;
+  pod.node_name = "n";
+  pod.phase = PodPhase::kRunning;
+  Apply(UpsertPod{pod});
+  Apply(AbandonGang{"id"});
+  ASSERT_TRUE(out_.status.ok()) << out_.status;
+  ASSERT_NE(machine_.FindPod(pod.uid), nullptr);
+  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("n")).used_pods, 1);
+}
+
+TEST_F(MachineFacts, NominationsAreFollowed) {
+  PodDescription pod = Lone("a", 2);
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 0);
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 2);
+  Apply(UpsertNode{Node("m", 4)});
+  pod.nominated_node = "m";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 0) << "it moved";
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  pod.nominated_node.clear();
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 0);
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  PodDescription member = Member("a", "g", 2);
+  member.nominated_node = "n";
+  member.shape = pod.shape;
+  Apply(UpsertPod{member});
+  EXPECT_EQ(ReservedOnN(), 0) << "what a gang's member may use is its plan's to say";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(ReservedOnN(), 2);
+}
+
+TEST_F(MachineFacts, AMarkThatIsAnnouncedLaterCounts) {
+  PutGang("g", 2);
+  PodDescription marked = Member("g-1", "g", 2);
+  marked.timed_out_mark = true;
+  Apply(UpsertPod{marked});
+  EXPECT_TRUE(GangAt("g").kept.timed_out);
+  EXPECT_FALSE(Planned("g"));
+  marked.timed_out_mark = false;
+  Apply(UpsertPod{marked});
+  EXPECT_TRUE(GangAt("g").kept.timed_out) << "our own mark may still be on its way";
+  Apply(RemovePod{"g-1"});
+  EXPECT_FALSE(GangAt("g").kept.timed_out);
+  Apply(UpsertPod{Member("g-3", "g", 2)});
+  EXPECT_TRUE(Planned("g"));
+}
+
+TEST_F(MachineFacts, ANodeIsFoundForWhoeverNeedsOne) {
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(FindNodes{"nobody", {}});
+  EXPECT_TRUE(absl::IsNotFound(out_.status));
+  Apply(FindNodes{"a", {}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).node, "n");
+  Apply(Permit{"a", "n", 1, 0});
+  Apply(FindNodes{"a", {}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.code, ReasonCode::kGone);
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.text, "pod a is Binding");
+  PutGang("g", 1);
+  Apply(FindNodes{"g-1", {"elsewhere"}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).reason.code, ReasonCode::kNodeNotOffered);
+  Apply(FindNodes{"g-1", {}});
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).node, "n");
+  EXPECT_EQ(std::get<NodesReply>(out_.reply).nodes.at(0).score, 1000);
+}
+
+TEST_F(MachineFacts, ACallWithoutAPlanNamesNone) {
+  Ask("late");
+  Apply(UpsertPod{Lone("late", 1)});
+  ASSERT_EQ(out_.effects.size(), 1U);
+  EXPECT_EQ(std::get<CallPod>(out_.effects[0]).plan, 0);
+}
+
+TEST_F(MachineFacts, WhoWasHeldOnceGoesNowhere) {
+  PutGang("g", 2);
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(View("g").members[1].node, "n");
+  Apply(RemoveNode{"n"});
+  for (const MemberView& member : View("g").members) EXPECT_EQ(member.node, "") << member.uid;
+}
+
+TEST_F(MachineFacts, WhoIsLeavingIsNeitherFinishedNorFailed) {
+  for (const int32_t min : {0, 1}) {
+    const std::string gang = absl::StrCat("g", min);
+    PodDescription pod = Member(gang + "-1", gang, min);
+    pod.deleting = true;
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(ToString(View(gang).phase), min == 0 ? "PreScheduling" : "Pending");
+    pod.deleting = false;
+    pod.uid = pod.name = gang + "-2";
+    pod.phase = PodPhase::kSucceeded;
+    Apply(UpsertPod{pod});
+    EXPECT_EQ(ToString(View(gang).phase), "Finished");
+  }
+}
+
+// --- kube-scheduler finds no node for a member (G-3, K-7) ---
+
+class Stuck : public MachineFacts {
+ protected:
+  // Members of a gang of two, planned; the second waits at the barrier.
+  void PutHalf(GangMode mode) {
+    for (const char* uid : {"g-1", "g-2"}) {
+      pods_.push_back(Member(uid, "g", 2));
+      pods_.back().gang.declaration.Own().mode = mode;
+      Apply(UpsertPod{pods_.back()});
+    }
+    AskAndBind("g-2", 2);
+  }
+  Lines Say(const std::string& message) {
+    pods_[0].unschedulable = message;
+    return Apply(UpsertPod{pods_[0]});
+  }
+  // The pod shows the call.
+  void Hear() {
+    pods_[0].called = absl::StrCat(++calls_);
+    Say("muster: called");
+  }
+  std::vector<PodDescription> pods_;
+  int calls_ = 0;
+};
+
+TEST_F(Stuck, TheGangsPlacesGoBackAtOnceWhateverItsMode) {
+  for (const GangMode mode : {GangMode::kStrict, GangMode::kNonStrict}) {
+    for (const PodDescription& pod : std::exchange(pods_, {})) Apply(RemovePod{pod.uid});
+    PutHalf(mode);
+    EXPECT_EQ(Say("0/3 nodes: volume"), Lines{"call g-1"})
+        << "what it says of the time before the call is not about the plan";
+    EXPECT_EQ(machine_.held_binds(), 1);
+    EXPECT_EQ(Say("0/3 nodes: volume!"), Lines{}) << "its call is on the way";
+    Hear();
+    EXPECT_EQ(Say("0/3 nodes: volume"), (Lines{"answer 2 MemberUnschedulable", "keep gang/d/g"}));
+    EXPECT_EQ(GangAt("g").root_cause, "kube-scheduler found no node for member g-1: 0/3 nodes: volume");
+    EXPECT_EQ(GangAt("g").reason.text, "put back 1 time, waiting before the next try; " + GangAt("g").root_cause);
+    EXPECT_EQ(machine_.held_binds(), 0);
+    EXPECT_EQ(machine_.plans().Of(GangAt("g")), nullptr);
+    EXPECT_EQ(Say("0/3 nodes: muster: gang d/g: something"), Lines{}) << "our own words";
+    EXPECT_EQ(Say(""), Lines{});
+    EXPECT_EQ(GangAt("g").kept.requeues, 1);
+  }
+}
+
+TEST_F(Stuck, WithoutAPlanItIsNoRootCause) {
+  pods_.push_back(Member("g-1", "g", 2));
+  Apply(UpsertPod{pods_[0]});
+  Say("0/3 nodes: volume");
+  EXPECT_EQ(GangAt("g").root_cause, "");
+}
+
+TEST_F(Stuck, UnderACommittedPlanNobodyGoesBack) {
+  PutHalf(GangMode::kStrict);
+  AskAndBind("g-1", 1);
+  Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
+  const std::string cause = GangAt("g").root_cause;
+  Say("0/3 nodes: volume");
+  EXPECT_EQ(GangAt("g").root_cause, cause);
+  EXPECT_EQ(PodAt("g-2").state, MemberState::kCommitted);
+}
+
+TEST_F(MachineFacts, WhatReadersSeeOfNodesAndGangs) {
+  Apply(UpsertNode{Node("m", 3)});
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_.TakeChanged(&gangs, &nodes);
+  Apply(RemoveNode{"m"});
+  machine_.TakeChanged(&gangs, &nodes);
+  EXPECT_EQ(nodes, Lines{"m"});
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  PutGang("g", 2);
+  const NodeView node = machine_.ViewNode(machine_.cluster().FindNode("n"));
+  EXPECT_EQ(node.name, "n");
+  EXPECT_TRUE(node.present);
+  EXPECT_EQ(node.allocatable.at("cpu"), 4);
+  EXPECT_EQ(node.used.at("cpu"), 1);
+  EXPECT_EQ(node.reserved.at("cpu"), 2);
+  EXPECT_EQ(node.free.at("cpu"), 1);
+  GangObject object;
+  object.name_space = "d";
+  object.name = "o";
+  object.dialect = GangDialect::kPodGroupX;
+  object.created_ms = 77;
+  Apply(UpsertGangObject{object, UpsertGangObject::Mode::kAny});
+  const GangView gang = View("o");
+  EXPECT_EQ(gang.key, "d/o");
+  EXPECT_EQ(gang.name_space, "d");
+  EXPECT_EQ(gang.name, "o");
+  EXPECT_TRUE(gang.has_object);
+  EXPECT_EQ(gang.object_dialect, GangDialect::kPodGroupX);
+  EXPECT_EQ(gang.source, ToString(GangDialect::kPodGroupX));
+  EXPECT_EQ(gang.created_ms, 77);
+  EXPECT_FALSE(View("g").has_object);
+  EXPECT_EQ(View("g").source, ToString(GangDialect::kKoordinator));
+  // Declared by annotations, and naming a PodGroup besides (D-8, D-9).
+  PodDescription both = Member("b-1", "b", 1);
+  both.gang.dialect = GangDialect::kPodGroupSigs;
+  both.gang.said_in = GangDialect::kKoordinator;
+  Apply(UpsertPod{both});
+  EXPECT_EQ(View("b").source, ToString(GangDialect::kKoordinator));
+}
+
+// K-3: a pod that is announced with a nominated node, as after a restart, has its room there from the start.
+TEST_F(MachineFacts, APodThatComesNominatedHoldsItsRoom) {
+  PodDescription pod = Lone("nominated", 3);
+  pod.nominated_node = "n";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(machine_.ViewNode("n")->reserved.at("cpu"), 3);
+  Apply(RemovePod{"nominated"});
+  EXPECT_TRUE(machine_.ViewNode("n")->reserved.empty());
+}
+
+// a pod whose requests could not be read was bound for nothing; once they can, its room is its own.
+TEST_F(MachineFacts, ACommittedPodThatBecomesReadableIsCharged) {
+  PodDescription pod = Lone("late", 1);
+  pod.invalid = "cpu: not a quantity";
+  Apply(UpsertPod{pod});
+  Apply(Bind{"late", "n", 7});
+  EXPECT_TRUE(machine_.ViewNode("n")->used.empty());
+  pod.invalid.clear();
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(machine_.ViewNode("n")->used.at("cpu"), 1);
+}
+
+TEST_F(MachineFacts, WhatIsRefusedOfANodeIsRememberedUntilItIsTakenOrGone) {
+  const auto cpu = [](const std::string& name, int64_t amount) {
+    NodeDescription node;
+    node.name = name;
+    node.allocatable = {{"cpu", amount}};
+    return node;
+  };
+  std::vector<std::string> gangs;
+  std::vector<std::string> nodes;
+  machine_.TakeChanged(&gangs, &nodes);
+  const uint64_t before = machine_.Hash();
+  Apply(UpsertNode{cpu("n", -1)});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  Apply(UpsertNode{cpu("never", kMaxAmount + 1)});
+  Apply(UnreadableFact{FactKind::kNode, "n", "another reason"});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  EXPECT_NE(machine_.Hash(), before);
+  machine_.TakeChanged(&gangs, &nodes);
+  EXPECT_EQ(nodes, (Lines{"n", "never"}));
+  EXPECT_EQ(machine_.ViewNode("n")->refused, "another reason");
+  EXPECT_EQ(machine_.ViewNode("n")->allocatable.at("cpu"), 4) << "what was known stands";
+  ASSERT_TRUE(machine_.ViewNode("never").has_value());
+  EXPECT_FALSE(machine_.ViewNode("never")->present);
+  EXPECT_EQ(machine_.ViewNode("never")->name, "never");
+  EXPECT_FALSE(machine_.ViewNode("nobody").has_value());
+  // A pod is known to be there: still nobody says what it offers.
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "never";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(machine_.ViewNode("never")->used.at("cpu"), 1);
+  EXPECT_NE(machine_.ViewNode("never")->refused, "");
+  Apply(RemovePod{"a"});
+  Apply(RemoveNode{"never"});
+  EXPECT_FALSE(machine_.ViewNode("never").has_value());
+  Apply(UpsertNode{Node("n", 4)});
+  EXPECT_EQ(machine_.ViewNode("n")->refused, "");
+  EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{3, 0, 0}));
+  Apply(UpsertNode{cpu("never", -1)});
+  Apply(ReplaceFacts{{"me", 1}, {Node("n", 4)}, {}});
+  EXPECT_FALSE(machine_.ViewNode("never").has_value()) << "the snapshot does not name it";
+}
+
+TEST_F(MachineFacts, APodHasANameAndAUid) {
+  for (const bool name : {true, false}) {
+    PodDescription pod = Lone("a", 1);
+    (name ? pod.name : pod.uid).clear();
+    Apply(UpsertPod{pod});
+    EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+    EXPECT_EQ(machine_.pod_count(), 0U);
+  }
+  Apply(UpsertPod{Lone("a", 1)});
+  PodDescription another = Lone("a", 1);
+  another.name = "b";
+  Apply(UpsertPod{another});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  EXPECT_EQ(machine_.refused_facts().counts(), (FactCounts{0, 3, 0}));
+}
+
+TEST_F(MachineFacts, StepsNeedASnapshotEvenOfANamelessAnnouncer) {
+  Apply(UpdateFacts{{"", 1}, {}, {}, {}, {}, {}, {}});
+  EXPECT_TRUE(absl::IsFailedPrecondition(out_.status));
+}
+
+TEST_F(MachineFacts, AGangWithoutAMinimumIsNeverSatisfied) {
+  PodDescription pod = Member("z-1", "z", 0);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(GangAt("z").kept.satisfied);
+  EXPECT_TRUE(store_.empty());
+}
+
+TEST_F(MachineFacts, AMembersOwnReasonIsShown) {
+  PodDescription pod = Member("g-1", "g", 1);
+  pod.invalid = "cpu: not a quantity";
+  Apply(UpsertPod{pod});
+  EXPECT_EQ(View("g").members.at(0).reason.code, ReasonCode::kInvalidRequest);
+}
+
+TEST(MachineHash, TellsWhatWasRead) {
+  Machine unread{MachineSettings()};
+  Machine read{MachineSettings()};
+  EXPECT_EQ(unread.Hash(), read.Hash());
+  Outcome outcome;
+  read.Apply(FactsRead{}, kT0, &outcome);
+  EXPECT_NE(unread.Hash(), read.Hash());
+}
+
+TEST_F(MachineFacts, TheHashTellsHowManyCallsWait) {
+  PutGang("g", 2);
+  AskAndBind("g-1", 1);
+  const uint64_t before = machine_.Hash();
+  Apply(Bind{"g-1", "n", 2});
+  EXPECT_NE(machine_.Hash(), before);
+  Apply(EndHold{"g-1", 2});
+  EXPECT_EQ(machine_.Hash(), before);
+}
+
+TEST_F(MachineFacts, APodThatIsDueEarlierIsFound) {
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(Bind{"a", "n", 1});
+  const_cast<Binding&>(machine_.bindings().Of(PodAt("a"))).next_try_ms = kT0 + 5;
+  EXPECT_NE(machine_.CheckInvariants().message().find("pod a is due earlier"), absl::string_view::npos);
+}
+
+}  // namespace
+}  // namespace muster

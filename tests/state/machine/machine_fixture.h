@@ -1,0 +1,133 @@
+// The whole machine, for rules that hold across rooms. After every command planning rounds run, the invariants are
+// checked, and records are kept as a store would.
+#ifndef MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_
+#define MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "state/machine/machine.h"
+#include "tests/support/lines.h"
+
+namespace muster {
+
+class WholeMachine : public testing::Test {
+ protected:
+  explicit WholeMachine(const MachineSettings& settings = MachineSettings()) : machine_(settings) {
+    Apply(FactsRead{});
+  }
+
+  // What came out, that of planning rounds included. The reply and the status are in `out_`.
+  Lines Apply(const Command& command) {
+    out_ = Outcome();
+    machine_.Apply(command, now_ms_, &out_);
+    Lines lines = Keep(out_);
+    for (int rounds = 0; machine_.PlanningDue(); ++rounds) {
+      EXPECT_LT(rounds, 100) << "planning does not come to an end";
+      if (rounds == 100) break;
+      Outcome planned;
+      machine_.Apply(PlanRound{}, now_ms_, &planned);
+      for (std::string& line : Keep(planned)) lines.push_back(std::move(line));
+    }
+    EXPECT_TRUE(machine_.CheckInvariants().ok()) << machine_.CheckInvariants();
+    EXPECT_GT(machine_.NextDeadline(), 0);
+    return lines;
+  }
+  // Lets time pass up to `at_ms`; what is due is done when it is due.
+  Lines Until(int64_t at_ms) {
+    Lines lines;
+    while (machine_.NextDeadline() <= at_ms) {
+      EXPECT_GE(machine_.NextDeadline(), now_ms_) << "something was due in the past";
+      now_ms_ = std::max(now_ms_, machine_.NextDeadline());
+      for (std::string& line : Apply(Tick{})) lines.push_back(std::move(line));
+      EXPECT_GT(machine_.NextDeadline(), now_ms_) << "a tick leaves nothing that is due";
+      if (machine_.NextDeadline() <= now_ms_) break;
+    }
+    now_ms_ = at_ms;
+    for (std::string& line : Apply(Tick{})) lines.push_back(std::move(line));
+    return lines;
+  }
+  static NodeDescription Node(const std::string& name, int64_t cpu) {
+    NodeDescription node;
+    node.name = name;
+    node.allocatable = {{"cpu", cpu}, {"pods", 10}};
+    return node;
+  }
+  static PodDescription Lone(const std::string& name, int64_t cpu) {
+    PodDescription pod;
+    pod.uid = pod.name = name;
+    pod.name_space = "d";
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.Own().requests = {{"cpu", cpu}};
+    return pod;
+  }
+  static PodDescription Member(const std::string& name, const std::string& gang, int32_t min) {
+    PodDescription pod = Lone(name, 1);
+    pod.gang.name = gang;
+    pod.gang.declares = true;
+    pod.gang.declaration.Own().min_member = min;
+    return pod;
+  }
+  // Members "g-1" to "g-n", all of them needed.
+  void PutGang(const std::string& gang, int32_t members) {
+    for (int32_t i = 1; i <= members; ++i) Apply(UpsertPod{Member(absl::StrCat(gang, "-", i), gang, members)});
+  }
+  FilterReply Ask(const std::string& uid) {
+    Apply(Filter{uid, std::make_shared<NodeOffer>(NodeOffer::Every())});
+    return std::get<FilterReply>(out_.reply);
+  }
+  // Asks filter and binds where it says.
+  Lines AskAndBind(const std::string& uid, HoldToken token) {
+    const FilterReply reply = Ask(uid);
+    EXPECT_EQ(reply.kind, FilterReply::Kind::kOneNode) << reply.reason.text;
+    return Apply(Bind{uid, reply.node, token});
+  }
+  // Both members of "g" come and are committed.
+  void Start() {
+    AskAndBind("g-1", 1);
+    AskAndBind("g-2", 2);
+    EXPECT_TRUE(machine_.plans().Of(GangAt("g"))->committed);
+  }
+  [[nodiscard]] const Gang& GangAt(const std::string& name) const { return *machine_.FindGang("d/" + name); }
+  [[nodiscard]] const Pod& PodAt(const std::string& uid) const { return *machine_.FindPod(uid); }
+  [[nodiscard]] bool Planned(const std::string& gang) const { return machine_.plans().Of(GangAt(gang)) != nullptr; }
+  [[nodiscard]] GangView View(const std::string& gang) const { return machine_.ViewGang(GangAt(gang), true); }
+  // No hold, no promise, no charge, no record and nothing due is left.
+  void ExpectNothingLeft() const {
+    EXPECT_EQ(machine_.held_binds(), 0);
+    EXPECT_EQ(machine_.promised_holds(), 0);
+    EXPECT_TRUE(machine_.ledger().promised().empty());
+    for (NodeId id = 0; id < machine_.cluster().node_limit(); ++id) {
+      EXPECT_EQ(machine_.cluster().node(id).used_pods, 0) << machine_.cluster().node(id).facts.name;
+      EXPECT_EQ(machine_.cluster().node(id).reserved_pods, 0) << machine_.cluster().node(id).facts.name;
+    }
+    EXPECT_TRUE(store_.empty()) << store_.begin()->first;
+    EXPECT_EQ(machine_.NextDeadline(), kNever);
+  }
+
+  Machine machine_;
+  int64_t now_ms_ = kT0;
+  Outcome out_;
+  std::map<std::string, Record> store_;  // by name
+
+ private:
+  Lines Keep(const Outcome& outcome) {
+    for (const Record& record : outcome.records) {
+      if (record.kind == "plans") continue;
+      if (record.value.empty()) {
+        store_.erase(RecordName(record));
+      } else {
+        store_[RecordName(record)] = record;
+      }
+    }
+    return LinesOf(outcome);
+  }
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_STATE_MACHINE_MACHINE_FIXTURE_H_

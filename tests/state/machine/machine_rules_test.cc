@@ -1,0 +1,580 @@
+// Rules that hold across rooms: nothing is left when everything ended, what is due happens when it is due, what was
+// given back is planned again.
+#include "tests/state/machine/machine_fixture.h"
+
+namespace muster {
+namespace {
+
+class MachineRules : public WholeMachine {
+ protected:
+  MachineRules() {
+    Apply(UpsertNode{Node("n", 2)});
+    PutGang("g", 2);
+  }
+  void Bound(const std::string& uid, const std::string& node) {
+    Apply(BindingOutcome{uid, node, BindingResult::kBound, ""});
+  }
+  void RemoveAll() {
+    for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
+  }
+};
+
+// --- however a start ends, nothing is left of it ---
+
+TEST_F(MachineRules, NothingIsLeftOfAStartThatSucceeded) {
+  Start();
+  EXPECT_EQ(store_.count("commit/g-1"), 1U);
+  Bound("g-1", "n");
+  EXPECT_EQ(store_.count("commit/g-1"), 0U) << "bound: its commit is over";
+  Bound("g-2", "n");
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_EQ(machine_.promised_holds(), 0);
+  EXPECT_EQ(store_.size(), 1U) << "that it is satisfied";
+  RemoveAll();
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, NothingIsLeftOfAPlan) {
+  RemoveAll();
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, NothingIsLeftOfAHold) {
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(machine_.held_binds(), 1);
+  EXPECT_EQ(Apply(RemovePod{"g-1"}).front(), "answer 1 Gone");
+  Apply(RemovePod{"g-2"});
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, NothingIsLeftOfACommitWhosePodsAreDeleted) {
+  Start();
+  RemoveAll();
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, NothingIsLeftOfACommitWhosePodsAreBeingDeleted) {
+  Start();
+  for (const char* uid : {"g-1", "g-2"}) {
+    PodDescription leaving = Member(uid, "g", 2);
+    leaving.deleting = true;
+    Apply(UpsertPod{leaving});
+    EXPECT_EQ(store_.count(absl::StrCat("commit/", uid)), 0U);
+  }
+  RemoveAll();
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, NothingIsLeftOfACommitThatFailed) {
+  Start();
+  Apply(BindingOutcome{"g-1", "n", BindingResult::kRefused, "no"});
+  EXPECT_EQ(store_.count("commit/g-1"), 1U) << "its start is still to be finished (K-13)";
+  Apply(BindingOutcome{"g-2", "n", BindingResult::kRefused, "no"});
+  EXPECT_EQ(store_.count("commit/g-1") + store_.count("commit/g-2"), 0U) << "nobody started";
+  EXPECT_FALSE(Planned("g")) << "the next start is a whole one";
+  RemoveAll();
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, NothingIsLeftWhenTheNodeGoes) {
+  AskAndBind("g-1", 1);
+  const Lines lines = Apply(RemoveNode{"n"});
+  EXPECT_EQ(lines.front(), "answer 1 Withdrawn");
+  EXPECT_FALSE(Planned("g"));
+  RemoveAll();
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, AShutdownAnswersWhatIsNotCommitted) {
+  AskAndBind("g-1", 1);
+  PutGang("h", 1);
+  Apply(UpsertNode{Node("m", 2)});
+  AskAndBind("h-1", 2);
+  EXPECT_EQ(Apply(Shutdown{}), Lines{"answer 1 ShuttingDown"});
+  EXPECT_EQ(PodAt("h-1").state, MemberState::kCommitted);
+  EXPECT_EQ(machine_.held_binds(), 0);
+}
+
+TEST_F(MachineRules, ACallerThatLeavesEndsItsHoldAlone) {
+  AskAndBind("g-1", 1);
+  Apply(Bind{"g-1", "n", 2});
+  EXPECT_EQ(Apply(EndHold{"g-1", 9}), Lines{}) << "no such call";
+  EXPECT_EQ(Apply(EndHold{"nobody", 1}), Lines{});
+  EXPECT_EQ(Apply(EndHold{"g-1", 1}), Lines{"answer 1 Gone"});
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kWaiting) << "the other call is there";
+  EXPECT_EQ(Apply(EndHold{"g-1", 2}), Lines{"answer 2 Gone"});
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kPending);
+  EXPECT_EQ(machine_.held_binds(), 0);
+  Start();
+  EXPECT_EQ(Apply(EndHold{"g-1", 1}), Lines{"answer 1 Gone"});
+  EXPECT_EQ(PodAt("g-1").state, MemberState::kCommitted) << "bound whatever its caller does (K-4)";
+}
+
+// A repeated call of a bound pod is answered.
+TEST_F(MachineRules, ABoundPodsCallIsAnswered) {
+  Start();
+  EXPECT_EQ(Apply(Bind{"g-1", "n", 3}), Lines{});
+  EXPECT_EQ(Apply(BindingOutcome{"g-1", "n", BindingResult::kBound, ""}),
+            (Lines{"answer 1 permitted", "answer 3 permitted", "drop commit/g-1"}));
+  EXPECT_EQ(Apply(Bind{"g-1", "n", 4}), Lines{"answer 4 permitted"});
+  PodDescription seen = Member("g-1", "g", 2);
+  seen.node_name = "n";
+  seen.phase = PodPhase::kRunning;
+  Apply(UpsertPod{seen});
+  EXPECT_EQ(Apply(Bind{"g-1", "n", 5}), Lines{"answer 5 permitted"});
+}
+
+// --- what was given back is planned again ---
+
+TEST_F(MachineRules, AWithdrawnGangIsPlannedElsewhereAtOnce) {
+  Apply(UpsertNode{Node("m", 2)});
+  ASSERT_EQ(machine_.plans().Of(GangAt("g"))->slots[0].node, machine_.cluster().FindNode("n"));
+  Apply(RemoveNode{"n"});
+  ASSERT_TRUE(Planned("g")) << "settled after its plan was withdrawn, and queued";
+  EXPECT_EQ(machine_.plans().Of(GangAt("g"))->slots[0].node, machine_.cluster().FindNode("m"));
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kPlanned);
+}
+
+TEST_F(MachineRules, TheNextGangIsPlannedWhenAnotherGoes) {
+  PutGang("h", 2);
+  EXPECT_EQ(GangAt("h").reason.code, ReasonCode::kNoRoom);
+  Apply(RemovePod{"g-1"});
+  EXPECT_TRUE(Planned("h")) << "g has one of two";
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kNotEnoughPods);
+}
+
+// --- times ---
+
+TEST_F(MachineRules, MembersAreCalledAgainAfterTwoFourAndEightSeconds) {
+  Ask("g-1");
+  EXPECT_EQ(Until(kT0 + 1'999), Lines{});
+  EXPECT_EQ(Until(kT0 + 2'000), Lines{"call g-1"}) << "g-2 is in the queue, g-1 had an answer and did not come";
+  EXPECT_EQ(Until(kT0 + 3'999), Lines{});
+  EXPECT_EQ(Until(kT0 + 4'000), Lines{"call g-1"});
+  EXPECT_EQ(Until(kT0 + 8'000), Lines{"call g-1"});
+  EXPECT_EQ(Until(kT0 + 29'999), Lines{});
+  EXPECT_EQ(GangAt("g").kept.requeues, 0);
+}
+
+// P-11.
+TEST_F(MachineRules, APlanWithoutANewArrivalIsGivenUp) {
+  Until(kT0 + 5'000);
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(Until(kT0 + 24'999), Lines{});
+  const Lines held = Until(kT0 + 25'000);
+  EXPECT_EQ(held, Lines{"answer 1 HoldExpired"});
+  Until(kT0 + 34'999);
+  EXPECT_TRUE(Planned("g"));
+  EXPECT_EQ(Until(kT0 + 35'000), Lines{"keep gang/d/g"});
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_EQ(GangAt("g").reason.code, ReasonCode::kBackoff);
+  EXPECT_EQ(GangAt("g").root_cause, "1 of 2 members came within 30 s");
+  EXPECT_EQ(GangAt("g").kept.requeues, 1);
+  EXPECT_EQ(GangAt("g").kept.held_ms, 35'000);
+  Until(kT0 + 35'999);
+  EXPECT_FALSE(Planned("g"));
+  Until(kT0 + 36'000);
+  EXPECT_TRUE(Planned("g")) << "the back-off of a second has passed";
+}
+
+// S-5: once a reason has stood for two seconds, members behind our gate hear of it; once.
+TEST_F(MachineRules, WhyAGangWaitsIsToldOnce) {
+  PodDescription gated = Member("h-1", "h", 2);
+  gated.our_gate = true;
+  Apply(UpsertPod{gated});
+  Until(kT0 + 1'000);
+  EXPECT_EQ(Until(kT0 + 1'999), Lines{});
+  EXPECT_EQ(Until(kT0 + 2'000), Lines{"tell h-1 NotEnoughPods"});
+  Apply(UpsertPod{gated});
+  EXPECT_EQ(Until(kT0 + 2'000 + 4'000), (Lines{})) << "it was told";
+}
+
+// K-5: who did not come although it was called, and had said before what stands in the way, is named; the others wait
+// on.
+TEST_F(MachineRules, OnlyWhoWasDoubtedIsTakenForUnplaceable) {
+  Apply(UpsertNode{Node("n", 4)});
+  Apply(UpsertPod{Member("h-1", "h", 2)});
+  PodDescription bound_elsewhere = Member("h-2", "h", 2);
+  bound_elsewhere.unschedulable = "0/1 nodes are available: 1 node(s) had volume node affinity conflict.";
+  EXPECT_EQ(Apply(UpsertPod{bound_elsewhere}), Lines{"call h-2"});
+  bound_elsewhere.called = "1";
+  Apply(UpsertPod{bound_elsewhere});
+  Until(kT0 + 1'100);
+  EXPECT_NE(GangAt("h").root_cause.find("member h-2: 0/1 nodes"), std::string::npos) << GangAt("h").root_cause;
+  EXPECT_FALSE(PodAt("h-1").stuck);
+}
+
+TEST_F(MachineRules, WhoIsRefusedForReasonsOfItsOwnIsStuck) {
+  PodDescription pod = Member("h-1", "h", 2);
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(PodAt("h-1").stuck);
+  pod.unschedulable = "0/1 nodes are available: 1 Insufficient cpu.";
+  Apply(UpsertPod{pod});
+  EXPECT_FALSE(PodAt("h-1").stuck) << "Muster judges that itself";
+  pod.unschedulable = "0/1 nodes are available: 1 node(s) had volume node affinity conflict.";
+  Apply(UpsertPod{pod});
+  EXPECT_TRUE(PodAt("h-1").stuck);
+}
+
+TEST_F(MachineRules, WhoseConditionSaysItIsNotTold) {
+  Apply(UpsertPod{Member("h-1", "h", 2)});
+  EXPECT_EQ(Ask("h-1").reason.code, ReasonCode::kNotEnoughPods);
+  EXPECT_EQ(Until(kT0 + 10'000), Lines{});
+  // kube-scheduler's own filters refuse it: its message does not carry our reason.
+  PodDescription stuck = Member("h-1", "h", 2);
+  stuck.unschedulable = "0/3 nodes: insufficient cpu";
+  Apply(UpsertPod{stuck});
+  EXPECT_EQ(Until(kT0 + 11'999), Lines{});
+  EXPECT_EQ(Until(kT0 + 12'000), Lines{"tell h-1 NotEnoughPods"});
+}
+
+TEST_F(MachineRules, NobodyIsToldOfWhatIsUnderWay) {
+  PodDescription gated = Member("i-1", "i", 1);
+  gated.our_gate = true;
+  Apply(UpsertNode{Node("m", 1)});
+  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"call i-1 gate"});
+  EXPECT_EQ(Until(kT0 + 3'000), Lines{"call i-1 gate"}) << "a call, no event";
+}
+
+// G-6: the wait adds up over plans, and ends at its time.
+TEST_F(MachineRules, TheWaitTimeEndsWhenItIsOver) {
+  for (const char* uid : {"g-1", "g-2"}) Apply(RemovePod{uid});
+  for (const char* uid : {"w-1", "w-2"}) {
+    PodDescription pod = Member(uid, "w", 2);
+    pod.gang.declaration.Own().wait_time_ms = 5'000;
+    Apply(UpsertPod{pod});
+  }
+  ASSERT_TRUE(Planned("w"));
+  EXPECT_EQ(View("w").wait_left_ms, 5'000);
+  Until(kT0 + 4'999);
+  EXPECT_EQ(View("w").wait_left_ms, 1);
+  EXPECT_TRUE(Planned("w"));
+  EXPECT_EQ(Until(kT0 + 5'000),
+            (Lines{"mark w-1", "warn w-1 TimedOut", "mark w-2", "warn w-2 TimedOut", "keep gang/d/w"}));
+  EXPECT_FALSE(Planned("w"));
+  EXPECT_EQ(GangAt("w").reason.code, ReasonCode::kTimedOut);
+  EXPECT_EQ(Ask("w-1").reason.code, ReasonCode::kTimedOut);
+  Apply(RemovePod{"w-1"});
+  Apply(RemovePod{"w-2"});
+  EXPECT_EQ(machine_.FindGang("d/w"), nullptr) << "free again when no marked child is left";
+  ExpectNothingLeft();
+}
+
+TEST_F(MachineRules, TimeDoesNotGoBack) {
+  now_ms_ = kT0 + 5'000;
+  Apply(Tick{});
+  now_ms_ = kT0;
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(machine_.NextDeadline(), kT0 + 5'000 + 2'000) << "counted from the latest time that was seen";
+}
+
+// --- submitted gangs (S-1) ---
+
+class Submitted : public MachineRules {
+ protected:
+  Submitted() { RemoveAll(); }
+  SubmissionReply Submit(const std::string& name, int32_t pods, int64_t ttl_ms) {
+    SubmitGang command{"id-" + name, "d", name, {}, {}, ttl_ms, 1};
+    command.declaration.Own().min_member = pods;
+    for (int32_t i = 1; i <= pods; ++i) command.pods.push_back(Lone(absl::StrCat(name, "-", i), 1));
+    Apply(command);
+    EXPECT_TRUE(out_.status.ok()) << out_.status;
+    return std::get<SubmissionReply>(out_.reply);
+  }
+};
+
+TEST_F(Submitted, APlanThatIsNotConfirmedIsDropped) {
+  const SubmissionReply reply = Submit("s", 2, 5'000);
+  EXPECT_EQ(reply.state, SubmissionReply::State::kPlanned);
+  EXPECT_EQ(reply.expires_ms, kT0 + 5'000);
+  EXPECT_EQ(Until(kT0 + 4'999), Lines{});
+  EXPECT_EQ(Until(kT0 + 5'000).front(), "warn s-1 TimedOut");
+  EXPECT_EQ(machine_.FindPod("s-1"), nullptr);
+  EXPECT_EQ(machine_.FindGang("d/s"), nullptr);
+  ExpectNothingLeft();
+  Apply(AskGang{"id-s"});
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kExpired);
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).reason.text,
+            "gang d/s was not confirmed within 5000 ms and was dropped");
+}
+
+TEST_F(Submitted, AWaitThatNobodyAsksAboutIsDropped) {
+  EXPECT_EQ(Submit("s", 3, 5'000).state, SubmissionReply::State::kWaiting);
+  Until(kT0 + 4'000);
+  Apply(AskGang{"id-s"});
+  EXPECT_EQ(Until(kT0 + 8'999), Lines{});
+  EXPECT_EQ(Until(kT0 + 9'000).front(), "warn s-1 TimedOut");
+  Apply(AskGang{"id-s"});
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).reason.text,
+            "gang d/s was not asked about within 5000 ms and was dropped");
+  ExpectNothingLeft();
+}
+
+// Who asks in the moment in which the next try is due does not take it away.
+TEST_F(Submitted, WhoIsAskedAboutIsTriedAgainAllTheSame) {
+  Submit("s", 2, 60'000);
+  Apply(Unreserve{"s-1", UnreserveCause::kPermitTimeout});
+  ASSERT_EQ(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
+  ASSERT_GT(machine_.NextDeadline(), now_ms_);
+  now_ms_ = machine_.NextDeadline();
+  Apply(AskGang{"id-s"});
+  EXPECT_EQ(machine_.NextDeadline(), now_ms_) << "it is due";
+  Apply(Tick{});
+  EXPECT_NE(machine_.plans().Of(*machine_.FindGang("d/s")), nullptr);
+}
+
+TEST_F(Submitted, NothingIsLeftOfOneThatIsAbandonedOrConfirmed) {
+  Submit("s", 2, 5'000);
+  Apply(AbandonGang{"id-s"});
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned);
+  ExpectNothingLeft();
+  Apply(AbandonGang{"id-s"});
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned) << "said again";
+  Apply(AbandonGang{"nobody"});
+  EXPECT_TRUE(absl::IsNotFound(out_.status));
+  const SubmissionReply reply = Submit("t", 2, 5'000);
+  Apply(ConfirmGang{"id-t", reply.plan});
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kConfirmed);
+  EXPECT_EQ(Until(kT0 + 50'000), Lines{});
+  Apply(RemovePod{"t-1"});
+  Apply(RemovePod{"t-2"});
+  ExpectNothingLeft();
+}
+
+TEST_F(Submitted, ASubmissionWhosePodsAreRemovedIsOver) {
+  Submit("s", 2, 5'000);
+  Apply(RemovePod{"s-1"});
+  Apply(RemovePod{"s-2"});
+  Apply(AskGang{"id-s"});
+  EXPECT_EQ(std::get<SubmissionReply>(out_.reply).state, SubmissionReply::State::kAbandoned);
+  ExpectNothingLeft();
+}
+
+// --- facts ---
+
+TEST_F(MachineRules, WhoIsDeletedOnTheWayIsThere) {
+  Apply(UpsertPod{Lone("a", 1)});
+  Apply(Bind{"a", "n", 1});
+  PodDescription there = Lone("a", 1);
+  there.node_name = "n";
+  there.deleting = true;
+  Apply(UpsertPod{there});
+  EXPECT_TRUE(machine_.ledger().going().empty());
+}
+
+TEST_F(MachineRules, StepsOfFactsFollowEachOther) {
+  const auto update = [&](const std::string& source, int64_t version) {
+    Apply(UpdateFacts{{source, version}, {Node("x", version)}, {}, {}, {}, {}, {}});
+    return out_.status;
+  };
+  EXPECT_TRUE(absl::IsFailedPrecondition(update("a", 1))) << "a snapshot first";
+  EXPECT_TRUE(update("anybody", 0).ok()) << "by hand";
+  Apply(ReplaceFacts{{"a", 7}, {Node("n", 2)}, {Member("g-1", "g", 2), Member("g-2", "g", 2)}});
+  EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 7);
+  EXPECT_EQ(machine_.cluster().FindNode("x"), kNoNode) << "a snapshot names all there is";
+  EXPECT_TRUE(absl::IsFailedPrecondition(update("b", 8)));
+  EXPECT_TRUE(absl::IsFailedPrecondition(update("a", 9))) << "8 is missing";
+  EXPECT_TRUE(update("a", 8).ok());
+  EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 8);
+  EXPECT_TRUE(update("a", 7).ok()) << "known already";
+  EXPECT_EQ(std::get<FactsReply>(out_.reply).version, 8);
+  EXPECT_EQ(machine_.cluster().node(machine_.cluster().FindNode("x")).allocatable.Get(0), 8);
+}
+
+TEST_F(MachineRules, PodGroupsAreCreatedAndReplacedAsAsked) {
+  using Mode = UpsertGangObject::Mode;
+  GangObject object;
+  object.name_space = "d";
+  object.name = "o";
+  object.declaration.Own().min_member = 3;
+  Apply(UpsertGangObject{object, Mode::kReplace});
+  EXPECT_TRUE(absl::IsNotFound(out_.status));
+  EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
+  Apply(UpsertGangObject{object, Mode::kCreate});
+  EXPECT_TRUE(out_.status.ok());
+  Apply(UpsertGangObject{object, Mode::kCreate});
+  EXPECT_TRUE(absl::IsAlreadyExists(out_.status));
+  object.declaration.Own().min_member = 4;
+  Apply(UpsertGangObject{object, Mode::kReplace});
+  EXPECT_EQ(GangAt("o").rules.min_member, 4);
+  Apply(RemoveGangObject{GangDialect::kPodGroupX, "d", "o", true});
+  EXPECT_TRUE(absl::IsNotFound(out_.status)) << "of another API group";
+  Apply(RemoveGangObject{GangDialect::kPodGroupSigs, "d", "nobody", false});
+  EXPECT_TRUE(out_.status.ok());
+  Apply(RemoveGangObject{GangDialect::kPodGroupSigs, "d", "o", true});
+  EXPECT_TRUE(out_.status.ok());
+  EXPECT_EQ(machine_.FindGang("d/o"), nullptr);
+}
+
+TEST_F(MachineRules, WhoAskedBeforeItWasKnownIsCalled) {
+  EXPECT_EQ(Ask("late").reason.code, ReasonCode::kUnknownPod);
+  EXPECT_EQ(Apply(UpsertPod{Lone("late", 1)}), Lines{"call late"});
+  EXPECT_EQ(Apply(UpsertPod{Lone("other", 1)}), Lines{});
+  PodDescription gated = Lone("gated", 1);
+  gated.our_gate = true;
+  EXPECT_EQ(Apply(UpsertPod{gated}), Lines{"call gated gate"}) << "it is in no gang: nobody else takes the gate away";
+}
+
+TEST_F(MachineRules, APodHasOneIdentity) {
+  PodDescription pod = Lone("", 1);
+  Apply(UpsertPod{pod});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  pod = Lone("a", 1);
+  Apply(UpsertPod{pod});
+  pod.name = "b";
+  Apply(UpsertPod{pod});
+  EXPECT_TRUE(absl::IsInvalidArgument(out_.status));
+  EXPECT_EQ(PodAt("a").facts.name, "a");
+}
+
+// K-14: on start-up every pod that waits for us is woken.
+// The state's hash knows what users are warned of, whichever member says it.
+TEST(MachineHash, KnowsWarnings) {
+  const auto hash = [](const std::vector<std::string>& warnings) {
+    Machine machine{MachineSettings()};
+    Outcome out;
+    PodDescription pod;
+    pod.name_space = "d";
+    pod.gang.name = "g";
+    pod.gang.declares = true;
+    pod.gang.declaration.Own().min_member = 2;
+    pod.uid = pod.name = "g-1";
+    machine.Apply(UpsertPod{pod}, kT0, &out);
+    pod.uid = pod.name = "g-2";
+    pod.gang.declaration.Own().warnings = warnings;
+    machine.Apply(UpsertPod{pod}, kT0, &out);
+    return machine.Hash();
+  };
+  EXPECT_EQ(hash({}), hash({}));
+  EXPECT_NE(hash({}), hash({"nobody acts on this key"}));
+}
+
+TEST(MachineStart, EverybodyWhoWaitsIsCalled) {
+  Machine machine{MachineSettings()};
+  const auto apply = [&](const Command& command) {
+    Outcome outcome;
+    machine.Apply(command, kT0, &outcome);
+    return LinesOf(outcome);
+  };
+  const auto pod = [](const std::string& name) {
+    PodDescription facts;
+    facts.uid = facts.name = name;
+    facts.name_space = "d";
+    facts.scheduler_name = "default-scheduler";
+    return facts;
+  };
+  PodDescription member = pod("member");
+  member.gang.name = "g";
+  member.gang.declares = true;
+  member.gang.declaration.Own().min_member = 2;
+  PodDescription gated = member;
+  gated.uid = gated.name = "gated";
+  gated.our_gate = true;
+  PodDescription refused = pod("refused");
+  refused.unschedulable = "0/3 nodes";
+  PodDescription strange = pod("strange");
+  strange.scheduler_name = "other";
+  strange.unschedulable = "0/3 nodes";
+  PodDescription bound = pod("bound");
+  bound.node_name = "n";
+  bound.unschedulable = "0/3 nodes";
+  for (const PodDescription& facts : {member, gated, refused, strange, bound, pod("fresh")}) {
+    EXPECT_EQ(apply(UpsertPod{facts}), Lines{});
+  }
+  EXPECT_FALSE(machine.PlanningDue());
+  EXPECT_EQ(apply(FactsRead{}), (Lines{"call member", "call refused"}));
+  EXPECT_EQ(apply(FactsRead{}), Lines{}) << "said once";
+}
+
+// --- D-7: a gang is its owner's, whatever another of that name had ---
+
+class Owned : public WholeMachine {
+ protected:
+  Owned() { Apply(UpsertNode{Node("n", 3)}); }
+  Lines PutOwner(const std::string& uid, int64_t created_ms) {
+    GangObject object;
+    object.dialect = GangDialect::kOwner;
+    object.name_space = "d";
+    object.name = "job-train";
+    object.uid = uid;
+    object.created_ms = created_ms;
+    object.declaration.Own().min_member = 2;
+    return Apply(UpsertGangObject{object});
+  }
+  static PodDescription Of(const std::string& owner, const std::string& name, int64_t created_ms,
+                           const std::string& node = "") {
+    PodDescription pod = Lone(name, 1);
+    pod.created_ms = created_ms;
+    pod.gang.name = "job-train";
+    pod.gang.dialect = GangDialect::kOwner;
+    pod.gang.owner_uid = owner;
+    pod.our_gate = node.empty();
+    pod.node_name = node;
+    if (!node.empty()) pod.phase = PodPhase::kRunning;
+    return pod;
+  }
+  void RunTheFirst() {
+    PutOwner("first", 1'000);
+    for (const char* name : {"a-0", "a-1"}) Apply(UpsertPod{Of("first", name, 2'000, "n")});
+    EXPECT_TRUE(GangAt("job-train").kept.satisfied);
+  }
+};
+
+TEST_F(Owned, PodsOfADeletedOwnerAreNoMembersOfTheNext) {
+  RunTheFirst();
+  PutOwner("second", 10'000);
+  EXPECT_FALSE(GangAt("job-train").kept.satisfied);
+  for (const char* name : {"b-0", "b-1"}) {
+    EXPECT_EQ(Apply(UpsertPod{Of("second", name, 11'000)}), Lines{}) << "there is room for one of two";
+  }
+  EXPECT_EQ(Apply(UpsertPod{Of("first", "a-0", 2'000, "n")}), Lines{}) << "said again, it is on its way out still";
+  EXPECT_EQ(Apply(RemovePod{"a-0"}), (Lines{"call b-0 gate", "call b-1 gate"}));
+}
+
+TEST_F(Owned, PodsMayComeBeforeTheirOwner) {
+  RunTheFirst();
+  for (const char* name : {"b-0", "b-1"}) {
+    for (const std::string& line : Apply(UpsertPod{Of("second", name, 11'000)})) {
+      EXPECT_NE(line.substr(0, 4), "call") << "how many they are is not known";
+    }
+  }
+  PutOwner("first", 1'000);  // what was on its way when it was deleted
+  EXPECT_FALSE(Planned("job-train"));
+  PutOwner("second", 10'000);
+  EXPECT_FALSE(Planned("job-train"));
+  Apply(RemovePod{"a-0"});
+  EXPECT_TRUE(Planned("job-train"));
+}
+
+// The API server tells times in seconds: an owner deleted and made again within one has pods as old as its predecessor.
+TEST_F(Owned, PodsOfTheSameSecondMayBeOfEither) {
+  PutOwner("first", 1'000);
+  Apply(UpsertPod{Of("first", "a-0", 1'000, "n")});
+  for (const char* name : {"b-0", "b-1"}) {
+    Apply(UpsertPod{Of("second", name, 1'000)});
+    EXPECT_EQ(machine_.FindPod(name)->state, MemberState::kPending) << "it may be of the next one";
+  }
+  EXPECT_FALSE(Planned("job-train"));
+  PutOwner("second", 1'000);
+  EXPECT_EQ(machine_.FindPod("a-0")->state, MemberState::kLeaving) << "who has a node is of the first";
+  EXPECT_TRUE(Planned("job-train"));
+}
+
+// S-1: an update that only says that a pod runs leaves it what it has.
+TEST_F(WholeMachine, WhatRunsKeepsWhatItHas) {
+  Apply(UpsertNode{Node("n", 1)});
+  PodDescription pod = Lone("a", 1);
+  pod.node_name = "n";
+  Apply(UpsertPod{pod});
+  PodDescription runs = Lone("a", 0);
+  runs.shape = {};
+  runs.node_name = "n";
+  runs.phase = PodPhase::kRunning;
+  Apply(UpsertPod{runs});
+  EXPECT_EQ(machine_.cluster().TotalFree().Get(machine_.cluster().names().Find("cpu")), 0);
+  PutGang("g", 1);
+  EXPECT_FALSE(Planned("g"));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,438 @@
+// The room muster_placement: a gang is placed as a whole or not at all (SPEC P-1, P-2, D-10, D-11).
+#include "state/planner/planner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "state/cluster/statement.h"
+#include "state/planner/explain_no_room.h"
+#include "tests/support/small_cluster.h"
+
+namespace muster {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+class PlannerTest : public ClusterTest {
+ protected:
+  ClassIndex index_{&cluster_};
+
+  PlacementResult Place(const std::vector<Candidates>& candidates, int32_t needed) {
+    return PlaceGang(candidates, needed, &index_, cluster_, &statement_);
+  }
+  GroupPlacement Together(const std::vector<Demand>& demands, int32_t max_tries) {
+    return PlaceTogether(demands, max_tries, &index_, cluster_, &statement_);
+  }
+  // "node class pods" of each operation from `begin` on.
+  Lines Operations(size_t begin = 0) {
+    Lines out;
+    for (size_t i = begin; i < statement_.operations().size(); ++i) {
+      const Statement::Operation& operation = statement_.operations()[i];
+      out.push_back(absl::StrCat(cluster_.node(operation.node).facts.name, " ", operation.cls, " ", operation.pods));
+    }
+    return out;
+  }
+
+  Statement statement_{&cluster_};
+};
+
+// P-1: what is not committed is taken back to any checkpoint, last first.
+TEST_F(PlannerTest, AStatementIsTakenBackExactly) {
+  const NodeId a = Put("a", 10);
+  PodTemplate port = Wants({{"cpu", 1}});
+  port.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
+  const ClassId with_port = Acquire(port);
+  const ClassId plain = Acquire(2);
+  const uint64_t start = HashOf(cluster_);
+  const int64_t log = cluster_.log_end();
+  EXPECT_EQ(statement_.Mark(), 0U);
+  statement_.Allocate(a, plain, 3);
+  const Statement::Checkpoint middle = statement_.Mark();
+  const uint64_t after_one = HashOf(cluster_);
+  statement_.Allocate(a, with_port, 1);
+  EXPECT_EQ(cluster_.node(a).reserved_pods, 4);
+  EXPECT_EQ(cluster_.node(a).free.Get(kCpu), 3);
+  EXPECT_EQ(cluster_.Room(a, with_port, 5), 0) << "the port is taken";
+  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", plain, " 3"), absl::StrCat("a ", with_port, " 1")}));
+  statement_.Rollback(middle);
+  EXPECT_EQ(HashOf(cluster_), after_one);
+  EXPECT_EQ(cluster_.Room(a, with_port, 5), 1);
+  EXPECT_EQ(statement_.Mark(), middle);
+  statement_.Rollback(middle);
+  EXPECT_EQ(HashOf(cluster_), after_one) << "there is nothing more to take back";
+  statement_.Rollback(0);
+  EXPECT_EQ(HashOf(cluster_), start);
+  for (const std::string& line : LogSince(log)) EXPECT_EQ(line, "a") << "a trial gains nothing";
+  {
+    Statement dropped(&cluster_);
+    dropped.Allocate(a, plain, 1);
+  }
+  EXPECT_EQ(HashOf(cluster_), start);
+  {
+    Statement committed(&cluster_);
+    committed.Allocate(a, plain, 1);
+    const std::vector<Statement::Operation> kept = committed.Commit();
+    ASSERT_EQ(kept.size(), 1U);
+    EXPECT_EQ(kept[0].node, a);
+    EXPECT_EQ(kept[0].cls, plain);
+    EXPECT_EQ(kept[0].pods, 1);
+    EXPECT_TRUE(committed.operations().empty());
+  }
+  EXPECT_EQ(cluster_.node(a).reserved_pods, 1) << "it is the caller's now";
+}
+
+TEST_F(PlannerTest, ARunFillsTheBestNodesInOrder) {
+  const NodeId b = Put("b", 10);
+  Put("a", 10);
+  Put("c", 3);
+  const ClassId four = Acquire(4);
+  Use(b, Acquire(1));
+  EXPECT_EQ(PlaceRun(four, 0, &index_, cluster_, &statement_), 0);
+  EXPECT_TRUE(statement_.operations().empty());
+  EXPECT_EQ(PlaceRun(four, 3, &index_, cluster_, &statement_), 3);
+  EXPECT_EQ(Operations(), (Lines{absl::StrCat("b ", four, " 2"), absl::StrCat("a ", four, " 1")}));
+  EXPECT_EQ(PlaceRun(four, 3, &index_, cluster_, &statement_), 1) << "c is too small";
+}
+
+// P-2: as many as are needed, exactly; fewer is nothing at all.
+TEST_F(PlannerTest, AllOrNothing) {
+  Put("a", 4);
+  Put("b", 3);
+  const ClassId two = Acquire(2);
+  const uint64_t start = HashOf(cluster_);
+  PlacementResult result = Place({{two, 0, 9}}, 3);
+  EXPECT_TRUE(result.placed);
+  EXPECT_EQ(result.placed_pods, 3);
+  EXPECT_EQ(result.lacking, kNoClass);
+  EXPECT_EQ(result.explanation, "");
+  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", two, " 2"), absl::StrCat("b ", two, " 1")}));
+  statement_.Rollback(0);
+
+  result = Place({{two, 0, 9}}, 4);
+  EXPECT_FALSE(result.placed);
+  EXPECT_EQ(result.placed_pods, 3);
+  EXPECT_EQ(result.lacking, two);
+  EXPECT_EQ(result.explanation, "2 nodes: insufficient cpu; can never fit: 4 are missing, its nodes hold 3 when empty")
+      << "as it was when the gang was given up";
+  EXPECT_TRUE(statement_.operations().empty());
+  EXPECT_EQ(HashOf(cluster_), start);
+
+  result = Place({{two, 0, 2}}, 3);
+  EXPECT_FALSE(result.placed) << "there are fewer candidates";
+  EXPECT_EQ(result.placed_pods, 2);
+  EXPECT_EQ(result.lacking, kNoClass);
+  EXPECT_EQ(result.explanation, "");
+  EXPECT_EQ(HashOf(cluster_), start);
+
+  result = Place({}, 0);
+  EXPECT_TRUE(result.placed);
+  result = Place({{two, 0, 1}}, 0);
+  EXPECT_TRUE(result.placed);
+  EXPECT_TRUE(statement_.operations().empty());
+}
+
+// What was on the statement before is not this gang's to take back.
+TEST_F(PlannerTest, OnlyItsOwnIsTakenBack) {
+  const NodeId a = Put("a", 4);
+  const ClassId two = Acquire(2);
+  statement_.Allocate(a, two, 1);
+  EXPECT_FALSE(Place({{two, 0, 2}}, 2).placed);
+  EXPECT_EQ(Operations(), Lines{absl::StrCat("a ", two, " 1")});
+  EXPECT_TRUE(Place({{two, 0, 2}}, 1).placed);
+  EXPECT_EQ(statement_.operations().size(), 2U);
+}
+
+// D-11: a driver comes before its executors: nobody of lower priority stands in for a member without room.
+TEST_F(PlannerTest, NobodyStandsInForAMemberOfHigherPriority) {
+  Put("a", 4);
+  const ClassId one = Acquire(1);
+  const ClassId big = Acquire(9);
+  PlacementResult result = Place({{big, 5, 1}, {one, 4, 3}}, 2);
+  EXPECT_FALSE(result.placed);
+  EXPECT_EQ(result.placed_pods, 0);
+  EXPECT_EQ(result.lacking, big);
+  result = Place({{big, 5, 1}, {one, 5, 3}}, 2);
+  EXPECT_TRUE(result.placed) << "of the same priority one may";
+  EXPECT_EQ(result.placed_pods, 2);
+  EXPECT_EQ(result.lacking, big) << "there was no room for it all the same";
+  statement_.Rollback(0);
+  result = Place({{one, 5, 1}, {big, 4, 1}, {one, 4, 1}, {one, 3, 9}}, 3);
+  EXPECT_FALSE(result.placed);
+  EXPECT_EQ(result.placed_pods, 2);
+  result = Place({{one, 5, 1}, {big, 4, 1}, {one, 4, 1}, {one, 3, 9}}, 2);
+  EXPECT_TRUE(result.placed);
+}
+
+TEST_F(PlannerTest, ARunThatFitsInPartIsStoodInForToo) {
+  Put("a", 7);
+  const ClassId three = Acquire(3);
+  const ClassId one = Acquire(1);
+  const PlacementResult result = Place({{three, 5, 3}, {one, 5, 9}}, 3);
+  EXPECT_TRUE(result.placed);
+  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", three, " 2"), absl::StrCat("a ", one, " 1")}));
+  EXPECT_EQ(result.lacking, three);
+}
+
+TEST_F(PlannerTest, TheFirstThatLacksIsNamed) {
+  Put("a", 2);
+  const ClassId big = Acquire(5);
+  const ClassId bigger = Acquire(Wants({{"nvidia.com/gpu", 1}}));
+  const PlacementResult result = Place({{big, 5, 1}, {bigger, 5, 1}}, 1);
+  EXPECT_EQ(result.lacking, big);
+  EXPECT_EQ(result.explanation, "1 node: insufficient cpu; a pod needs cpu: 5m, no node has more than cpu: 2m");
+}
+
+TEST_F(PlannerTest, TheLowestPriorityThatWasPlaced) {
+  Put("a", 4);
+  const ClassId one = Acquire(1);
+  const ClassId big = Acquire(9);
+  EXPECT_EQ(Place({{one, 5, 1}, {one, 3, 1}, {one, 2, 1}}, 2).lowest_priority, 3);
+  statement_.Rollback(0);
+  EXPECT_EQ(Place({{one, 5, 2}, {one, 3, 1}}, 2).lowest_priority, 5);
+  statement_.Rollback(0);
+  EXPECT_EQ(Place({{one, 5, 1}, {big, 3, 1}, {one, 3, 1}}, 2).lowest_priority, 3);
+  statement_.Rollback(0);
+  EXPECT_EQ(Place({{one, -2, 2}}, 2).lowest_priority, -2);
+}
+
+// D-10: all of a group or none; each part is known by where it ends.
+TEST_F(PlannerTest, AGroupIsPlacedTogether) {
+  Put("a", 4);
+  const ClassId one = Acquire(1);
+  const ClassId two = Acquire(2);
+  GroupPlacement group = Together({{{{two, 7, 1}}, 1}, {{{one, 3, 2}}, 2}}, 1);
+  EXPECT_TRUE(group.placed);
+  EXPECT_EQ(group.tries, 1);
+  EXPECT_FALSE(group.out_of_tries);
+  ASSERT_EQ(group.parts.size(), 2U);
+  EXPECT_EQ(group.parts[0].end, 1U);
+  EXPECT_EQ(group.parts[0].lowest_priority, 7);
+  EXPECT_EQ(group.parts[1].end, 2U);
+  EXPECT_EQ(group.parts[1].lowest_priority, 3);
+  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", two, " 1"), absl::StrCat("a ", one, " 2")}));
+  statement_.Rollback(0);
+
+  const uint64_t start = HashOf(cluster_);
+  group = Together({{{{one, 7, 1}}, 1}, {{{two, 3, 2}}, 2}}, 1);
+  EXPECT_FALSE(group.placed);
+  EXPECT_TRUE(group.parts.empty());
+  EXPECT_EQ(group.failed_demand, 1U);
+  EXPECT_EQ(group.placed_pods, 1) << "of the second";
+  EXPECT_EQ(group.lacking, two);
+  EXPECT_EQ(group.explanation, "1 node: insufficient cpu");
+  EXPECT_EQ(HashOf(cluster_), start);
+  EXPECT_TRUE(Together({}, 1).placed) << "nothing is wanted";
+}
+
+// P-6: where the greedy pass fails, other ways are tried within the budget.
+TEST_F(PlannerTest, OtherWaysAreTriedWithinTheBudget) {
+  NodeDescription ssd = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
+  ssd.labels = {{"disk", "ssd"}};
+  const NodeId b = Put(ssd);
+  Put("a", 4);
+  Use(b, Acquire(1));
+  const ClassId anywhere = Acquire(3);
+  PodTemplate picky = Wants({{"cpu", 2}});
+  picky.node_selector = {{"disk", "ssd"}};
+  const ClassId on_ssd = Acquire(picky);
+  const std::vector<Demand> demands = {{{{anywhere, 0, 1}}, 1}, {{{on_ssd, 0, 1}}, 1}};
+  const uint64_t start = HashOf(cluster_);
+  GroupPlacement group = Together(demands, 1);
+  EXPECT_FALSE(group.placed);
+  EXPECT_TRUE(group.out_of_tries);
+  EXPECT_EQ(group.tries, 1);
+  EXPECT_EQ(group.failed_demand, 1U);
+  EXPECT_EQ(group.lacking, on_ssd);
+  EXPECT_EQ(HashOf(cluster_), start);
+  group = Together(demands, kDefaultTries);
+  EXPECT_TRUE(group.placed);
+  EXPECT_GT(group.tries, 1);
+  EXPECT_LE(group.tries, kDefaultTries);
+  ASSERT_EQ(group.parts.size(), 2U);
+  EXPECT_EQ(group.parts[1].end, 2U);
+  EXPECT_EQ(Operations(), (Lines{absl::StrCat("a ", anywhere, " 1"), absl::StrCat("b ", on_ssd, " 1")}));
+}
+
+TEST_F(PlannerTest, WhatCannotFitIsProven) {
+  Put("a", 4);
+  Put("b", 4);
+  const ClassId three = Acquire(3);
+  const GroupPlacement group = Together({{{{three, 0, 3}}, 3}}, kDefaultTries);
+  EXPECT_FALSE(group.placed);
+  EXPECT_FALSE(group.out_of_tries);
+  EXPECT_EQ(group.placed_pods, 2);
+}
+
+// S-5: why nodes cannot take one more, most common reason first.
+TEST_F(PlannerTest, ExplainsWhyThereIsNoRoom) {
+  PodTemplate shape = Wants({{"cpu", 2}});
+  shape.host_ports = {{Protocol::kTcp, 80, "0.0.0.0"}};
+  const ClassId cls = Acquire(shape);
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "there are no nodes");
+  cluster_.InternNode("absent");
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "there are no nodes");
+  Put("small-1", 1);
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+            "1 node: insufficient cpu; a pod needs cpu: 2m, no node has more than cpu: 1m");
+  Put("small-2", 1);
+  const NodeId taken = Put("taken", 9);
+  Use(taken, cls);
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls), "2 nodes: insufficient cpu; 1 node: host port taken");
+  Put("full", 9, 0);
+  Put("free", 9);
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+            "2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient pods")
+      << "equally common ones in order of their words; a node with room is not a reason";
+  for (int i = 0; i < 3; ++i) {
+    NodeDescription node = NodeWith(absl::StrCat("cordoned-", i), {});
+    node.unschedulable = true;
+    Put(node);
+  }
+  EXPECT_EQ(ExplainNoRoom(cluster_, cls),
+            "3 nodes: marked unschedulable; 2 nodes: insufficient cpu; 1 node: host port taken; 1 node: insufficient "
+            "pods");
+}
+
+// S-5: what no freed capacity will change is said in so many words.
+TEST_F(PlannerTest, SaysWhatCanNeverFit) {
+  Put("a", 4);
+  const NodeId b = Put("b", 8);
+  const auto why = [&](ResourceList requests) { return ExplainNoRoom(cluster_, Acquire(Wants(std::move(requests)))); };
+  EXPECT_EQ(why({{"cpu", 9}}), "2 nodes: insufficient cpu; a pod needs cpu: 9m, no node has more than cpu: 8m");
+  EXPECT_EQ(why({{"cpu", 1}, {"nvidia.com/gpus", 1}}),
+            "2 nodes: insufficient nvidia.com/gpus; no node offers nvidia.com/gpus");
+  NodeDescription gpus = NodeWith("c", {{"cpu", 8}, {"pods", 9}, {"nvidia.com/gpu", 2}});
+  Put(gpus);
+  EXPECT_EQ(why({{"cpu", 1}, {"nvidia.com/gpus", 1}}),
+            "3 nodes: insufficient nvidia.com/gpus; no node offers nvidia.com/gpus; did you mean nvidia.com/gpu?");
+  EXPECT_EQ(why({{"cpu", 1}, {"x-nvidia.com/gpu", 1}}),
+            "3 nodes: insufficient x-nvidia.com/gpu; no node offers x-nvidia.com/gpu; did you mean nvidia.com/gpu?");
+  EXPECT_EQ(why({{"cpu", 1}, {"example.com/fpga", 1}}),
+            "3 nodes: insufficient example.com/fpga; no node offers example.com/fpga");
+  // What is only taken now is not impossible.
+  Use(b, Acquire(Wants({{"cpu", 5}})));
+  Use(cluster_.FindNode("c"), Acquire(Wants({{"cpu", 5}})));
+  EXPECT_EQ(why({{"cpu", 8}}), "3 nodes: insufficient cpu");
+}
+
+// What only waits for an administrator, for kube-scheduler to look again, or for a node to recover, may fit yet.
+TEST_F(PlannerTest, SaysNeverOnlyOfWhatNeverPasses) {
+  Put("a", 4);
+  NodeDescription b = NodeWith("b", {{"cpu", 4}, {"pods", 9}});
+  const ClassId two = Acquire(2);
+  const auto never = [&] {
+    return Place({{two, 0, 3}}, 3).explanation.find("can never fit: 3 are missing, its nodes hold 2 when empty") !=
+           std::string::npos;
+  };
+  EXPECT_TRUE(never());
+  b.unschedulable = true;
+  Put(b);
+  EXPECT_FALSE(never()) << "cordoned";
+  b.unschedulable = false;
+  b.taints = {{"node.kubernetes.io/not-ready", "", TaintEffect::kNoExecute}};
+  Put(b);
+  EXPECT_FALSE(never()) << "not ready";
+  for (const bool first : {true, false}) {
+    const Taint kept{"dedicated", "others", TaintEffect::kNoSchedule};
+    b.taints.insert(first ? b.taints.begin() : b.taints.end(), kept);
+    Put(b);
+    EXPECT_TRUE(never()) << "not ready, and kept for others";
+    b.taints.erase(std::find(b.taints.begin(), b.taints.end(), kept));
+  }
+  b.taints = {{"dedicated", "others", TaintEffect::kNoSchedule}};
+  Put(b);
+  EXPECT_TRUE(never()) << "kept for others";
+  b.taints.clear();
+  const NodeId refused = Put(b);
+  cluster_.Exclude(two, refused, 1000);
+  EXPECT_FALSE(never()) << "kube-scheduler said no to it once";
+  // A cordon that goes does not open a node that the pod itself leaves out.
+  NodeDescription chosen = NodeWith("chosen", {{"cpu", 4}, {"pods", 9}});
+  chosen.labels = {{"zone", "a"}};
+  Put(chosen);
+  PodTemplate choosy = Wants({{"cpu", 2}});
+  choosy.node_selector = {{"zone", "a"}};
+  b.unschedulable = true;
+  Put(b);
+  EXPECT_NE(Place({{Acquire(choosy), 0, 3}}, 3).explanation.find("can never fit: 3 are missing, its nodes hold 2"),
+            std::string::npos);
+}
+
+// The planner's deliberately simple twin: for every pod look at every node and take the best (P-2, P-4).
+Lines SimplePlan(Cluster* cluster, const std::vector<Candidates>& candidates, int needed) {
+  Lines nodes;
+  Statement statement(cluster);
+  int32_t lowest_allowed = INT32_MIN;
+  for (const Candidates& run : candidates) {
+    if (run.priority < lowest_allowed) break;
+    for (int i = 0; i < run.pods && static_cast<int>(nodes.size()) < needed; ++i) {
+      NodeId best = kNoNode;
+      for (NodeId id = 0; id < cluster->node_limit(); ++id) {
+        if (cluster->FindObstacle(id, run.cls) != Obstacle::kNone || cluster->Room(id, run.cls, 1) == 0) continue;
+        const int32_t score = cluster->BinpackScore(id, run.cls);
+        const int32_t to_beat = best == kNoNode ? INT32_MIN : cluster->BinpackScore(best, run.cls);
+        const bool first = best != kNoNode && cluster->node(id).facts.name < cluster->node(best).facts.name;
+        if (score > to_beat || (score == to_beat && first)) best = id;
+      }
+      if (best == kNoNode) {
+        lowest_allowed = run.priority;
+        break;
+      }
+      statement.Allocate(best, run.cls, 1);
+      nodes.push_back(cluster->node(best).facts.name);
+    }
+  }
+  if (static_cast<int>(nodes.size()) < needed) nodes.clear();
+  return nodes;
+}
+
+TEST_F(PlannerTest, AgreesWithAPlanThatLooksAtEveryNodeForEveryPod) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(absl::StrCat("seed ", seed));
+    std::mt19937_64 random(seed);
+    // A few nodes that run out of pods too, or more of them on which larger runs are spread.
+    const bool large = seed % 5 < 3;
+    const auto roll = [&](int sides) { return static_cast<int>(random() % static_cast<unsigned>(sides)); };
+    Cluster cluster;
+    ClassIndex index(&cluster);
+    const auto put = [&] {
+      const ResourceList offer = {{"cpu", 4 * (1 + roll(16))}, {"nvidia.com/gpu", roll(9)}, {"pods", large ? 110 : 20}};
+      ASSERT_TRUE(cluster.UpsertNode(NodeWith(absl::StrCat("n", roll(large ? 1000 : 99)), offer)).ok());
+    };
+    for (int i = 0; i < (large ? 30 : 12); ++i) put();
+    std::vector<ClassId> classes;
+    for (int i = 0; i < 4; ++i) {
+      classes.push_back(*cluster.AcquireClass(Wants({{"cpu", 1 + roll(8)}, {"nvidia.com/gpu", roll(3)}})));
+    }
+    for (int round = 0; round < (large ? 40 : 25); ++round) {
+      std::vector<Candidates> candidates;
+      int total = 0;
+      for (int run = 0; run <= roll(4); ++run) {
+        candidates.push_back({classes[static_cast<size_t>(roll(4))], 5 - run / 2, 1 + roll(large ? 12 : 8)});
+        total += candidates.back().pods;
+      }
+      const int needed = 1 + roll(total);
+      const uint64_t before = HashOf(cluster);
+      const Lines expected = SimplePlan(&cluster, candidates, needed);
+      ASSERT_EQ(HashOf(cluster), before) << "a statement that is dropped leaves nothing behind (P-1)";
+      Statement statement(&cluster);
+      ASSERT_EQ(PlaceGang(candidates, needed, &index, cluster, &statement).placed, !expected.empty());
+      Lines got;
+      for (const Statement::Operation& operation : statement.operations()) {
+        for (int i = 0; i < operation.pods; ++i) got.push_back(cluster.node(operation.node).facts.name);
+      }
+      ASSERT_EQ(got, expected);
+      if (roll(3) == 0) static_cast<void>(statement.Commit());  // some plans stay: the cluster fills up
+      if (roll(5) == 0) put();
+    }
+  }
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,227 @@
+// What one greedy pass does not place and PlaceTogether does (SPEC P-2, P-6, D-10, D-11).
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "state/planner/planner.h"
+
+namespace muster {
+namespace repack_search_test {
+
+uint64_t ClusterHashOf(const Cluster& cluster) {
+  StateHasher hasher;
+  cluster.Hash(&hasher);
+  return hasher.value();
+}
+
+class PlaceTogetherTest : public testing::Test {
+ protected:
+  void AddNode(const std::string& name, int64_t cpu, const Labels& labels = {}) {
+    NodeDescription node;
+    node.name = name;
+    node.labels = labels;
+    node.allocatable = {{"cpu", cpu}, {"pods", 110}};
+    ASSERT_TRUE(cluster_.UpsertNode(node).ok());
+  }
+  ClassId Class(int64_t cpu, const Labels& selector = {}, int32_t port = 0) {
+    PodTemplate shape;
+    shape.requests = {{"cpu", cpu}};
+    shape.node_selector = selector;
+    if (port != 0) shape.host_ports.push_back({Protocol::kTcp, port, "0.0.0.0"});
+    return *cluster_.AcquireClass(shape);
+  }
+  // "n1:2 n2:1 | n3:1": where the pods of each demand are; empty when they were not placed.
+  std::string Place(const std::vector<Demand>& demands, int32_t max_tries = kDefaultTries) {
+    const uint64_t before = ClusterHashOf(cluster_);
+    std::vector<std::string> out;
+    {
+      Statement statement(&cluster_);
+      result_ = PlaceTogether(demands, max_tries, &index_, cluster_, &statement);
+      size_t at = 0;
+      for (const GroupPlacement::Part& part : result_.parts) {
+        std::map<std::string, int32_t> pods;
+        for (; at < part.end; ++at) {
+          const Statement::Operation& operation = statement.operations()[at];
+          pods[cluster_.node(operation.node).facts.name] += operation.pods;
+          EXPECT_FALSE(cluster_.ReservationsExceed(operation.node));
+          EXPECT_EQ(cluster_.FindObstacle(operation.node, operation.cls), Obstacle::kNone);
+        }
+        out.push_back(absl::StrJoin(pods, " ", absl::PairFormatter(":")));
+      }
+      EXPECT_EQ(at, statement.operations().size()) << "every operation belongs to a demand";
+      EXPECT_TRUE(result_.placed || ClusterHashOf(cluster_) == before) << "not placed: nothing is left behind (P-1)";
+    }
+    EXPECT_EQ(ClusterHashOf(cluster_), before);
+    EXPECT_LE(result_.tries, max_tries);
+    return absl::StrJoin(out, " | ");
+  }
+
+  Cluster cluster_;
+  ClassIndex index_{&cluster_};
+  GroupPlacement result_;
+};
+
+// Of three that could be members two find room, and no more: that is enough.
+TEST_F(PlaceTogetherTest, JustEnoughRoomForThoseThatAreNeeded) {
+  AddNode("n1", 1000, {{"zone", "b"}});
+  AddNode("n2", 1000);
+  const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}, {Class(5000), 0, 1}}, 2};
+  EXPECT_EQ(Place({gang}), "n1:1 n2:1");
+}
+
+// The first pod would take the one node that the second can use.
+TEST_F(PlaceTogetherTest, ConstrainedBeforeFree) {
+  AddNode("n1", 1000, {{"zone", "b"}});
+  AddNode("n2", 1000);
+  const Demand gang{{{Class(1000), 0, 1}, {Class(1000, {{"zone", "b"}}), 0, 1}}, 2};
+  EXPECT_EQ(Place({gang}), "n1:1 n2:1");
+  EXPECT_EQ(result_.tries, 2);
+  EXPECT_EQ(Place({gang}, 1), "");
+  EXPECT_EQ(result_.explanation, "1 node: insufficient cpu; 1 node: node selector (zone)");
+  EXPECT_EQ(result_.placed_pods, 1);
+  EXPECT_EQ(result_.tries, 1);
+  EXPECT_TRUE(result_.out_of_tries) << "one try is no proof";
+}
+
+// Of {4, 1, 1} the two that fit make up a minimum of 2.
+TEST_F(PlaceTogetherTest, SmallMembersStandIn) {
+  AddNode("n1", 4000);
+  const ClassId large = Class(4000);
+  const ClassId small = Class(1000);
+  EXPECT_EQ(Place({{{{large, 0, 1}, {small, 0, 2}}, 2}}), "n1:2");
+  EXPECT_EQ(Place({{{{large, 1, 1}, {small, 0, 2}}, 2}}), "") << "but never for a member of higher priority (D-11)";
+  EXPECT_FALSE(result_.out_of_tries) << "which is proven, not given up";
+}
+
+// D-10: the gangs of a group are placed together, whatever their order.
+TEST_F(PlaceTogetherTest, GangsOfAGroupMakeRoomForEachOther) {
+  AddNode("n1", 1000, {{"zone", "b"}});
+  AddNode("n2", 1000);
+  const Demand free{{{Class(1000), 0, 1}}, 1};
+  const Demand constrained{{{Class(1000, {{"zone", "b"}}), 7, 1}}, 1};
+  EXPECT_EQ(Place({free, constrained}), "n2:1 | n1:1");
+  EXPECT_EQ(result_.parts[1].lowest_priority, 7);
+  EXPECT_EQ(Place({constrained, free}), "n1:1 | n2:1");
+  EXPECT_EQ(result_.tries, 1);
+}
+
+TEST_F(PlaceTogetherTest, LargePodsGetTheLargeNodes) {
+  AddNode("n1", 2000);
+  AddNode("n2", 3000);
+  EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 1}}, 2}}), "n1:1 n2:1");
+  // A small driver leaves the one large node to its executor.
+  AddNode("n0", 9000);
+  EXPECT_EQ(Place({{{{Class(500), 10, 1}, {Class(9000), 1, 1}}, 2}}), "n0:1 n1:1");
+}
+
+// The largest first, each on the fullest node, is 5+4 and 4+3+2: the last one finds nothing. It fits as 5+3+2 and
+// 4+4+2.
+TEST_F(PlaceTogetherTest, SearchesWhenNoOrderWillDo) {
+  AddNode("n1", 10010);
+  AddNode("n2", 10010);
+  Demand gang{{}, 6};
+  for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) gang.candidates.push_back({Class(cpu), 0, 1});
+  EXPECT_EQ(Place({gang}), "n1:3 n2:3");
+  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
+  EXPECT_EQ(Place({gang}, 2), "");
+  EXPECT_TRUE(result_.out_of_tries);
+}
+
+// Nodes that are free alike are not alike when only some may be used.
+TEST_F(PlaceTogetherTest, LabelsMakeNodesDiffer) {
+  const Labels zone = {{"zone", "b"}};
+  for (int i = 0; i < 30; ++i) AddNode(absl::StrCat("n", i), 10010);
+  AddNode("y1", 10010, zone);
+  AddNode("y2", 10010, zone);
+  Demand gang{{{Class(10010), 0, 10}}, 16};
+  for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) gang.candidates.push_back({Class(cpu, zone), 0, 1});
+  EXPECT_NE(Place({gang}), "");
+  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
+}
+
+// Too many nodes and pods to be searched: the few pods bound to a zone are, and the others go around them.
+TEST_F(PlaceTogetherTest, ScarceClassesOfALargeGangAreSearched) {
+  const Labels zone = {{"zone", "b"}};
+  AddNode("a1", 7000, zone);
+  AddNode("a2", 7000, zone);
+  for (int i = 0; i < 600; ++i) AddNode(absl::StrCat("n", i), 2000 + i);
+  const ClassId two = Class(2000, zone);
+  std::vector<Candidates> runs = {
+      {Class(1000), 0, 1200}, {two, 0, 2}, {Class(3000, zone), 0, 2}, {Class(4000, zone), 0, 1}};
+  EXPECT_NE(Place({{runs, 1205}}), "");
+  EXPECT_GT(result_.tries, 2) << "two passes do not find it";
+  runs[1].pods = 1;
+  runs.push_back({Class(2001, zone), 0, 1});
+  EXPECT_EQ(Place({{runs, 1205}}), "");
+  EXPECT_FALSE(result_.out_of_tries) << "the zone does not hold them, whatever becomes of the others";
+}
+
+// The second level needs only what the first one leaves open.
+TEST_F(PlaceTogetherTest, NoMoreThanIsNeeded) {
+  AddNode("n1", 2000);
+  AddNode("n2", 3000);
+  EXPECT_EQ(Place({{{{Class(2000), 10, 1}, {Class(3000), 1, 3}}, 2}}), "n1:1 n2:1");
+}
+
+// Who must be placed goes before those of whom there is a choice, however much room these have.
+TEST_F(PlaceTogetherTest, TheMandatoryBeforeAChoice) {
+  AddNode("n1", 1000, {{"zone", "b"}});
+  for (const char* name : {"n2", "n3", "n4"}) AddNode(name, 1001);
+  const Demand gang{{{Class(1000), 5, 1}, {Class(1000, {{"zone", "b"}}), 5, 1}, {Class(999), 0, 2}, {Class(998), 0, 2}},
+                    4};
+  EXPECT_EQ(Place({gang}, 2), "n1:1 n2:1 n3:1 n4:1");
+}
+
+// Too large to be searched, and nobody is bound to few nodes: it is given up, not taken for impossible.
+TEST_F(PlaceTogetherTest, ALargeChoiceIsGivenUp) {
+  for (int i = 0; i < 3000; ++i) AddNode(absl::StrCat("n", i), 3000);
+  EXPECT_EQ(Place({{{{Class(2000), 0, 3000}, {Class(1500), 0, 6000}}, 6500}}), "");
+  EXPECT_TRUE(result_.out_of_tries);
+  EXPECT_EQ(result_.tries, 2);
+}
+
+TEST_F(PlaceTogetherTest, HostPortsKeepPodsApart) {
+  AddNode("n1", 4000);
+  AddNode("n2", 1000);
+  const ClassId one = Class(1000, {}, 80);
+  const ClassId two = Class(3000, {}, 80);
+  EXPECT_EQ(Place({{{{one, 0, 1}, {two, 0, 1}}, 2}}), "n1:1 n2:1");
+  EXPECT_EQ(Place({{{{one, 0, 2}, {two, 0, 1}}, 3}}), "");
+  EXPECT_FALSE(result_.out_of_tries);
+}
+
+TEST_F(PlaceTogetherTest, ProvesThatNothingFits) {
+  for (int i = 0; i < 6; ++i) AddNode(absl::StrCat("n", i), 5000);
+  // Enough CPU altogether, but no two of 3 on one node: 7 pods, 6 nodes.
+  EXPECT_EQ(Place({{{{Class(3000), 0, 6}, {Class(3001), 0, 1}}, 7}}), "");
+  EXPECT_FALSE(result_.out_of_tries);
+  EXPECT_EQ(Place({{{{Class(3000), 0, 40}}, 40}}), "");
+  EXPECT_FALSE(result_.out_of_tries);
+  EXPECT_EQ(result_.tries, 1) << "there is less room than needed of a class: no search";
+  EXPECT_EQ(Place({{{{Class(3000), 0, 2}}, 3}}), "") << "fewer candidates than needed";
+  EXPECT_FALSE(result_.out_of_tries);
+}
+
+// Amounts at the limit of what a node may offer are added up without overflow.
+TEST_F(PlaceTogetherTest, LargestAmounts) {
+  for (int i = 0; i < 1100; ++i) AddNode(absl::StrCat("n", i), kMaxAmount - i % 3);
+  EXPECT_EQ(Place({{{{Class(kMaxAmount - 1), 0, 1}, {Class(kMaxAmount), 0, 1100}}, 1101}}), "");
+  EXPECT_FALSE(result_.out_of_tries);
+}
+
+TEST_F(PlaceTogetherTest, NothingToPlace) {
+  EXPECT_EQ(Place({}), "");
+  EXPECT_TRUE(result_.placed);
+  EXPECT_EQ(Place({{{}, 0}}), "");
+  EXPECT_TRUE(result_.placed);
+  EXPECT_EQ(Place({{{{Class(1), 0, 1}}, 1}}), "");
+  EXPECT_EQ(result_.explanation, "there are no nodes");
+  EXPECT_FALSE(result_.out_of_tries);
+}
+
+}  // namespace repack_search_test
+}  // namespace muster

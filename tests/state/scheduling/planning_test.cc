@@ -1,0 +1,344 @@
+// SPEC P-2, P-9, P-10, K-4: which gang is tried, and when it is not tried again.
+#include "state/scheduling/planning.h"
+
+#include "tests/support/rooms_fixture.h"
+
+namespace muster {
+namespace {
+
+class PlanningTest : public RoomsTest {
+ protected:
+  explicit PlanningTest(int32_t max_holds = 100) : RoomsTest(max_holds) {}
+  void Queue(const std::string& gang) { backlog_.Add(GangAt(gang).id, eligibility_.KeyOf(GangAt(gang))); }
+  void Round(int32_t max_gangs = 64) { planning_.Round(max_gangs, &*step_); }
+  [[nodiscard]] bool Planned(const std::string& gang) const { return plans_.Of(GangAt(gang)) != nullptr; }
+  [[nodiscard]] const Reason& Why(const std::string& gang) const { return backlog_.why(GangAt(gang).id); }
+  void PutWithMinResources(const std::string& gang, const ResourceList& amounts) {
+    PodDescription facts = Facts(gang + "-1", 1, gang, 1);
+    facts.gang.declaration.Own().min_resources = amounts;
+    Put(facts);
+  }
+};
+
+class FewHolds : public PlanningTest {
+ protected:
+  FewHolds() : PlanningTest(/*max_holds=*/3) {}
+};
+
+TEST_F(PlanningTest, NothingIsPlannedBeforeEverythingIsRead) {
+  AddNode("n", 4);
+  PutGang("g", 1);
+  Queue("g");
+  Sources unread;
+  Planning early({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &unread, &backlog_, &plans_,
+                  &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                 {9, 64});
+  EXPECT_FALSE(early.Due());
+  early.Round(64, &*step_);
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_TRUE(planning_.Due());
+  Round();
+  EXPECT_TRUE(Planned("g"));
+  EXPECT_EQ(backlog_.queued(GangAt("g").id), nullptr);
+  EXPECT_FALSE(planning_.Due());
+}
+
+TEST_F(PlanningTest, ARoundTriesSoManyInOrder) {
+  AddNode("n", 9);
+  for (const char* name : {"a", "b", "c"}) {
+    PutGang(name, 1);
+    Queue(name);
+  }
+  Touched(GangAt("a"));
+  Round(2);
+  EXPECT_TRUE(Planned("a"));
+  EXPECT_TRUE(Planned("b"));
+  EXPECT_FALSE(Planned("c"));
+  EXPECT_TRUE(planning_.Due());
+  EXPECT_EQ(gangs_.TakeTouched(), &GangAt("a"));
+  EXPECT_NE(plans_.Of(GangAt("a"))->id, plans_.Of(GangAt("b"))->id);
+  Round(0);
+  EXPECT_FALSE(Planned("c"));
+  Round(2);
+  EXPECT_TRUE(Planned("c"));
+}
+
+// P-9: what failed is not tried again until something that it could use came.
+TEST_F(PlanningTest, WhatDidNotFitWaitsForRoomThatItCanUse) {
+  AddNode("n", 1);
+  PodDescription ssd = Facts("big-1", 4, "big", 1);
+  ssd.shape.Own().node_selector = {{"disk", "ssd"}};
+  Put(ssd);
+  Queue("big");
+  Round();
+  EXPECT_FALSE(Planned("big"));
+  EXPECT_EQ(Why("big").code, ReasonCode::kNoRoom);
+  EXPECT_NE(Why("big").text.find("room for 0 of 1 members; "), std::string::npos) << Why("big").text;
+  EXPECT_EQ(Why("big").text.find("of gang"), std::string::npos);
+  EXPECT_FALSE(planning_.Due());
+  AddNode("m", 9);  // no ssd
+  EXPECT_TRUE(planning_.Due()) << "somebody has to look whether it helps";
+  Round();
+  EXPECT_FALSE(planning_.Due());
+  EXPECT_FALSE(Planned("big"));
+  NodeDescription full;
+  full.name = "o";
+  full.labels = {{"disk", "ssd"}};
+  full.allocatable = {{"cpu", 3}, {"pods", 10}};
+  PutNode(full);
+  Round();
+  EXPECT_FALSE(Planned("big"));
+  full.allocatable["cpu"] = 4;
+  PutNode(full);
+  Round();
+  EXPECT_TRUE(Planned("big"));
+}
+
+TEST_F(PlanningTest, AFailedTryChangesNothing) {
+  AddNode("n", 3);
+  PutGang("g", 4);
+  Queue("g");
+  StateHasher before;
+  cluster_.Hash(&before);
+  Round();
+  StateHasher after;
+  cluster_.Hash(&after);
+  EXPECT_EQ(before.value(), after.value());
+  EXPECT_NE(Why("g").text.find("room for 3 of 4 members; 1 node: insufficient cpu"), std::string::npos)
+      << Why("g").text;
+}
+
+// P-9: an identical gang is not tried either, and the next of its kind is once one went through.
+// The largest first, each on the fullest node, is 5+4 and 4+3+2; two orders are too few to find 5+3+2 and 4+4+2.
+TEST_F(PlanningTest, GivingUpIsCounted) {
+  AddNode("n1", 10'010);
+  AddNode("n2", 10'010);
+  int64_t at = 0;
+  for (const int64_t cpu : {5000, 4001, 4000, 3000, 2001, 2000}) {
+    Put(Facts(absl::StrCat("g-", ++at), cpu, "g", 6));
+  }
+  Queue("g");
+  Planning hasty({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
+                  &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                 {100, 2});
+  hasty.Round(64, &*step_);
+  EXPECT_EQ(Why("g").code, ReasonCode::kNoPlaceFound) << Why("g").text;
+  EXPECT_EQ(hasty.stats().given_up, 1);
+  EXPECT_EQ(hasty.stats().placed, 0);
+}
+
+TEST_F(PlanningTest, AnIdenticalGangWaitsWithTheOther) {
+  AddNode("n", 1);
+  for (const char* name : {"a", "b"}) {
+    PutMember(absl::StrCat(name, "-1"), 2, name, 1);
+    Queue(name);
+  }
+  Round();
+  EXPECT_EQ(Why("a"), Why("b"));
+  EXPECT_FALSE(planning_.Due());
+  EXPECT_EQ(planning_.Needs(GangAt("a")), planning_.Needs(GangAt("b")));
+  AddNode("m", 4);
+  Round();
+  EXPECT_TRUE(Planned("a"));
+  EXPECT_TRUE(Planned("b")) << "what let the first go let the second go";
+}
+
+TEST_F(PlanningTest, WhatGangsNeedTellsThemApart) {
+  PutMember("a-1", 1, "a", 1);
+  const auto needs = [&](PodDescription facts) {
+    static int count = 0;
+    const std::string name = absl::StrCat("x", ++count);
+    facts.uid = facts.name = name;
+    facts.gang.name = name;
+    Put(facts);
+    return planning_.Needs(GangAt(name));
+  };
+  const std::string alike = needs(Facts("", 1, "", 1));
+  EXPECT_EQ(alike, planning_.Needs(GangAt("a")));
+  EXPECT_NE(needs(Facts("", 2, "", 1)), alike) << "another class";
+  EXPECT_NE(needs(Facts("", 1, "", 2)), alike) << "another minimum";
+  PodDescription urgent = Facts("", 1, "", 1);
+  urgent.priority = 1;
+  EXPECT_NE(needs(urgent), alike);
+  PodDescription wants = Facts("", 1, "", 1);
+  wants.gang.declaration.Own().min_resources = ResourceList{{"cpu", 5}};
+  EXPECT_NE(needs(wants), alike);
+  EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
+}
+
+TEST_F(PlanningTest, WhatFailedForARealReasonWakesTheSameWay) {
+  AddNode("n", 1);
+  PutMember("a-1", 2, "a", 1);
+  Queue("a");
+  Round();
+  PutMember("b-1", 2, "b", 1);  // comes later, is alike
+  Queue("b");
+  Round();
+  EXPECT_EQ(Why("b").code, ReasonCode::kNoRoom);
+  RemoveMember("a-1");
+  backlog_.Remove(GangAt("a").id);
+  AddNode("m", 2);
+  Round();
+  EXPECT_TRUE(Planned("b"));
+}
+
+// D-10: all gangs of a group, or none.
+TEST_F(PlanningTest, AGroupIsPlannedAsOne) {
+  for (const char* name : {"a", "b"}) {
+    for (int i = 1; i <= 2; ++i) {
+      PodDescription facts = Facts(absl::StrCat(name, "-", i), 1, name, 2);
+      facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+      Put(facts);
+    }
+  }
+  AddNode("n", 3);
+  Queue("a");
+  Round();
+  EXPECT_FALSE(Planned("a"));
+  EXPECT_NE(Why("a").text.find("room for 1 of 2 members of gang d/b, which starts with its group"), std::string::npos)
+      << Why("a").text;
+  EXPECT_EQ(ReservedOn("n"), 0);
+  EXPECT_NE(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.Needs(GangAt("a")));
+  EXPECT_EQ(planning_.GroupNeeds(GangAt("a"), /*now_ms=*/0), planning_.GroupNeeds(GangAt("b"), /*now_ms=*/0));
+  AddNode("m", 1);
+  Round();
+  ASSERT_TRUE(Planned("a"));
+  ASSERT_TRUE(Planned("b"));
+  EXPECT_EQ(plans_.Of(GangAt("a"))->id, plans_.Of(GangAt("b"))->id);
+  EXPECT_EQ(plans_.Of(GangAt("a"))->mates, std::vector<std::string>{"d/b"});
+  EXPECT_EQ(plans_.Of(GangAt("b"))->mates, std::vector<std::string>{"d/a"});
+  EXPECT_EQ(plans_.Of(GangAt("a"))->size(), 2);
+  EXPECT_EQ(plans_.Of(GangAt("b"))->size(), 2);
+}
+
+// K-4: held binds are counted before the first member comes.
+TEST_F(FewHolds, AGangThatNeedsMoreThanThereAre) {
+  AddNode("n", 9);
+  PutGang("g", 4);
+  Queue("g");
+  Round();
+  EXPECT_EQ(Why("g").code, ReasonCode::kTooManyHolds);
+  EXPECT_EQ(Why("g").text, "needs 4 held binds at once, the limit is 3 (holds.max)");
+  PutGang("h", 3);
+  Queue("h");
+  Round();
+  EXPECT_TRUE(Planned("h")) << "exactly as many as there are";
+}
+
+TEST_F(FewHolds, TwoGangsNeverTakeHalfOfThemEach) {
+  AddNode("n", 9);
+  PutGang("a", 2);
+  PutGang("b", 2);
+  PutGang("c", 1);
+  for (const char* name : {"a", "b", "c"}) Queue(name);
+  Round();
+  EXPECT_TRUE(Planned("a"));
+  EXPECT_EQ(Why("b").text, "needs 2 held binds, other gangs use too many of the 3 there are");
+  EXPECT_TRUE(Planned("c")) << "it takes the last";
+  AddNode("m", 9);
+  Round();
+  EXPECT_FALSE(Planned("b")) << "capacity does not help";
+  claims_.Withdraw(GangAt("a"), ReasonCode::kWithdrawn, "x", &*step_);
+  EXPECT_TRUE(planning_.Due());
+  Round();
+  EXPECT_TRUE(Planned("b"));
+}
+
+TEST_F(FewHolds, ASubmittedGangNeedsNone) {
+  AddNode("n", 9);
+  for (int i = 1; i <= 4; ++i) Put(Facts(absl::StrCat("g-", i), 1, "g", 4), true);
+  submissions_.Open(GangAt("g"), "s", 1'000, 0);
+  Queue("g");
+  Round();
+  EXPECT_TRUE(Planned("g"));
+}
+
+// P-10.
+TEST_F(PlanningTest, MinResourcesMustBeFree) {
+  AddNode("n", 3);
+  AddNode("m", 2);
+  PutWithMinResources("g", {{"cpu", 6}});
+  Queue("g");
+  Round();
+  EXPECT_EQ(Why("g").code, ReasonCode::kMinResources);
+  EXPECT_EQ(Why("g").text, "minResources asks for cpu: 6m, cpu: 5m is free in the cluster");
+  ChangeNode("m", [](NodeDescription* node) { node->allocatable["cpu"] = 3; });
+  Round();
+  EXPECT_TRUE(Planned("g")) << "exactly what it asks for is free; any gain may help";
+  PutWithMinResources("h", {{"example.com/odd", 1}});
+  Queue("h");
+  Round();
+  EXPECT_EQ(Why("h").code, ReasonCode::kMinResources) << "nobody has any";
+}
+
+TEST_F(PlanningTest, MinResourcesOfAGroupAddUp) {
+  AddNode("n", 5);
+  for (const char* name : {"a", "b"}) {
+    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
+    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Own().min_resources = ResourceList{{"cpu", 3}};
+    Put(facts);
+  }
+  Queue("a");
+  Round();
+  EXPECT_EQ(Why("a").text, "minResources asks for cpu: 6m, cpu: 5m is free in the cluster");
+}
+
+TEST_F(PlanningTest, MinResourcesDoNotOverflow) {
+  AddNode("n", 5);
+  for (const char* name : {"a", "b"}) {
+    PodDescription facts = Facts(absl::StrCat(name, "-1"), 1, name, 1);
+    facts.gang.declaration.Own().groups = {"d/a", "d/b"};
+    facts.gang.declaration.Own().min_resources = ResourceList{{"cpu", INT64_MAX - 1}};
+    Put(facts);
+  }
+  Queue("a");
+  Round();
+  EXPECT_EQ(Why("a").code, ReasonCode::kMinResources);
+}
+
+// K-3: room that pods of lower priority were nominated for is not in the way; after a failure they have it again.
+TEST_F(PlanningTest, NominationsOfLowerPriorityGiveWay) {
+  AddNode("n", 2);
+  PodDescription lone = Facts("lone", 2);
+  lone.nominated_node = "n";
+  const Pod& nominated = Put(lone);
+  nominations_.Add(nominated);
+  PutGang("g", 1);  // of the same priority
+  Queue("g");
+  Round();
+  EXPECT_FALSE(Planned("g"));
+  EXPECT_TRUE(ledger_.Reserves(nominated.id));
+  PodDescription urgent = Facts("u-1", 3, "u", 1);
+  urgent.priority = 1;
+  Put(urgent);
+  Queue("u");
+  Round();
+  EXPECT_FALSE(Planned("u"));
+  EXPECT_TRUE(ledger_.Reserves(nominated.id)) << "it did not fit: the nomination stands again";
+  PodDescription fits = Facts("v-1", 2, "v", 1);
+  fits.priority = 1;
+  Put(fits);
+  Queue("v");
+  Round();
+  EXPECT_TRUE(Planned("v"));
+  EXPECT_FALSE(ledger_.Reserves(nominated.id));
+}
+
+// A reader that is too far behind the log looks at everything.
+TEST_F(PlanningTest, WhoMissedChangesLooksAgain) {
+  AddNode("n", 1);
+  PutMember("g-1", 2, "g", 1);
+  Queue("g");
+  Round();
+  EXPECT_FALSE(Planned("g"));
+  AddNode("m", 2);
+  for (int i = 0; i < (1 << 16) + 9; ++i) {
+    ChangeNode("n", [i](NodeDescription* node) { node->labels["x"] = absl::StrCat(i); });
+  }
+  Round();
+  EXPECT_TRUE(Planned("g"));
+}
+
+}  // namespace
+}  // namespace muster

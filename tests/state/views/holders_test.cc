@@ -1,0 +1,145 @@
+// SPEC S-5: who has what a gang lacks, on the nodes that it may use, and since when.
+#include <limits>
+
+#include "tests/state/machine/machine_fixture.h"
+
+namespace muster {
+namespace {
+
+class WhoHolds : public WholeMachine {
+ protected:
+  // "gang resource=amount pods+places", the largest first; read in steps of `limit` pods.
+  Lines Holders(const std::string& gang, int32_t limit = 1) {
+    HoldersRead read;
+    HoldersView view;
+    int32_t steps = 1;
+    while (!machine_.ViewHolders(GangAt(gang), limit, &read, &view)) ++steps;
+    if (!view.holders.empty()) {
+      EXPECT_GE(steps * limit, machine_.pod_limit());
+    }
+    Lines lines;
+    for (const HolderView& of : view.holders) {
+      lines.push_back(
+          absl::StrCat(of.gang, " ", view.resource, "=", Nearest(of.amount), " ", of.pods, "+", of.promised));
+      if (of.promised > 0 && of.promised_ms == kNever) absl::StrAppend(&lines.back(), " kept");
+      if (of.promised > 0 && of.promised_ms != kNever) {
+        absl::StrAppend(&lines.back(), " since ", of.promised_ms - kT0);
+      }
+      EXPECT_EQ(of.created_ms, of.gang.empty() ? kNever : GangAt(of.gang.substr(2)).created_ms);
+    }
+    return lines;
+  }
+  void PutOn(const std::string& node, PodDescription pod) {
+    pod.node_name = node;
+    Apply(UpsertPod{pod});
+  }
+};
+
+TEST_F(WhoHolds, FromThePlanToTheEnd) {
+  Apply(UpsertNode{Node("n", 4)});
+  NodeDescription other = Node("other", 4);
+  other.taints = {{"dedicated", "x", TaintEffect::kNoSchedule}};
+  Apply(UpsertNode{other});
+  PutOn("n", Lone("lone", 1));
+  PutOn("other", Lone("elsewhere", 4));
+  now_ms_ = kT0 + 1000;
+  PutGang("g", 2);
+  now_ms_ = kT0 + 2000;
+  PutGang("late", 2);
+  EXPECT_EQ(View("late").reason.code, ReasonCode::kNoRoom) << View("late").reason.text;
+  const Lines planned = {"d/g cpu=2 0+2 since 1000", " cpu=1 1+0"};
+  EXPECT_EQ(Holders("late", 1000), planned);
+  EXPECT_EQ(Holders("late"), planned);
+  AskAndBind("g-1", 1);
+  EXPECT_EQ(Holders("late"), planned) << "it is at the barrier";
+  AskAndBind("g-2", 2);
+  const Lines started = {"d/g cpu=2 2+0", " cpu=1 1+0"};
+  EXPECT_EQ(Holders("late"), started);
+  for (const char* uid : {"g-1", "g-2"}) Apply(BindingOutcome{uid, "n", BindingResult::kBound, ""});
+  EXPECT_EQ(Holders("late"), started);
+  Apply(RemovePod{"lone"});
+  EXPECT_EQ(View("late").reason.code, ReasonCode::kPlanned);
+  EXPECT_EQ(Holders("late"), Lines()) << "it has room now";
+}
+
+// P-8: room is kept for a gang without a plan.
+TEST_F(WhoHolds, WhatIsKeptUntilPodsEnd) {
+  Apply(UpsertNode{Node("n", 4)});
+  PodDescription old = Lone("old", 1);
+  old.deleting = true;
+  PutOn("n", old);
+  PutGang("g", 2);
+  for (const char* uid : {"g-1", "g-2"}) {
+    PodDescription pod = machine_.FindPod(uid)->facts;
+    pod.shape.Own().requests = {{"cpu", 2}};
+    Apply(UpsertPod{pod});
+  }
+  now_ms_ = kT0 + 1000;
+  PutGang("late", 2);
+  EXPECT_EQ(Holders("late"), Lines({"d/g cpu=4 0+2 kept", " cpu=1 1+0"}));
+  EXPECT_EQ(Holders("g"), Lines({" cpu=1 1+0"}));
+}
+
+// The driver finds room, the executors do not: who uses the driver's nodes is not to blame.
+TEST_F(WhoHolds, WhatTheMembersWithoutRoomNeed) {
+  Apply(UpsertNode{Node("n", 4)});
+  NodeDescription gpus = Node("gpus", 4);
+  gpus.allocatable["gpu"] = 2;
+  gpus.taints = {{"gpu", "", TaintEffect::kNoSchedule}};
+  Apply(UpsertNode{gpus});
+  const auto on_gpus = [](PodDescription pod) {
+    pod.shape.Own().requests = {{"gpu", 1}};
+    pod.shape.Own().tolerations = {{"gpu", true, "", {}}};
+    return pod;
+  };
+  PutOn("n", Lone("plain", 1));
+  PutOn("gpus", on_gpus(Lone("one", 1)));
+  PutOn("gpus", on_gpus(Lone("two", 1)));
+  PodDescription driver = Member("driver", "job", 2);
+  driver.priority = 1;
+  Apply(UpsertPod{driver});
+  EXPECT_EQ(Holders("job"), Lines()) << "it lacks a member, not room";
+  Apply(UpsertPod{on_gpus(Member("executor", "job", 2))});
+  EXPECT_EQ(View("job").reason.code, ReasonCode::kNoRoom) << View("job").reason.text;
+  EXPECT_EQ(Holders("job"), Lines{" gpu=2 2+0"});
+  // And a gang that starts with it waits for the same.
+  for (const char* name : {"job", "mate"}) {
+    PodDescription pod = name == std::string("job") ? driver : Member("mate-1", "mate", 1);
+    pod.gang.declaration.Own().groups = {"d/job", "d/mate"};
+    Apply(UpsertPod{pod});
+  }
+  EXPECT_EQ(View("mate").reason.code, ReasonCode::kNoRoom) << View("mate").reason.text;
+  EXPECT_EQ(Holders("mate"), Lines{" gpu=2 2+0"});
+}
+
+// What most of the nodes that it may use are short of.
+TEST_F(WhoHolds, TheResourceThatMostNodesLack) {
+  for (const char* name : {"a", "b", "c"}) {
+    NodeDescription node = Node(name, 4);
+    node.allocatable["gpu"] = 4;
+    Apply(UpsertNode{node});
+  }
+  const auto with = [](PodDescription pod, int64_t cpu, int64_t gpu) {
+    pod.shape.Own().requests = {{"cpu", cpu}, {"gpu", gpu}};
+    return pod;
+  };
+  PutOn("a", with(Lone("x", 1), 1, 3));
+  PutOn("b", with(Lone("y", 1), 1, 3));
+  PutOn("c", with(Lone("z", 1), 3, 1));
+  Apply(UpsertPod{with(Member("g-1", "g", 1), 2, 2)});
+  EXPECT_EQ(View("g").reason.code, ReasonCode::kNoRoom) << View("g").reason.text;
+  EXPECT_EQ(Holders("g"), Lines{" gpu=7 3+0"});
+}
+
+// SPEC section 1: a sum never wraps.
+TEST_F(WhoHolds, MoreThanCanBeCounted) {
+  Apply(UpsertNode{Node("n", 4)});
+  for (int i = 0; i < 1'100; ++i) PutOn("n", Lone(absl::StrCat("vast-", i), kMaxAmount));
+  PutGang("late", 1);
+  const Lines held = Holders("late", 10'000);
+  ASSERT_EQ(held.size(), 1U);
+  EXPECT_EQ(held[0], absl::StrCat(" cpu=", std::numeric_limits<int64_t>::max(), " 1100+0"));
+}
+
+}  // namespace
+}  // namespace muster

@@ -1,0 +1,53 @@
+// What comes out of a command, as lines that a test compares.
+#ifndef MUSTER_TESTS_SUPPORT_LINES_H_
+#define MUSTER_TESTS_SUPPORT_LINES_H_
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "state/api/effects.h"
+#include "state/base/time.h"
+
+namespace muster {
+
+using Lines = std::vector<std::string>;
+
+inline constexpr int64_t kT0 = 1'000'000;  // when tests begin
+
+inline std::string Text(const Effect& effect) {
+  if (const auto* bind = std::get_if<BindPod>(&effect)) {
+    return absl::StrCat("bind ", bind->pod.uid, " to ", bind->node, " by ",
+                        bind->deadline_ms == kNever ? "never" : absl::StrCat(bind->deadline_ms - kT0));
+  }
+  if (const auto* call = std::get_if<CallPod>(&effect)) {
+    return absl::StrCat("call ", call->pod.uid, call->remove_gate ? " gate" : "",
+                        call->nominated_node.empty() ? "" : " hint ", call->nominated_node);
+  }
+  if (const auto* mark = std::get_if<MarkTimedOut>(&effect)) return absl::StrCat("mark ", mark->pod.uid);
+  if (const auto* evict = std::get_if<EvictPod>(&effect)) return absl::StrCat("evict ", evict->pod.uid);
+  const auto& tell = std::get<TellPod>(effect);
+  return absl::StrCat(tell.warning ? "warn " : "tell ", tell.pod.uid, " ", ReasonName(tell.reason.code));
+}
+
+// Effects, answers, records, each in their order; without how far the numbers of plans are, which is written at times
+// that nobody cares about.
+inline Lines LinesOf(const Outcome& outcome) {
+  Lines lines;
+  for (const Effect& effect : outcome.effects) lines.push_back(Text(effect));
+  for (const HoldAnswer& answer : outcome.answers) {
+    lines.push_back(absl::StrCat("answer ", answer.token, answer.permitted ? " permitted" : " ",
+                                 answer.permitted ? absl::string_view() : ReasonName(answer.reason.code)));
+  }
+  for (const Record& record : outcome.records) {
+    if (record.kind == "plans") continue;
+    lines.push_back(absl::StrCat(record.value.empty() ? "drop " : "keep ", RecordName(record)));
+  }
+  return lines;
+}
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SUPPORT_LINES_H_

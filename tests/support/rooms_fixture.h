@@ -1,0 +1,202 @@
+// The rooms up to starts, wired as the machine wires them, for tests of one room at a time: facts are put straight into
+// the rooms, nothing is settled, and time is what the test says it is. Each node has 10 "pods" beside its cpu.
+#ifndef MUSTER_TESTS_SUPPORT_ROOMS_FIXTURE_H_
+#define MUSTER_TESTS_SUPPORT_ROOMS_FIXTURE_H_
+
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "state/binding/bindings.h"
+#include "state/gangs/sources.h"
+#include "state/persistence/records.h"
+#include "state/scheduling/planning.h"
+#include "state/views/wait_reasons.h"
+#include "tests/support/lines.h"
+
+namespace muster {
+
+inline constexpr int64_t kHoldMs = 20'000;
+inline constexpr int64_t kAnswerMs = 45'000;
+inline constexpr int64_t kBindWithinMs = 300'000;
+inline constexpr int64_t kRepairMs = 30'000;
+
+class RoomsTest : public testing::Test {
+ protected:
+  explicit RoomsTest(int32_t max_holds = 100, bool nominate = true)
+      : calls_(&gangs_, &cluster_, nominate),
+        planning_({&cluster_, &ledger_, &index_, &topology_, &gangs_, &eligibility_, &sources_, &backlog_, &plans_,
+                   &queues_, &nominations_, &pipeline_, &heads_, &claims_},
+                  {max_holds, 64}) {
+    At(kT0);
+    sources_.Complete();
+  }
+
+  // --- time, and what came out ---
+  // A new command at that time: what came out of the last one is forgotten.
+  Step* At(int64_t now_ms) {
+    out_ = Outcome();
+    step_.emplace(now_ms, &out_);
+    return &*step_;
+  }
+  // Everything that came out since At.
+  [[nodiscard]] Lines Done() const { return LinesOf(out_); }
+
+  // --- facts ---
+  NodeId AddNode(const std::string& name, int64_t cpu) {
+    NodeDescription node;
+    node.name = name;
+    node.allocatable = {{"cpu", cpu}, {"pods", 10}};
+    return PutNode(node);
+  }
+  NodeId PutNode(const NodeDescription& node) {
+    EXPECT_TRUE(cluster_.UpsertNode(node).ok());
+    return cluster_.FindNode(node.name);
+  }
+  // The node's facts with one thing changed.
+  template <typename Change>
+  void ChangeNode(const std::string& name, const Change& change) {
+    NodeDescription node = NodeAt(name).facts;
+    change(&node);
+    PutNode(node);
+  }
+  [[nodiscard]] const Node& NodeAt(const std::string& name) const { return cluster_.node(cluster_.FindNode(name)); }
+  [[nodiscard]] int64_t UsedOn(const std::string& name) const { return NodeAt(name).used.Get(0); }
+  [[nodiscard]] int64_t ReservedOn(const std::string& name) const { return NodeAt(name).reserved.Get(0); }
+
+  static PodDescription Facts(const std::string& name, int64_t cpu) {
+    PodDescription pod;
+    pod.uid = pod.name = name;
+    pod.name_space = "d";
+    pod.scheduler_name = "default-scheduler";
+    pod.shape.Own().requests = {{"cpu", cpu}};
+    return pod;
+  }
+  // A pod that declares its gang, which needs `min` members.
+  static PodDescription Facts(const std::string& name, int64_t cpu, const std::string& gang, int32_t min) {
+    PodDescription pod = Facts(name, cpu);
+    pod.gang.name = gang;
+    pod.gang.declares = true;
+    pod.gang.declaration.Own().min_member = min;
+    return pod;
+  }
+  const Pod& Put(PodDescription facts, bool submitted = false, MemberState state = MemberState::kPending) {
+    if (!scheduler_.empty()) facts.scheduler_name = scheduler_;
+    const ClassId cls = facts.invalid.empty() ? *cluster_.AcquireClass(facts.shape) : kNoClass;
+    const Pod& pod = gangs_.AddPod(std::move(facts), cls, state, submitted);
+    if (!pod.facts.gang.in_gang()) return pod;
+    const Gang& gang =
+        *gangs_.Intern(pod.facts.name_space, pod.facts.gang.name, pod.facts.created_ms, step_->now_ms()).gang;
+    gangs_.Join(pod, gang);
+    gangs_.Adopt(pod);
+    return pod;
+  }
+  const Pod& PutLone(const std::string& name, int64_t cpu) { return Put(Facts(name, cpu)); }
+  const Pod& PutMember(const std::string& name, int64_t cpu, const std::string& gang, int32_t min) {
+    return Put(Facts(name, cpu, gang, min));
+  }
+  // Members "g-1" to "g-n" of gang "g", of one cpu each, all of them needed.
+  const Gang& PutGang(const std::string& name, int32_t members) {
+    for (int32_t i = 1; i <= members; ++i) PutMember(absl::StrCat(name, "-", i), 1, name, members);
+    return GangAt(name);
+  }
+  [[nodiscard]] const Gang& GangAt(const std::string& name) const { return *gangs_.FindGang("d/" + name); }
+  [[nodiscard]] const Pod& PodAt(const std::string& uid) const { return *gangs_.FindPod(uid); }
+  // The pod's facts with one thing changed; nothing follows from it.
+  template <typename Change>
+  void ChangePod(const std::string& uid, const Change& change) {
+    const Pod& pod = PodAt(uid);
+    PodDescription facts = pod.facts;
+    change(&facts);
+    gangs_.SetFacts(pod, std::move(facts), pod.cls);
+  }
+  void RemoveMember(const std::string& uid) {
+    const Pod& pod = PodAt(uid);
+    gangs_.Leave(pod);
+    gangs_.RemovePod(pod);
+  }
+
+  // --- starts ---
+  // The gang is new in the queue, and a round is played at the time of the last At.
+  void PlanNow(const Gang& gang) {
+    backlog_.Remove(gang.id);
+    backlog_.Add(gang.id, eligibility_.KeyOf(gang));
+    planning_.Round(64, &*step_);
+  }
+  // The pod takes the free slot of its class on the node.
+  void Take(const std::string& uid, const std::string& node) {
+    const Pod& pod = PodAt(uid);
+    plans_.Offer(pod, Plans::FindFree(*plans_.Of(*pod.gang), pod, cluster_.FindNode(node)));
+  }
+  // It takes its slot and comes to the barrier with a held bind.
+  void Come(const std::string& uid, const std::string& node, HoldToken token) {
+    if (plans_.SlotIndex(PodAt(uid)) < 0) Take(uid, node);
+    barrier_.SetByPermit(PodAt(uid), false);
+    bindings_.Arrive(PodAt(uid), cluster_.FindNode(node), token, &*step_);
+  }
+  void Report(const std::string& uid, const std::string& node, BindingResult result, const std::string& message = "") {
+    bindings_.NoteOutcome(PodAt(uid), BindingOutcome{uid, node, result, message}, &*step_);
+  }
+  // Whether the gang was touched since the last call; all touches are forgotten.
+  bool Touched(const Gang& gang) {
+    bool touched = false;
+    while (const Gang* next = gangs_.TakeTouched()) touched = touched || next == &gang;
+    return touched;
+  }
+  // The pods or gangs whose deadline is to be set anew since the last call.
+  static std::vector<int32_t> Looks(Deadlines* deadlines) {
+    std::vector<int32_t> ids;
+    deadlines->TakeLooks([&](int32_t id) { ids.push_back(id); });
+    return ids;
+  }
+  bool PodIsLookedAt(const std::string& uid) {
+    const std::vector<int32_t> ids = Looks(&pod_deadlines_);
+    return std::find(ids.begin(), ids.end(), PodAt(uid).id) != ids.end();
+  }
+  void ExpectNothingPromised() const {
+    EXPECT_EQ(barrier_.held_binds(), 0);
+    EXPECT_EQ(plans_.promised_holds(), 0);
+    EXPECT_TRUE(ledger_.promised().empty());
+  }
+
+  Cluster cluster_;
+  ClassIndex index_{&cluster_};
+  Topology topology_{&cluster_, {}};
+  Ledger ledger_{&cluster_};
+  Gangs gangs_{GangsSettings{GangDefaults(), {"default-scheduler"}, false}};
+  QueueTree queue_tree_;
+  Eligibility eligibility_{&gangs_, &queue_tree_, true};
+  Sources sources_;
+  Backlog backlog_;
+  Deadlines gang_deadlines_;
+  Deadlines pod_deadlines_;
+  Plans plans_{&gangs_, &ledger_};
+  Domains domains_{&topology_, &ledger_, &plans_};
+  Queues queues_{&queue_tree_, &cluster_, &ledger_, &gangs_, &eligibility_};
+  Calls calls_;
+  Barrier barrier_{&gangs_, &ledger_, &plans_, &calls_, &pod_deadlines_};
+  Nominations nominations_{&gangs_, &cluster_, &queues_, &ledger_};
+  Pipeline pipeline_{&gangs_, &eligibility_, &cluster_, &ledger_, &queues_};
+  Heads heads_{&gangs_, &cluster_, &backlog_, &queues_, &pipeline_};
+  WaitClock clock_{&gangs_};
+  Submissions submissions_{&gangs_, &gang_deadlines_};
+  WaitReasons reasons_{&eligibility_, &backlog_, &plans_, &calls_, &sources_, &queues_, &heads_};
+  Claims claims_{{&cluster_, &ledger_, &gangs_, &eligibility_, &backlog_, &plans_, &calls_, &barrier_, &nominations_,
+                  &clock_, &submissions_, &domains_, &pipeline_, &heads_, &sources_, &queues_}};
+  Repair repair_{&gangs_, &plans_, &claims_, kRepairMs};
+  Bindings bindings_{{&cluster_, &ledger_, &gangs_, &eligibility_, &plans_, &calls_, &barrier_, &nominations_, &clock_,
+                      &claims_, &repair_, &pod_deadlines_, &domains_},
+                     {kHoldMs, kAnswerMs, kBindWithinMs}};
+  Planning planning_;
+  Outcome out_;
+  std::optional<Step> step_;
+  std::string scheduler_;  // of the pods put from here on; empty: as their facts say
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SUPPORT_ROOMS_FIXTURE_H_

@@ -1,0 +1,54 @@
+// A real musterd process for tests: started with a configuration, found by the ports that it logs, stopped at the end.
+#ifndef MUSTER_TESTS_SUPPORT_RUNNING_MUSTERD_H_
+#define MUSTER_TESTS_SUPPORT_RUNNING_MUSTERD_H_
+
+#include <sys/types.h>
+
+#include <string>
+
+namespace muster {
+
+class RunningMusterd {
+ public:
+  // `yaml` is added to a configuration without Kubernetes and with free ports.
+  explicit RunningMusterd(const std::string& yaml = "");
+  ~RunningMusterd();
+  RunningMusterd(const RunningMusterd&) = delete;
+  RunningMusterd& operator=(const RunningMusterd&) = delete;
+
+  // Of the program.
+  [[nodiscard]] static std::string Path();
+  [[nodiscard]] bool running() const { return grpc_port_ > 0; }
+  [[nodiscard]] std::string grpc() const;
+  [[nodiscard]] int grpc_port() const { return grpc_port_; }
+  [[nodiscard]] int extender_port() const { return extender_port_; }
+  [[nodiscard]] int bind_port() const { return bind_port_; }
+  [[nodiscard]] int admin_port() const { return admin_port_; }
+  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] std::string log() const;
+  // Resident memory in KiB.
+  [[nodiscard]] int64_t ResidentKib() const;
+  void Stop();
+  // As a crash would.
+  void Kill();
+  // Once more, in the same folder and with the same configuration; what the log said before is gone.
+  void Start();
+  // Of one that stands by (store.standby): until it serves.
+  void AwaitServing();
+  [[nodiscard]] const std::string& folder() const { return folder_; }
+
+ private:
+  void Await(bool standing_by);
+  // Behind `word` in the line that begins so; 0: it is not there yet.
+  [[nodiscard]] static int PortAfter(const std::string& beginning, const std::string& word, const std::string& text);
+  std::string folder_;
+  pid_t pid_ = -1;
+  int grpc_port_ = 0;
+  int extender_port_ = 0;
+  int bind_port_ = 0;
+  int admin_port_ = 0;
+};
+
+}  // namespace muster
+
+#endif  // MUSTER_TESTS_SUPPORT_RUNNING_MUSTERD_H_

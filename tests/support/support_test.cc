@@ -1,0 +1,163 @@
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "k8s-extender/apiserver/kube_config.h"
+#include "service/config/config.h"
+#include "support/file.h"
+#include "support/json.h"
+#include "support/recent_map.h"
+
+namespace muster {
+namespace {
+
+// SPEC S-6: numbers beyond every type and deep nesting are refused.
+TEST(RecentMap, RemembersTheLatest) {
+  RecentMap<int> map(3);
+  for (const char* key : {"a", "b", "c"}) map.Add(key)->second = key[0];
+  EXPECT_EQ(map.Add("a")->second, 'a') << "what is there stays as it is";
+  map.Add("d");
+  EXPECT_TRUE(map.find("a") == map.end()) << "added first, forgotten first";
+  EXPECT_EQ(map.find("b")->second, 'b');
+  map.erase(map.find("c"));
+  map.Add("e");
+  EXPECT_EQ(map.find("b")->second, 'b') << "there was room";
+  map.erase(map.find("b"));
+  map.Add("b")->second = 'B';
+  map.Add("f");
+  EXPECT_TRUE(map.find("d") == map.end());
+  EXPECT_EQ(map.find("b")->second, 'B') << "it came again later than that";
+  for (const char* key : {"b", "e", "f"}) map.erase(map.find(key));
+  // However often one comes and goes, no more is kept of it.
+  for (int i = 0; i < 10; ++i) map.erase(map.Add("d"));
+  EXPECT_EQ(map.size(), 0U);
+  EXPECT_EQ(map.Add("d")->second, 0);
+}
+
+TEST(Json, NumbersAndDepthAreBounded) {
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("8930E830959", "x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson("[1e999]", "x").status()));
+  EXPECT_TRUE(absl::IsInvalidArgument(ParseJson(std::string(1000, '['), "x").status()));
+  EXPECT_TRUE(ParseJson(R"({"text":"[[[[\"{{{"})", "x").ok()) << "brackets in strings do not count";
+  EXPECT_TRUE(ParseJson(std::string(200, '[') + std::string(200, ']'), "x").ok());
+  EXPECT_FALSE(ParseJson("{\"a\":", "x").ok());
+  const absl::StatusOr<Json> cut =
+      ParseJsonCut(R"({"a":1,"b":)" + std::string(1000, '[') + std::string(1000, ']') + "}", "x");
+  ASSERT_TRUE(cut.ok()) << cut.status();
+  EXPECT_EQ((*cut)["a"], 1);
+  EXPECT_LT(cut->dump().size(), 500);
+}
+
+// A folder of its own for each test.
+class FileTest : public testing::Test {
+ protected:
+  FileTest() {
+    char name[] = "/tmp/muster-file-test-XXXXXX";
+    folder_ = mkdtemp(name);
+  }
+  ~FileTest() override { std::filesystem::remove_all(folder_); }
+
+  std::string Written(const std::string& name, const std::string& text) const {
+    const std::string path = folder_ + "/" + name;
+    std::ofstream(path, std::ios::binary) << text;
+    return path;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(FileTest, WholeAndWithinTheBound) {
+  EXPECT_EQ(*ReadFile(Written("empty", "")), "");
+  std::string text(200'000, 'x');  // several reads
+  text[0] = '\0';
+  text.back() = '\n';
+  const std::string path = Written("long", text);
+  EXPECT_EQ(*ReadFile(path), text);
+  EXPECT_EQ(*ReadFile(path, text.size()), text);
+  const absl::Status larger = ReadFile(path, text.size() - 1).status();
+  EXPECT_TRUE(absl::IsInvalidArgument(larger));
+  EXPECT_EQ(larger.message(), "cannot read " + path + ": it is larger than 199999 bytes");
+  std::filesystem::create_symlink(path, folder_ + "/link");
+  EXPECT_EQ(*ReadFile(folder_ + "/link"), text) << "as Kubernetes mounts secrets";
+  EXPECT_FALSE(ReadFile("/proc/self/cmdline")->empty()) << "a file that tells no size";
+}
+
+TEST_F(FileTest, WhatIsNoFileIsRefused) {
+  const std::string missing = folder_ + "/missing";
+  EXPECT_TRUE(absl::IsNotFound(ReadFile(missing).status()));
+  EXPECT_EQ(ReadFile(missing).status().message(), "cannot read " + missing + ": No such file or directory");
+  EXPECT_EQ(ReadFile(folder_).status().message(), "cannot read " + folder_ + ": it is a directory");
+  EXPECT_EQ(ReadFile("/dev/zero").status().message(), "cannot read /dev/zero: it is not a regular file");
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_TRUE(absl::IsInvalidArgument(ReadFile(pipe).status())) << "and nobody waits for its writer";
+}
+
+// SPEC S-7: a directory where a file is expected is said, and not taken for an empty file.
+// Whoever shows nothing to the API server still looks at its certificate.
+TEST_F(FileTest, TheApiServersCaIsReadWhateverTheUserHas) {
+  for (const char* user : {"{name: u}", "{name: u, user: }", "{name: u, user: {}}", "{name: u, user: {token: t}}"}) {
+    const std::string path = Written("kubeconfig", absl::StrCat(R"(
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://localhost", certificate-authority-data: Y2E=}}]
+users: [)",
+                                                                user, "]\n"));
+    const absl::StatusOr<KubeConfig> config = LoadKubeConfig(path, "");
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(config->ca_pem, "ca") << user;
+    EXPECT_FALSE(config->skip_verify);
+  }
+}
+
+// As certificates: relative to the kubeconfig. Without its token nobody would know why the API server refuses us.
+TEST_F(FileTest, ATokenFileIsReadBesideItsKubeconfig) {
+  const auto load = [&](const std::string& token_file) {
+    return LoadKubeConfig(Written("kubeconfig", absl::StrCat(R"(
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://localhost"}}]
+users: [{name: u, user: {tokenFile: ")",
+                                                             token_file, "\"}}]\n")),
+                          "");
+  };
+  const std::string token = Written("token", "secret");
+  for (const std::string& named : {std::string("token"), token}) {
+    const absl::StatusOr<KubeConfig> config = load(named);
+    ASSERT_TRUE(config.ok()) << config.status();
+    EXPECT_EQ(*ReadFile(config->token_file), "secret") << named;
+  }
+  EXPECT_EQ(load("missing").status().message(),
+            absl::StrCat("kubeconfig ", folder_, "/kubeconfig: users.u.tokenFile: cannot read ", folder_,
+                         "/missing: No such file or directory"));
+  EXPECT_EQ(load("")->token_file, "");
+}
+
+TEST_F(FileTest, ADirectoryIsNoConfiguration) {
+  const std::string why = "cannot read " + folder_ + ": it is a directory";
+  EXPECT_EQ(LoadConfig(folder_).status().message(), why);
+  EXPECT_TRUE(LoadConfig(Written("defaults.yaml", "")).ok()) << "an empty file is one";
+  EXPECT_EQ(LoadKubeConfig(folder_, "").status().message(), why);
+  const std::string kubeconfig = Written("kubeconfig", R"(
+current-context: c
+contexts: [{name: c, context: {cluster: k, user: u}}]
+clusters: [{name: k, cluster: {server: "https://localhost", certificate-authority: .}}]
+users: [{name: u, user: {token: t}}]
+)");
+  EXPECT_NE(LoadKubeConfig(kubeconfig, "").status().message().find("it is a directory"), absl::string_view::npos);
+
+  Config config;
+  config.access.tokens_file = folder_;
+  EXPECT_EQ(FileProblems(config), std::vector<std::string>{"auth.tokensFile: " + why});
+  config.access.tokens_file.clear();
+  config.tls.certificate = config.tls.key = folder_;
+  EXPECT_EQ(FileProblems(config), std::vector<std::string>{"tls.certFile: " + why});
+}
+
+}  // namespace
+}  // namespace muster
