@@ -11,7 +11,7 @@ help:
 	@echo "make clients  the Python and Go clients, and their examples, against a real musterd"
 	@echo "make generate what the clients and docs/reference carry of proto/"
 	@echo "make e2e      the end-to-end tests against a real kube-apiserver and kube-scheduler (Go)"
-	@echo "make bench    measure, beside the figures of docs/performance.md; BENCH_AGAINST=REV: beside an older revision"
+	@echo "make bench    measure, beside the figures of docs/project/performance.md; BENCH_AGAINST=REV: beside an older revision"
 	@echo "make asan     make test under AddressSanitizer and UndefinedBehaviorSanitizer"
 	@echo "make tsan     core, engine and HTTP tests under ThreadSanitizer"
 	@echo "make fuzz     run every fuzz target for FUZZ_SECONDS (30)"

@@ -33,8 +33,8 @@ if(MUSTER_SANITIZE)
   add_link_options(-fsanitize=${MUSTER_SANITIZE})
 endif()
 
-# What programs that serve link first: an allocator that is quick where one thread frees what another made (docs/decisions/
-# 0016). The sanitizers bring their own.
+# What programs that serve link first: an allocator that is quick where one thread frees what another made
+# (docs/project/decisions/0016). The sanitizers bring their own.
 add_library(muster_allocator INTERFACE)
 if(NOT MUSTER_SANITIZE)
   find_library(MUSTER_TCMALLOC tcmalloc_minimal REQUIRED)
@@ -46,7 +46,7 @@ endif()
 option(MUSTER_UNITY "Compile the files of a library in batches; OFF: one by one, quicker where one file changes" ON)
 
 # GCC bounds how much inlining may make a large file grow, and a batch is a large one: where speed is a feature, as much is
-# to be inlined as in each file alone (docs/performance.md, "What a change costs").
+# to be inlined as in each file alone (docs/project/performance.md, "What a change costs").
 set(MUSTER_INLINED "")
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND NOT MUSTER_SANITIZE)
   set(MUSTER_INLINED --param=inline-unit-growth=300 --param=large-unit-insns=200000)

@@ -1,9 +1,9 @@
 // Mutex, condition variable, notification and a steady clock for everything around the core, which has no threads.
 //
 // They stand on std::mutex, whose operations ThreadSanitizer sees; Debian's absl::Mutex is compiled without it and
-// hides every lock from it (docs/decisions/0005). Clang's -Wthread-safety checks what is declared ABSL_GUARDED_BY.
-// Everything here is thread-safe. No dependency but the standard library and Abseil's headers: any folder around the
-// core may use it.
+// hides every lock from it (docs/project/decisions/0005). Clang's -Wthread-safety checks what is declared
+// ABSL_GUARDED_BY. Everything here is thread-safe. No dependency but the standard library and Abseil's headers: any
+// folder around the core may use it.
 #ifndef MUSTER_SUPPORT_SYNC_H_
 #define MUSTER_SUPPORT_SYNC_H_
 

@@ -61,7 +61,8 @@ Rows Heading() {
 
 void PrintQueues(const v1::ListQueuesResponse& list) {
   if (list.queues().empty()) {
-    std::cout << "no queues are declared (docs/queues.md: in musterd's configuration, over gRPC, or as objects)\n";
+    std::cout
+        << "no queues are declared (docs/reference/queues.md: in musterd's configuration, over gRPC, or as objects)\n";
     return;
   }
   Rows rows = Heading();

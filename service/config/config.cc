@@ -244,7 +244,7 @@ const std::vector<Field>& Fields() {
                 [](Config* c) -> std::vector<std::string>& { return c->machine.topology_levels; })},
       {"queues.tree", "[]",
        "queues of gangs, the oldest first: {name, parent, quota, limit, overQuotaWeight, priority, maxApplications, "
-       "sort}; see docs/queues.md. Empty: there are none",
+       "sort}; see docs/reference/queues.md. Empty: there are none",
        ReadQueues},
       {"queues.source", "config",
        "where queues come from: config (queues.tree), api (gRPC, kept in the store) or kubernetes (Queue objects of "

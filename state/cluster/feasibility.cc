@@ -112,7 +112,7 @@ int32_t Cluster::Malus(NodeId id, ClassId cls) const {
 }
 
 // Where something that is counted (GPUs and the like) is free, a pod that asks for none of it comes last: it would take
-// what others need beside it (docs/performance.md, "How full a cluster gets").
+// what others need beside it (docs/project/performance.md, "How full a cluster gets").
 int32_t Cluster::Taken(NodeId id, ClassId cls) const {
   const Node& node = this->node(id);
   const ResourceVector& request = pod_class(cls).request;

@@ -5,8 +5,8 @@
 // durable *before* answers and effects leave (DESIGN.md, "Order"). The same commands at the same times give the same
 // state hash on any machine: there is no clock, no randomness, no thread and no I/O in here.
 //
-// The machine itself only leads a command through the rooms, which own the state (docs/architecture.md), and settles
-// what they touched. Not thread-safe: one writer.
+// The machine itself only leads a command through the rooms, which own the state (docs/project/architecture.md), and
+// settles what they touched. Not thread-safe: one writer.
 #ifndef MUSTER_STATE_MACHINE_MACHINE_H_
 #define MUSTER_STATE_MACHINE_MACHINE_H_
 

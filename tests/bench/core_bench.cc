@@ -1,4 +1,4 @@
-// The core's figures of docs/performance.md. Prints one JSON object per figure: {"figure":..., "median":...,
+// The core's figures of docs/project/performance.md. Prints one JSON object per figure: {"figure":..., "median":...,
 // "unit":...}.
 #include <unistd.h>
 

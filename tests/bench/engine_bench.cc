@@ -1,6 +1,6 @@
 // What a caller in the same process gets from the engine: the whole path, from a gang's announcement to its pods being
-// bound, its answers and its published pictures included. The figures of docs/performance.md, as core_bench prints
-// them. An argument runs one of them: submit neighbours templates publish snapshot recover filter record.
+// bound, its answers and its published pictures included. The figures of docs/project/performance.md, as core_bench
+// prints them. An argument runs one of them: submit neighbours templates publish snapshot recover filter record.
 #include <algorithm>
 #include <atomic>
 #include <cstdio>

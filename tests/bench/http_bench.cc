@@ -1,5 +1,5 @@
-// The HTTP figures of docs/performance.md: filter over HTTP with and without held binds, and what a held bind costs.
-// The load comes from a child process, so that only the server's memory is counted.
+// The HTTP figures of docs/project/performance.md: filter over HTTP with and without held binds, and what a held bind
+// costs. The load comes from a child process, so that only the server's memory is counted.
 #include <httplib.h>
 #include <sys/resource.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
-// The gRPC figures of docs/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with the
-// same messages, gangs of one pod beside two echoes, what 10,000 waiting Permit streams and 200 watches that nobody
+// The gRPC figures of docs/project/performance.md: decisions a second with 1, 8 and 64 callers beside a plain echo with
+// the same messages, gangs of one pod beside two echoes, what 10,000 waiting Permit streams and 200 watches that nobody
 // reads cost in memory and to others, and decisions while a large gang is explained. musterd and the echo are processes
 // of their own. An argument runs one of them: decide gangs watch explain permits.
 #include <fcntl.h>

@@ -458,8 +458,8 @@ func TestStoppedInABurst(t *testing.T) {
 	w.waitBound("next", 40, 60*time.Second)
 }
 
-// docs/operating.md: in the middle of a burst the API server answers nothing any more. musterd stops within 25 s all the
-// same, and the next one finishes what was begun before anything else.
+// docs/explanation/restarts.md: in the middle of a burst the API server answers nothing any more. musterd stops within
+// 25 s all the same, and the next one finishes what was begun before anything else.
 func TestStoppedWhileTheAPIServerHangs(t *testing.T) {
 	const size = 200
 	shared.install(t, guard, "")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Queues from the configuration file to the answer: queues_test.sh MUSTERD MUSTERCTL DOCS
-# DOCS is docs/queues.md: what it shows is checked and started as it stands.
+# DOCS is docs/how-to/share-a-cluster-with-queues.md: its configuration is checked, and musterd runs with it.
 set -euo pipefail
 musterd=$1 musterctl=$2 docs=$3
 # shellcheck source=tests/programs/shell_helpers.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What docs/operating.md says about the store's file, done with the commands that it names:
+# What docs/how-to/upgrade-and-back-up.md says about the store's file, done with the commands that it names:
 # store_commands_test.sh MUSTERD MUSTERCTL EXAMPLE
 set -euo pipefail
 musterd=$1 musterctl=$2 example=$3
@@ -159,4 +159,4 @@ fails "$musterctl" store verify "$store"
 has "$out" "damaged; put a backup in its place"
 fails timeout 20 "$musterd" --store "$store" --config "$work/musterd.yaml"
 has "$out" "damaged"
-echo "the store's commands do what docs/operating.md says"
+echo "the store's commands do what docs/how-to/upgrade-and-back-up.md says"

@@ -177,7 +177,7 @@ void PathWorld::Crash(const char* when) {
   Start();
 }
 
-// docs/operating.md: what was decided since is read from the API server.
+// docs/how-to/upgrade-and-back-up.md: what was decided since is read from the API server.
 void PathWorld::LoseStore() {
   if (Roll(4) == 0) {
     figures_["fault: the store's file is lost"] += 1;

@@ -1014,7 +1014,7 @@ type SnapshotPart struct {
 	Version int64        `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
 	Nodes   []*NodeFacts `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`
 	Pods    []*PodFacts  `protobuf:"bytes,4,rep,name=pods,proto3" json:"pods,omitempty"`
-	// JSON objects in Kubernetes' shapes (Node, Pod, PodGroup, List), read in every dialect that docs/gangs.md names.
+	// JSON objects in Kubernetes' shapes (Node, Pod, PodGroup, List), read in every dialect that docs/reference/declaring-gangs.md names.
 	Manifests []string `protobuf:"bytes,5,rep,name=manifests,proto3" json:"manifests,omitempty"`
 	// The snapshot is complete. A stream that ends without it is INVALID_ARGUMENT, and nothing is applied.
 	Last          bool `protobuf:"varint,6,opt,name=last,proto3" json:"last,omitempty"`

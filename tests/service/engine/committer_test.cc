@@ -1,4 +1,4 @@
-// Between the engine and the store: who comes again at once is waited for (docs/decisions/0017-store.md).
+// Between the engine and the store: who comes again at once is waited for (docs/project/decisions/0017-store.md).
 #include "service/engine/committer.h"
 
 #include <gtest/gtest.h>
