@@ -1,5 +1,5 @@
-// The core's dense numbers for what it knows, and plain values that rooms exchange. Numbers are valid inside one process
-// and are given out again when the thing they named is gone.
+// The core's dense numbers for what it knows, and plain values that rooms exchange. Numbers are valid inside one
+// process and are given out again when the thing they named is gone.
 #ifndef MUSTER_STATE_MODEL_IDS_H_
 #define MUSTER_STATE_MODEL_IDS_H_
 

@@ -166,9 +166,9 @@ TEST_F(MachineView, WhatWouldHelpAGroup) {
   EXPECT_EQ(View("c").would_help, "have all gangs of the group placed by Muster, or all by schedulers of their own");
 }
 
-class OneNamespace : public WholeMachine {
+class OneNamespaceView : public WholeMachine {
  protected:
-  OneNamespace()
+  OneNamespaceView()
       : WholeMachine([] {
           MachineSettings settings;
           settings.cross_namespace_groups = false;
@@ -176,7 +176,7 @@ class OneNamespace : public WholeMachine {
         }()) {}
 };
 
-TEST_F(OneNamespace, WhatWouldHelpAGroup) {
+TEST_F(OneNamespaceView, WhatWouldHelpAGroup) {
   PodDescription pod = Member("a-1", "a", 1);
   pod.gang.declaration.Own().groups = {"d/a", "e/b"};
   Apply(UpsertPod{pod});
